@@ -228,8 +228,8 @@ impl Recording {
     }
 }
 
-/// The journal of a study. Without a place for it, the study goes on, and a line says what that means. To `reproduce`
-/// results, every run is simulated: nothing that was saved before can show that they are right.
+/// The journal of a study. Without a folder for it, the study continues, and a note says that interrupted runs are
+/// lost. To `reproduce` results, every run is simulated: nothing that was saved before can show that they are right.
 fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, ResultsError> {
     if let Some(stray) = Journal::beside(target) {
         output::err(&format!(

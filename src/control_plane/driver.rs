@@ -22,7 +22,7 @@ pub struct ControlPlane<'s> {
     /// Which clusters answer, as a process knows it.
     online: Vec<bool>,
     record: Record,
-    /// The log of the conditions that the product shows to people. `None`: nobody looks.
+    /// The log of the conditions that the product shows to people. `None`: it is not recorded.
     statuses: Option<StatusLog>,
 }
 
@@ -223,7 +223,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// The world is over: a process goes on alone until it reports completion.
+    /// The world is over: a process continues alone until it reports completion.
     pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if self.traits.is_process && !self.has_failed() {
             self.input(ControllerInput::Over, clusters, queue);

@@ -54,7 +54,7 @@ pub(crate) struct ExperimentFile {
     /// Time of day at which the rollout starts, e.g. `22:00` or `Fri 22:00`. Limits may then end at a time of day:
     /// `completion_p95 < 06:00`.
     pub(crate) starts_at: Option<ClockTime>,
-    /// Number of clusters in all groups of `fleet`, of which each takes a share.
+    /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,
     /// Groups of similar clusters. This, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,

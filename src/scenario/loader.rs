@@ -102,7 +102,7 @@ pub(super) struct VariantTree {
     pub(super) product: &'static ProductEntry,
 }
 
-/// What the variants of an experiment share.
+/// The parts that the variants of an experiment share.
 struct VariantGrid {
     axes: Vec<Axis>,
     /// The worlds that were checked.
@@ -227,7 +227,7 @@ impl Loader {
         })
     }
 
-    /// The checked experiment, as far as its runs need it.
+    /// The parts of the checked experiment that its runs need.
     pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
@@ -256,7 +256,7 @@ impl Loader {
         }
     }
 
-    /// The problem with a path under a part of which nothing can be set.
+    /// The problem with a path below a value that has no fields.
     fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
         let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
         self.source
@@ -273,7 +273,7 @@ impl Loader {
     }
 
     /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
-    /// file. What cannot be read is reported later.
+    /// file. Unreadable files are reported later.
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree);
         for axis in &axes {

@@ -13,7 +13,7 @@ use crate::world::{
     RequestLimit, WindowSpec,
 };
 
-/// Settings that are laid over those of a preset field by field; others replace the preset's.
+/// Settings that replace those of a preset field by field; others replace the preset's.
 const NESTED: &[&str] = &["token", "blobs"];
 
 /// The name of `registry` in results.
@@ -24,7 +24,7 @@ const SERIES_HELP: &str =
     "the first column has times in seconds, another one rates: `10 Mbit/s`, or bytes per second";
 
 impl Checker<'_> {
-    /// The registries beside the first.
+    /// The registries other than the first.
     pub(super) fn registries(
         &mut self,
         written: &[NamedRegistry],

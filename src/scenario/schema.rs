@@ -206,7 +206,8 @@ pub(super) mod tests {
         let released: std::collections::BTreeSet<String> =
             written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`. A value is a distribution.
+        // A field that takes a rate may also take `unlimited`, and one that takes a duration may take `off`. A value
+        // is a distribution.
         let widened = [
             (": Rate", "RateLimit"),
             (": Rate", "RateDistribution"),

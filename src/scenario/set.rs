@@ -67,7 +67,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
     Ok(values)
 }
 
-/// The path and the value of an argument beside those before it.
+/// The path and the value of an argument that follows others.
 ///
 /// # Errors
 /// Why it sets nothing.

@@ -96,7 +96,7 @@ pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     (axes, problems)
 }
 
-/// One entry of a sweep beside the axes before it.
+/// One entry of a sweep, after the axes before it.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, WordedProblem> {
     let path = Path::parse(&key.text).map_err(|message| {
         WordedProblem::new(

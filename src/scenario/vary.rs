@@ -1,4 +1,4 @@
-//! An experiment whose constants can be given other values, each laid into its document by its path.
+//! An experiment whose constants can be given other values, each written into its document at its path.
 
 use std::path::Path as FsPath;
 
@@ -161,8 +161,8 @@ impl VariedExperiment {
         &self.constants
     }
 
-    /// The experiment with some constants at other levels, as far as its runs need it: without the settings in force
-    /// and the files. The numbers are those of [`VariedExperiment::constants`].
+    /// The experiment with some constants at other levels, for its runs alone: without the settings in force and the
+    /// files. The numbers are those of [`VariedExperiment::constants`].
     ///
     /// # Errors
     /// When the values do not fit together; a range of the user's own may be impossible.

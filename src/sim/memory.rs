@@ -53,7 +53,7 @@ const LISTED_TARGET: f64 = 45.0;
 pub struct MemoryPart {
     /// Its bytes.
     pub bytes: f64,
-    /// What takes them, with its number: `1,000,000 clusters`.
+    /// The kind of part, with its number: `1,000,000 clusters`.
     pub of: String,
 }
 

@@ -19,8 +19,8 @@ use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{Event, WorkloadKind, WorldSpec};
 
-/// Events without progress count together when they lie in as short a time. In a second, products write an object a few
-/// times at most: their statuses tell times in whole seconds.
+/// Events without progress count together when they are within as short a time. In a second, products write an object
+/// a few times at most: their statuses have times in whole seconds.
 const SPAN: SimDuration = SimDuration::from_secs(1);
 
 /// Events of controllers without progress that any run may have, and how many more for each target. A target's first
@@ -73,7 +73,7 @@ fn advice(zero: &[String]) -> String {
     )
 }
 
-/// What only grows as a run goes on.
+/// Counts that only grow during a run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ProgressMark {
     /// First promotions of a target to a revision.

@@ -16,7 +16,7 @@ use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
-/// Parts of an experiment that are in force although nobody writes them.
+/// Parts of an experiment that are in force although they are not written.
 const ALWAYS: [&str; 6] = [
     "agent",
     "controller",

@@ -33,7 +33,7 @@ impl Level {
 /// Ranges that the experiment states in place of a constant's own, in the constant's unit.
 pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 
-/// A value that was laid into a tree.
+/// A value that was written into a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
@@ -43,7 +43,7 @@ pub(crate) struct LaidValue {
     pub(crate) from: f64,
     /// The ends of the range here.
     pub(crate) ends: [f64; 2],
-    /// The value laid.
+    /// The written value.
     #[cfg(test)]
     pub(crate) to: f64,
 }
@@ -66,7 +66,7 @@ impl<'f> FactorLevel<'f> {
         }
     }
 
-    /// Lays its values into a tree, for one strategy and its product. Returns what was laid; nothing where the
+    /// Writes its values into a tree, for one strategy and its product. Returns the written values; nothing where the
     /// experiment does not use the factor.
     pub(crate) fn lay(
         &self,

@@ -1,10 +1,10 @@
 //! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
 //!
-//! A layer's `size` is what goes over the wire. What it takes on disk is the same when its media type says that it is
-//! not compressed; otherwise it is not in a manifest and is estimated elsewhere.
+//! A layer's `size` is what goes over the wire. Its size on disk is the same when its media type says that it is not
+//! compressed; otherwise it is not in a manifest and is estimated elsewhere.
 //!
-//! What a container runtime would not run as an image is refused: artifacts of other kinds, layers that it does not
-//! unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
+//! Artifacts that a container runtime would not run as an image are refused: artifacts of other kinds, layers that it
+//! does not unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
 //! `core/remotes/docker/fetcher.go` asks them first), which is not simulated.
 
 use std::collections::{BTreeMap, HashMap};
@@ -59,7 +59,7 @@ struct ManifestJson {
 struct BlobJson {
     digest: String,
     uncompressed: Option<u64>,
-    /// Kept as it is written: what is no size must be told with the digest.
+    /// Kept as it is written: an invalid size must be reported with the digest.
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
@@ -75,7 +75,7 @@ pub(crate) struct PlatformEntry {
 }
 
 impl PlatformEntry {
-    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which nobody runs.
+    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which does not run.
     /// BuildKit lists those as `unknown/unknown`, with an annotation.
     pub(crate) fn runnable(&self) -> Option<&ImagePlatform> {
         let platform = self.platform.as_ref()?;

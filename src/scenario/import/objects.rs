@@ -101,7 +101,7 @@ fn objects_in(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportOb
         }
         Err(error) => error,
     };
-    // What begins with a brace may be YAML in flow style.
+    // A text that begins with a brace may be YAML in flow style.
     if is_yaml && let Ok(found) = yaml_objects(source, words) {
         return Ok(found);
     }

@@ -1,4 +1,4 @@
-//! What a good experiment becomes.
+//! Reading valid experiments.
 
 use super::*;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};

@@ -33,7 +33,7 @@ use kubefleet_agent::KubeFleetAgent;
 use recording::{Recording, are_all, recordings};
 use words::Shows;
 
-/// What the numbers of a product's test are.
+/// The meaning of the numbers in a product's test.
 const COUNTED: &str = "recordings that are refused, and that are equal; whose words are equal, and those at equal times, \
                        and reasons that agree";
 
@@ -45,7 +45,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
             .to_owned();
     for target in &recording.hello.targets {
         let labels = serde_json::to_string(&target.labels).expect("labels are text");
-        // What is older than the installed revision is old, too.
+        // Revisions older than the installed one are old, too.
         let installed = target.revision != Some(0);
         writeln!(
             text,
@@ -329,7 +329,7 @@ fn rancher_fleet_follows_its_recordings() {
     );
 }
 
-/// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time, unless the
+/// The application controller in Argo CD's recordings has no limits, and its comparisons take no time, unless the
 /// recording says otherwise.
 const UNLIMITED: &[(&str, &str)] = &[
     ("statusProcessors", "100000"),
@@ -340,7 +340,7 @@ const UNLIMITED: &[(&str, &str)] = &[
     ("comparison", "0 s"),
 ];
 
-/// What the first pass of a new process takes more: two caches of settings are waited for, with a poll every 100 ms.
+/// The extra time of a new process's first pass: two caches of settings are waited for, with a poll every 100 ms.
 /// Recordings of updates have this behind them at time 0.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 

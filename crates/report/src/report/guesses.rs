@@ -93,7 +93,7 @@ fn decided_by(best: &Best) -> Option<usize> {
         .or_else(|| best.least_exposed.first().copied())
 }
 
-/// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
+/// Whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
@@ -113,7 +113,7 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     sentences
 }
 
-/// What a constant decides at an end of its range.
+/// The decision that a constant causes at an end of its range.
 fn deciding(decision: &DecisionRecord, end: &DecisionEnd) -> String {
     let question = &decision.decision;
     let there = &end.answer;
@@ -198,7 +198,7 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
     found
 }
 
-/// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
+/// The least correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's t of a
 /// rank correlation).
 fn least_correlation(draws: usize, constants: usize) -> f64 {
     let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);

@@ -78,7 +78,7 @@ pub struct Provenance {
     pub command: String,
     /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
-    /// Whether links that nobody stated decide the answer, in sentences.
+    /// Whether unstated links decide the answer, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
     /// The variants in the experiment's order. Reports show the variants listed here.

@@ -145,7 +145,7 @@ impl ShardSet {
         Ok(set)
     }
 
-    /// Adds a shard, which must belong to those that are there, and not be one of them.
+    /// Adds a shard, which must belong to the others and must not be one of them.
     fn insert(&mut self, found: FoundShard) -> Result<(), ShardError> {
         if let Some((_, first)) = self.shards.first_key_value() {
             found.check(

@@ -257,8 +257,8 @@ impl Problem {
         Some((line + lines, column))
     }
 
-    /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
-    /// its first line.
+    /// The text of its place is a part of the file, with this number of lines before it, and this number of characters
+    /// before it in its first line.
     pub const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
         self.before = TextBefore { lines, characters };
         self

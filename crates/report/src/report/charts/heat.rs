@@ -332,7 +332,7 @@ fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Opti
     })
 }
 
-/// The two swept paths with the most pairs of values, of which a variant has one; among equals the first of the
+/// The two swept paths with the most pairs of values, where each variant has one pair; among equals the first of the
 /// sweep.
 fn best_pair<'s>(
     axes: &'s [SweepAxis<'s>],

@@ -362,7 +362,7 @@ pub enum RunError {
     ClusterUpdate(Vec<String>),
 }
 
-/// What an error of a pass does to the run.
+/// The effect of a pass's error on the run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ErrorEffect {
     /// The run has failed for good (`errInitializedFailed`, `errStagedUpdatedAborted`).

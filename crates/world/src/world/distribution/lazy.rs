@@ -7,8 +7,8 @@
 //! slowly in the background, and then the node has the whole blob. So lazy pulling loses to a plain pull where round
 //! trips are long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
 //!
-//! Mounting takes a time of its own beside the bytes (`mount`): published lazy starts have a floor of about 1.2 s. A
-//! service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
+//! Mounting takes its own time (`mount`), in addition to the bytes: published lazy starts have a floor of about 1.2 s.
+//! A service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
 //! pulled whole.
 //!
 //! A cache or a swarm serves reads without waiting for the whole blob; otherwise the registry does. The round trips
