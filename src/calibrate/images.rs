@@ -319,7 +319,7 @@ mod tests {
             ),
             (
                 r#"{"layers": [{"digest": "a", "size": "large"}]}"#,
-                "which is no number of bytes",
+                "which is not a number of bytes",
             ),
             ("layers:", "not JSON"),
         ] {

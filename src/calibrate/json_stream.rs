@@ -132,7 +132,7 @@ impl Tape {
         self.seen.clear();
     }
 
-    /// A problem at a byte of what was seen.
+    /// A problem at a byte of the input so far.
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);

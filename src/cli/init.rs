@@ -134,7 +134,7 @@ impl InitQuestion<'_> {
     fn refused(&self, answer: &str, reason: &str) -> Failure {
         let Self { option, text, .. } = self;
         Failure::Usage(format!(
-            "`{answer}` is no answer to --{option} ({text}): {reason}"
+            "`{answer}` is not a valid answer to --{option} ({text}): {reason}"
         ))
     }
 }

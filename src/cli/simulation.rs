@@ -273,7 +273,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
             publication.write(&copy, &bytes)?;
             if !left_out.is_empty() {
                 output::err(&format!(
-                    "note: {copy} leaves out what is not simulated: {}\n",
+                    "note: {copy} leaves out fields that are not simulated: {}\n",
                     some_of(&left_out)
                 ));
             }

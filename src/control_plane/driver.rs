@@ -1,4 +1,4 @@
-//! Connects a controller with the clusters of one run: what it hears when, and what comes of it.
+//! Connects a controller with the clusters of one run: its inputs, their times, and their effects.
 //!
 //! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
 //! recorded fleet in a test.

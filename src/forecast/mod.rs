@@ -114,7 +114,7 @@ impl<'s> Forecaster<'s> {
         let paused = paused(&shown, scenario);
         if !paused.is_empty() {
             let message = format!(
-                "the product has paused {}, and does not update what is paused",
+                "the product has paused {}, and does not update paused targets",
                 some_of(&paused)
             );
             let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";

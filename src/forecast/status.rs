@@ -272,7 +272,7 @@ impl ShownRollout {
     /// Remembers an object that must list the targets of the rollout, if it has none.
     fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
         if count == 0 && self.empty.is_none() {
-            let message = format!("`{field}` must list what is rolled out, and is empty");
+            let message = format!("`{field}` is empty; it must list the targets of the rollout");
             self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
         }
     }

@@ -258,7 +258,7 @@ impl Loader {
 
     /// The problem with a path below a value that has no fields.
     fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
-        let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
+        let message = format!("`{path}` is not a setting of this file: there is no `{part}`");
         self.source
             .at(at.clone(), field, message)
             .with_help("indices count from 0, and only maps have settings inside")
@@ -354,7 +354,7 @@ impl Loader {
         trees
     }
 
-    /// `None` when nothing at all could be read; then, and often else, there are problems.
+    /// `None` when nothing at all could be read; there are problems then, and often otherwise too.
     fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
         let mut base_errors = Vec::new();
@@ -493,7 +493,7 @@ impl Loader {
         let words = self.words(error);
         if let Some(axis) = leads_nowhere {
             let message = format!(
-                "`{}` is no setting of this file: {}",
+                "`{}` is not a setting of this file: {}",
                 axis.path, words.message
             );
             return self

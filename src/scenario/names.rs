@@ -82,7 +82,7 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
         return Err(format!("`{text}` has no open range such as `{{0001..}}`"));
     }
     if before.contains('{') || after.contains('{') {
-        return Err(format!("`{text}` has another range beside the open one"));
+        return Err(format!("`{text}` has another range next to the open one"));
     }
     if count > MOST_NAMES {
         return Err(format!(
@@ -208,12 +208,12 @@ mod tests {
             (
                 "{1..2}-{01..}",
                 2,
-                "`{1..2}-{01..}` has another range beside the open one",
+                "`{1..2}-{01..}` has another range next to the open one",
             ),
             (
                 "{01..}-{01..}",
                 2,
-                "`{01..}-{01..}` has another range beside the open one",
+                "`{01..}-{01..}` has another range next to the open one",
             ),
             ("c-{..}", 2, "`c-{..}` has no open range such as `{0001..}`"),
             (

@@ -88,7 +88,7 @@ impl Checker<'_> {
             .any(|key| self.is_set(&blobs.key(key)));
         if !registry.blobs.redirect && has_host {
             let message = "without a redirect the API host sends the blobs, so the limits of this host have no effect";
-            let help = "write the limits beside `blobs`, or `redirect: true`";
+            let help = "write the limits next to `blobs`, or `redirect: true`";
             self.report(&blobs.key("redirect"), message, help);
         }
         self.windows(&path.key("windows"), &mut registry.windows);

@@ -87,7 +87,10 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
     }
     match tree::parse(&Arc::new(Source::new("", value))) {
         Ok(node) => Ok((path, node)),
-        Err(problem) => Err(format!("`{value}` is no value: {}", problem.message)),
+        Err(problem) => Err(format!(
+            "`{value}` is not a valid value: {}",
+            problem.message
+        )),
     }
 }
 

@@ -124,7 +124,7 @@ const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("size-zero", Refused(12, "layers[0].size", "the size is 0")),
     (
         "config-size-negative",
-        Refused(6, "config.size", "`-1`, which is no number of bytes"),
+        Refused(6, "config.size", "`-1`, which is not a number of bytes"),
     ),
     ("no-layers", Refused(1, "", "the image has no layers")),
 ];

@@ -173,8 +173,8 @@ pub(crate) fn lay_all(
     }
 }
 
-/// The product whose constants a strategy of the tree has: its own. A bound has those of the first product of the file,
-/// which it is compared with.
+/// The product whose constants a strategy of the tree has: its own. A bound has the constants of the file's first
+/// product, because it is compared with that.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = tree.get(&Path::of("strategies"))?;
     let own = chosen_product(strategies.get(&Path::of(strategy))?)?;

@@ -32,7 +32,7 @@ pub(super) fn steps(pattern: &str) -> Vec<&str> {
 
 /// A path that the place of a constant stands for.
 pub(super) struct ConstantPath {
-    /// The path of what must be there.
+    /// The path of the setting that must exist.
     pub(super) needs: Path,
     pub(super) path: Path,
 }

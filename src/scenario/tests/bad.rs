@@ -320,7 +320,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "fleet:\n  - {name: \"store-{0001..0900}\"",
             "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
             &[
-                "9:6: fleet[1]: this group is no share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
+                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
                \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
             ],
         ),
@@ -383,7 +383,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "blobs: {redirect: false, workers: 3}",
             &[
                 "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the limits \
-                 of this host have no effect (help: write the limits beside `blobs`, or `redirect: true`)",
+                 of this host have no effect (help: write the limits next to `blobs`, or `redirect: true`)",
             ],
         ),
         (

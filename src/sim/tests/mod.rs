@@ -277,7 +277,7 @@ fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Show
     verdict
 }
 
-/// Counts of what was shown, with a line for each recording that differs.
+/// Counts of the shown conditions, with a line for each recording that differs.
 fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
     println!(
         "{product}: words equal in {}, at equal times in {}; {} reasons agree",
@@ -403,7 +403,7 @@ fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
     }
 }
 
-/// Plays `played`, and compares what comes of it with `recording`.
+/// Plays `played`, and compares the result with `recording`.
 fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) -> Verdict {
     let product = &crate::products::find("argoCd")
         .expect("it is in the table")

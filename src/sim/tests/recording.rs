@@ -30,7 +30,7 @@ pub(super) struct Recording {
     /// Time and revision of each report that a rollout is complete.
     #[serde(default)]
     pub(super) completed: Vec<(u64, u32)>,
-    /// Changes of what the product's objects show to people.
+    /// Changes of the conditions that the product's objects show.
     #[serde(default)]
     pub(super) conditions: Vec<Shown>,
     /// `completed`, `failed` or `running`.

@@ -737,7 +737,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
             "empty",
             "{\"kind\": \"ApplicationSet\", \"status\": null}".to_owned(),
             &[
-                "`status.applicationStatus` must list what is rolled out, and is empty",
+                "`status.applicationStatus` is empty; it must list the targets of the rollout",
                 "strategy is `RollingSync`",
             ],
         ),

@@ -108,7 +108,7 @@ impl Results {
         }
     }
 
-    /// `; line: replicate 3`, of what shows the displayed run; empty without one.
+    /// `; line: replicate 3`, for charts of the displayed run; empty without one.
     pub(super) fn replicate_of(&self, what: &str) -> String {
         match self.displayed() {
             Some(run) => format!("; {what}: replicate {}", run.replicate),

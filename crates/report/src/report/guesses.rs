@@ -107,7 +107,7 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     if sentences.is_empty() && !record.constants.is_empty() {
         let ranges = record.constants.iter().map(range_in_words).join(" and ");
         sentences.push(format!(
-            "The answer stays the same for {ranges}, which nobody stated (one run each)."
+            "The answer stays the same for {ranges}, which are not stated (one run each)."
         ));
     }
     sentences

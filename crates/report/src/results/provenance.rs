@@ -183,7 +183,7 @@ pub struct VariantInfo {
     /// The word of its product for an entry of the fleet, such as `instance`. Empty: a cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Whether no product ships it: a bound of what any pacing can do.
+    /// Whether no product ships it: a bound for any pacing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
     /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.

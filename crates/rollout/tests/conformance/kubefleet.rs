@@ -165,7 +165,7 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
     suite::differ(place, &pruned(expected), &pruned(got))
 }
 
-/// Without what is empty: the record leaves it out. Numbers stay.
+/// Without empty fields, which the record leaves out. Numbers stay.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -86,7 +86,7 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     read_files_as(folder, prefix)
 }
 
-/// The same, of a type that says what every file holds.
+/// The same, with a type for the content of every file.
 ///
 /// # Panics
 /// Also if a file does not hold that.

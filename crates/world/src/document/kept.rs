@@ -47,7 +47,7 @@ fn read_fields() -> BTreeMap<&'static str, KeptPart> {
 /// Fields of `helm` in a fleet.yaml, which count only by being empty or not.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
 
-/// The name of what is left out of a file that is neither a map nor a list of maps.
+/// The name of the part that is left out of a file that is neither a map nor a list of maps.
 const ALL: &str = "the whole file";
 
 /// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has

@@ -12,7 +12,7 @@ use super::wording::Wording;
 use fleetsim_units::io::printable;
 
 /// The reason that is left where nothing of a file may be shown.
-const NOT_AS_EXPECTED: &str = "the content is not what is expected here";
+const NOT_AS_EXPECTED: &str = "the content is not valid here";
 
 /// Most problems that are shown: a screen or two.
 const MOST_SHOWN: usize = 20;

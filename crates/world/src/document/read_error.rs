@@ -81,7 +81,7 @@ impl ReadError {
             Kind::UnknownField { .. } => "unknown field",
             Kind::UnknownChoice { .. } => "unknown choice",
             Kind::MissingField(_) => "a field is missing",
-            Kind::Other(_) => "the value is not what is expected here",
+            Kind::Other(_) => "the value is not valid here",
         }
     }
 

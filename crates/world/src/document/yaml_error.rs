@@ -71,10 +71,10 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         ),
         Error::DuplicateMappingKey { key, .. } => (
             Wording::quoting(
-                format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
-                "a key is there twice",
+                format!("the key `{}` appears twice", key.as_deref().unwrap_or("?")),
+                "a key appears twice",
             ),
-            "keep one of the two; which one was meant cannot be told",
+            "keep one of the two; the file does not say which one is meant",
         ),
         Error::MultipleDocuments { .. } => (
             "the file holds several YAML documents".into(),

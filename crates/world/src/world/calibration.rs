@@ -126,7 +126,7 @@ pub const EFFECTIVENESS: Share = Share::ALL;
 /// 0.5 s (Dragonfly's retry interval).
 pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
-/// Time that a peer waits in vain for another one. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
+/// Time-out of a peer that waits for another one. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
 /// `lib/torrent/scheduler/conn/config.go`; requests for pieces time out after 4 s or more (`dispatch/config.go`).
 pub const PEER_TIMEOUT: SimDuration = SimDuration::from_secs(5);
 

@@ -93,7 +93,7 @@ impl Event {
     }
 }
 
-/// A change of what a registry may send, or sends to clients outside of the fleet.
+/// A change of the rate that a registry may send, or sends to clients outside the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadEvent {
     /// Its burst allowance is spent.

@@ -28,8 +28,8 @@ pub(in crate::report) fn sentence(
     };
     let more = match open {
         0 => String::new(),
-        1 => " For one variant, these runs are too few to tell.".to_owned(),
-        open => format!(" For {open} variants, these runs are too few to tell."),
+        1 => " For one variant, these runs are too few to decide.".to_owned(),
+        open => format!(" For {open} variants, these runs are too few to decide."),
     };
     Some(said + &more)
 }
@@ -345,7 +345,7 @@ mod tests {
         .expect("a sentence");
         assert_eq!(
             both,
-            "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to tell."
+            "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to decide."
         );
     }
 }

@@ -175,7 +175,7 @@ fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
     }
 }
 
-/// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
+/// The bounds for any pacing, after the user's own strategies, and whose constants they have.
 pub(super) fn bounds(
     bounds: &[NamedVariant<'_, '_>],
     own: &[NamedVariant<'_, '_>],

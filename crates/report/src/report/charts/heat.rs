@@ -101,7 +101,7 @@ struct MapLayout {
     /// Width of a map, and of its cells.
     width: f64,
     cell: f64,
-    /// Height of a row of maps, and of what stands above its cells.
+    /// Height of a row of maps, and of the text above its cells.
     block: f64,
     above: f64,
     /// From one map to the next: beside each other, on a narrow page below each other.

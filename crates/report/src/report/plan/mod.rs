@@ -403,7 +403,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 
 /// The statement on a mean covers only what this number of runs can show.
 const RARE_EVENTS: &str =
-    ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
+    ", for events in at least 5% of the runs; rarer ones may not have occurred";
 
 /// The number of runs, and how to get more certain answers.
 fn effort(plan: &PlanRecord, width: usize) -> String {

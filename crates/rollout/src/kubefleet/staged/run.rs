@@ -64,7 +64,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since });
     }
 
-    /// The outcome of what it is about: success or failure. `None`: not finished.
+    /// The outcome of its subject: success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),

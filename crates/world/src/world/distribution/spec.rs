@@ -34,7 +34,7 @@ pub enum DistributionKind {
     Cells(CellSpec),
     /// Nodes that serve what they hold to each other (Spegel).
     Spegel(SpegelSpec),
-    /// Nodes that pass on pieces of what they are still fetching (Dragonfly, Kraken).
+    /// Nodes that pass on pieces of blobs that they are still fetching (Dragonfly, Kraken).
     Pieces(PiecesSpec),
 }
 

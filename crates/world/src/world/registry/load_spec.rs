@@ -1,4 +1,4 @@
-//! Settings of what a registry may send for a while, and of what it sends to others.
+//! Settings for bursts of a registry, and for the load of other clients.
 
 use serde::{Deserialize, Serialize};
 
