@@ -115,11 +115,11 @@ const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("schema-1", Refused(1, "", "a Docker schema 1 manifest")),
     (
         "capital-digest",
-        Refused(17, "layers[1].digest", "is no digest"),
+        Refused(17, "layers[1].digest", "is not a digest"),
     ),
     (
         "digest-without-algorithm",
-        Refused(12, "layers[0].digest", "is no digest"),
+        Refused(12, "layers[0].digest", "is not a digest"),
     ),
     ("size-zero", Refused(12, "layers[0].size", "the size is 0")),
     (

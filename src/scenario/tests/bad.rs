@@ -433,7 +433,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "rancherFleet.maxUnavailable:",
             "rancherFleet.maxUnavailble:",
             &[
-                "19:9: sweep: `strategies.defaults.rancherFleet.maxUnavailble` is no setting of this file: unknown field \
+                "19:9: sweep: `strategies.defaults.rancherFleet.maxUnavailble` is not a setting of this file: unknown field \
                `maxUnavailble` (help: did you mean `maxUnavailable`?)",
             ],
         ),
@@ -449,7 +449,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {fleet.2.nodes: [1], ",
             &[
-                "19:9: sweep: `fleet[2].nodes` is no setting of this file: there is no `fleet[2]` to set (help: indices count \
+                "19:9: sweep: `fleet[2].nodes` is not a setting of this file: there is no `fleet[2]` to set (help: indices count \
                from 0, and only maps have settings inside)",
             ],
         ),
@@ -462,7 +462,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {strategies.bound.batches.size: [1, 2], ",
             &[
-                "19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
+                "19:9: sweep: `strategies.bound.batches.size` is not a setting of this file: choose exactly one of \
                `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`",
             ],
         ),

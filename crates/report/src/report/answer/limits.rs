@@ -40,7 +40,7 @@ struct BoundVariant<'v, 'r> {
     variant: &'v VariantResults<'r>,
     /// The number of limits that it exceeds, or is not shown to meet.
     exceeded: usize,
-    /// Whether its runs are too few to tell whether it meets its limits.
+    /// Whether its runs are too few to decide whether it meets its limits.
     is_open: bool,
 }
 
@@ -120,7 +120,7 @@ fn closest(bound: &[BoundVariant<'_, '_>]) -> String {
     format!("{} exceed{s} the fewest ({least})", some_of(&fewest))
 }
 
-/// Returns true if the runs of a variant are too few to tell whether it meets its limits.
+/// Returns true if the runs of a variant are too few to decide whether it meets its limits.
 fn is_open(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
     exceeded(variant, limits) > 0 && !fails(variant, limits)
 }
@@ -218,7 +218,7 @@ pub(in crate::report) fn next_beyond(
     ))
 }
 
-/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to tell.
+/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to decide.
 fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String> {
     let verdict = limit.judge(variant)?;
     if verdict.holds || verdict.is_undecided() {
