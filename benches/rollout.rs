@@ -60,6 +60,7 @@ fn world(clusters: usize) -> WorldSpec {
                 paused: false,
                 registered: true,
                 installed: true,
+                offline: false,
             })
             .collect(),
         regions: Vec::new(),

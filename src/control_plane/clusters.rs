@@ -24,7 +24,7 @@ pub trait Clusters {
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
     /// The management cluster pauses the deployment of a cluster, or resumes it.
-    fn hold(&mut self, _cluster: ClusterId, _is_held: bool, _queue: &mut Queue) {}
+    fn pause(&mut self, _cluster: ClusterId, _is_paused: bool, _queue: &mut Queue) {}
 
     /// The management cluster itself applies a revision in a cluster; one that is offline never hears of it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
@@ -55,8 +55,8 @@ impl Clusters for World<'_> {
         World::instruct(self, cluster, revision, queue);
     }
 
-    fn hold(&mut self, cluster: ClusterId, is_held: bool, queue: &mut Queue) {
-        World::hold(self, cluster, is_held, queue);
+    fn pause(&mut self, cluster: ClusterId, is_paused: bool, queue: &mut Queue) {
+        World::pause(self, cluster, is_paused, queue);
     }
 
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {

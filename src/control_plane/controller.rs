@@ -77,6 +77,11 @@ pub trait Controller {
     /// Whether the product sees the target on its wanted revision and ready.
     fn is_done(&self, cluster: ClusterId) -> bool;
 
+    /// Whether the product never updates a target by its own settings. It counts as paused.
+    fn leaves_alone(&self, _cluster: ClusterId) -> bool {
+        false
+    }
+
     /// Whether nothing that is scheduled here would change anything while the world stays as it is. A rollout counts as
     /// stalled then. A product that polls by a timer, or retries what must fail, answers this question.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {

@@ -190,9 +190,9 @@ impl<'s> ControlPlane<'s> {
                 }
                 .instruct(SimTime::ZERO, cluster, revision);
             }
-            DriverEvent::Hold(cluster, is_held) => {
+            DriverEvent::Pause(cluster, is_paused) => {
                 self.record.in_flight -= 1;
-                clusters.hold(cluster, is_held, queue);
+                clusters.pause(cluster, is_paused, queue);
             }
             DriverEvent::PersonActs(number) => {
                 self.record

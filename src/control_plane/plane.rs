@@ -138,13 +138,13 @@ impl Plane<'_> {
     }
 
     /// A write that pauses a cluster's deployment, or resumes it, takes effect at `at`.
-    pub fn hold(&mut self, at: SimTime, cluster: ClusterId, is_held: bool) {
+    pub fn pause(&mut self, at: SimTime, cluster: ClusterId, is_paused: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
             self.queue
-                .schedule(at, Event::Driver(DriverEvent::Hold(cluster, is_held)));
+                .schedule(at, Event::Driver(DriverEvent::Pause(cluster, is_paused)));
         } else {
-            self.clusters.hold(cluster, is_held, self.queue);
+            self.clusters.pause(cluster, is_paused, self.queue);
         }
     }
 

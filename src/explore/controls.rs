@@ -7,7 +7,7 @@ use itertools::Itertools;
 use serde::Serialize;
 
 use crate::results::grouped;
-use crate::scenario::{Experiment, SettingInForce};
+use crate::scenario::{Experiment, SettingInForce, is_setting_of_experiment};
 
 /// A setting that a reader may change.
 #[derive(Debug, Serialize)]
@@ -47,19 +47,6 @@ const GROUPS: [(&str, &[&str]); 5] = [
 /// The group of settings that the experiment sweeps, and that of all others.
 const SWEPT: &str = "Swept settings";
 const OTHERS: &str = "All other settings and constants";
-
-/// Keys that belong to the experiment as a whole.
-const LEFT_OUT: [&str; 9] = [
-    "name",
-    "question",
-    "seed",
-    "replicates",
-    "precision",
-    "uncertainty",
-    "sweep",
-    "plan",
-    "clusterGroups",
-];
 
 /// Settings that are not in force until somebody writes them.
 const UNWRITTEN: [&str; 2] = ["startsAt", "assert"];
@@ -150,7 +137,8 @@ fn is_left_out(path: &str, controls: &[Control]) -> bool {
     let names_file = keys_of_files.any(|key| path.ends_with(key));
     let mut controls = controls.iter();
     let is_swept = controls.any(|control| control.group == SWEPT && control.path == path);
-    LEFT_OUT.contains(&top) || names_file || is_swept
+    let is_of_experiment = is_setting_of_experiment(top) || top == "clusterGroups";
+    is_of_experiment || names_file || is_swept
 }
 
 /// Adds the controls of settings in force, of one strategy or of all.

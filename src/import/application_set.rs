@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::argo_clusters::ArgoCluster;
+use super::argo_own::{ApplicationSpec, SetSync};
 use super::draft::StrategyFile;
 use super::kinds::{ClientObject, ExportShape};
 use super::strategy::FoundStrategy;
@@ -20,6 +21,7 @@ use crate::document::yaml::to_yaml;
 use crate::products::argo_cd::generate::{
     KnownCluster, LOCAL_NAME, NotRendered, TemplateParameters, generate, rendered,
 };
+use crate::rollout::argo_cd::ROLLING_SYNC;
 use crate::scenario::import::object::{IgnoredPart, KubeObject, OrDefault};
 
 const NEEDS_APPLICATIONS: &str =
@@ -105,12 +107,34 @@ pub(super) type ApplicationSetFacts = KubeObject<SetSpec, IgnoredPart>;
 #[serde(rename_all = "camelCase")]
 pub(super) struct SetSpec {
     go_template: OrDefault<bool>,
+    strategy: OrDefault<SetStrategy>,
     template: OrDefault<SetTemplate>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SetStrategy {
+    #[serde(rename = "type")]
+    kind: OrDefault<String>,
+    rolling_sync: Option<IgnoredPart>,
 }
 
 #[derive(Default, Deserialize)]
 struct SetTemplate {
     metadata: OrDefault<SetMetadata>,
+    spec: OrDefault<ApplicationSpec>,
+}
+
+impl SetSpec {
+    /// The set's part of what decides who syncs, and when.
+    pub(super) fn sync(&self) -> SetSync<'_> {
+        SetSync {
+            is_there: true,
+            is_rolling: *self.strategy.kind == ROLLING_SYNC && self.strategy.rolling_sync.is_some(),
+            is_automated: self.template.spec.is_automated(),
+            moving: self.template.spec.moving_revision(),
+        }
+    }
 }
 
 #[derive(Default, Deserialize)]

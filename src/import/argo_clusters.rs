@@ -5,14 +5,17 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use super::argo_own;
 use super::fleet::left_out;
 use super::kinds::ARGO_CLUSTERS;
+use super::site;
 use super::sources::Texts;
 use super::target::bad_label;
 use crate::document::problem::{OrProblems, Problem};
 use crate::scenario::import::object::{KubeMetadata, OrDefault};
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
+use crate::world::SiteKind;
 
 const SECRETS: &str =
     "kubectl get secrets -n argocd -l argocd.argoproj.io/secret-type=cluster -o json";
@@ -28,6 +31,15 @@ pub(super) struct ArgoCluster {
     pub(super) labels: BTreeMap<String, String>,
     /// Argo CD cannot connect to it.
     pub(super) has_failed: bool,
+    /// Argo CD passes its applications over: `IsManagedCluster` in `controller/sharding/cache.go`.
+    pub(super) is_skipped: bool,
+}
+
+impl ArgoCluster {
+    /// The kind of site that it shows.
+    pub(super) fn site(&self) -> Option<SiteKind> {
+        site::of_cluster(&self.server, &self.name, &self.labels)
+    }
 }
 
 /// The clusters of an export.
@@ -36,14 +48,15 @@ pub(super) struct ArgoClusterFacts {
     pub(super) clusters: Vec<ArgoCluster>,
     /// Names by server.
     pub(super) names: BTreeMap<String, String>,
+    /// Places among the clusters, by name and by server.
+    places: BTreeMap<String, usize>,
 }
 
 impl ArgoClusterFacts {
-    /// Whether Argo CD cannot connect to the cluster of this name or server.
-    pub(super) fn has_failed(&self, name: &str) -> bool {
-        self.clusters
-            .iter()
-            .any(|cluster| cluster.has_failed && (cluster.name == name || cluster.server == name))
+    /// The cluster of this name or server.
+    pub(super) fn find(&self, name: &str) -> Option<&ArgoCluster> {
+        let at = *self.places.get(name)?;
+        Some(&self.clusters[at])
     }
 }
 
@@ -56,6 +69,7 @@ struct ClusterOrSecret {
     server: Option<String>,
     name: Option<String>,
     labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
     data: Option<SecretData>,
     string_data: Option<SecretData>,
     connection_state: Option<ConnectionState>,
@@ -98,6 +112,10 @@ impl ClusterOrSecret {
             Some(labels) => labels.clone(),
             None => (*self.metadata.labels).clone(),
         };
+        let annotations = match &self.annotations {
+            Some(annotations) => annotations,
+            None => &*self.metadata.annotations,
+        };
         let state = self
             .connection_state
             .as_ref()
@@ -107,6 +125,7 @@ impl ClusterOrSecret {
             server,
             labels,
             has_failed: state.is_some_and(|state| state.status == "Failed"),
+            is_skipped: argo_own::is_skipped(annotations),
         }
     }
 
@@ -169,13 +188,19 @@ pub(super) fn clusters(
     notes.extend(left_out(others.len(), "Secret", "without a cluster"));
     notes.extend(found.note_on_others(&source.name));
     let mut names = BTreeMap::new();
-    for cluster in &clusters {
+    let mut places = BTreeMap::new();
+    for (at, cluster) in clusters.iter().enumerate() {
         names.insert(cluster.server.clone(), cluster.name.clone());
+        places.entry(cluster.server.clone()).or_insert(at);
+    }
+    for (at, cluster) in clusters.iter().enumerate() {
+        places.insert(cluster.name.clone(), at);
     }
     Ok(ArgoClusterFacts {
         file: source.name.clone(),
         clusters,
         names,
+        places,
     })
 }
 

@@ -102,7 +102,6 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     }
     let count = instances as usize;
     Ok(ImportedFleet {
-        offline: None,
         in_words: counted(count, "instance"),
         origin: app.origin,
         targets: targets(&name, count),

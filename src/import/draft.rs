@@ -31,8 +31,6 @@ pub(super) struct ImportedFleet {
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
     pub(super) workload: WorkloadDraft,
-    /// Clusters that seem to be offline.
-    pub(super) offline: Option<Guess>,
     /// One line for each thing that was read.
     pub(super) read: Vec<String>,
     /// One line for each thing that was left out, or that a reader may not expect.
@@ -47,6 +45,8 @@ pub(super) struct StrategyDraft {
     pub(super) file: Option<StrategyFile>,
     /// Settings that the run needs and no export contains, as part of the settings.
     pub(super) guesses: Vec<Guess>,
+    /// Lines of settings that an export shows.
+    pub(super) shown: Vec<String>,
     /// Fields of the file that decide and are not simulated, by name. The user has to accept them.
     pub(super) undecided: Vec<DecidingField>,
     /// Time after which a run is given up, where the strategy itself needs more than the default.
@@ -89,6 +89,7 @@ impl StrategyDraft {
             product,
             file: None,
             guesses: Vec::new(),
+            shown: Vec::new(),
             undecided: Vec::new(),
             horizon: None,
         }

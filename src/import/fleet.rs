@@ -7,14 +7,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::json;
 
 use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
-use super::guess::Guess;
 use super::kinds::{
     CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO,
 };
+use super::offline;
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::{FleetTarget, bad_label};
@@ -69,13 +68,18 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         file: exports.strategy.map(|found| found.file),
         ..StrategyDraft::of("rancherFleet")
     };
-    let count = chosen.targets.len();
-    let offline = offline(chosen.last_seen(), count, sources.clock, &mut notes);
+    let mut targets = chosen.fleet_targets();
+    offline::mark_silent(
+        &mut targets,
+        &chosen.last_reports(),
+        sources.clock,
+        &mut notes,
+    );
+    let count = counted(targets.len(), "cluster");
     Ok(ImportedFleet {
-        offline,
-        in_words: format!("{} of {}", counted(count, "cluster"), chosen.space),
+        in_words: format!("{count} of {}", chosen.space),
         origin: source.name.clone(),
-        targets: chosen.fleet_targets(),
+        targets,
         regions: Vec::new(),
         cluster_groups: sources
             .cluster_groups
@@ -245,12 +249,14 @@ impl ChosenTargets<'_> {
         ))
     }
 
-    /// When the agents last reported that are expected to.
-    fn last_seen(&self) -> impl Iterator<Item = &str> {
-        self.targets
-            .iter()
-            .filter(|target| !target.paused && target.registered)
-            .filter_map(|target| target.last_seen.as_deref())
+    /// When the agent of each target last reported, if it is expected to.
+    fn last_reports(&self) -> Vec<Option<&str>> {
+        let mut reports = Vec::new();
+        for target in &self.targets {
+            let is_expected = !target.paused && target.registered;
+            reports.push(target.last_seen.as_deref().filter(|_| is_expected));
+        }
+        reports
     }
 
     fn fleet_targets(&self) -> Vec<FleetTarget> {
@@ -373,48 +379,6 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
     Some(format!(
         "{all} of the clusters cannot be updated: {paused} paused, {agentless} without agent"
     ))
-}
-
-/// Agents that were last seen this long before the newest report are taken for offline: four check-ins of 15 min, the
-/// default of Fleet's agents. The factor is a guess.
-const LONG_AGO_S: f64 = 3600.0;
-
-/// The share of clusters whose agents have not reported for long, from the times when they did. `None`: all have. A
-/// time after the `clock` is an agent's wrong clock, beside which all others would be late.
-pub(super) fn offline<'t>(
-    times: impl Iterator<Item = &'t str>,
-    all: usize,
-    clock: Option<Timestamp>,
-    notes: &mut Vec<String>,
-) -> Option<Guess> {
-    let mut future = 0;
-    let mut seconds = Vec::new();
-    for time in times {
-        let Ok(time) = time.parse::<Timestamp>() else {
-            continue;
-        };
-        if clock.is_some_and(|clock| time > clock) {
-            future += 1;
-        } else {
-            seconds.push(time.as_nanosecond() as f64 / 1e9);
-        }
-    }
-    if future > 0 {
-        notes.push(format!(
-            "left out: the last report of {}, a time in the future",
-            counted(future, "agent")
-        ));
-    }
-    let newest = seconds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mut silent = 0;
-    for seen in seconds {
-        silent += usize::from(newest - seen > LONG_AGO_S);
-    }
-    if silent == 0 {
-        return None;
-    }
-    let are = "agents were last seen more than an hour before the newest report";
-    Some(Guess::offline(silent, all, are, notes))
 }
 
 /// The groups as an inventory names them.

@@ -5,7 +5,6 @@
 
 use crate::document::yaml;
 use crate::scenario::constants;
-use crate::units::Share;
 use crate::world::{RuntimeVersion, calibration};
 
 /// A value that no export contains.
@@ -19,11 +18,6 @@ pub struct Guess {
     pub range: String,
     /// The facts that would replace it.
     pub replace_with: String,
-}
-
-/// A share in percent, rounded up to a tenth of a percent.
-fn in_tenths_of_percent(share: f64) -> String {
-    Share::new((share * 1e3).ceil() / 1e3).to_string()
 }
 
 impl Guess {
@@ -151,21 +145,14 @@ impl Guess {
         )
     }
 
-    /// The share of targets that cannot be updated now: `silent` of `all`, which `are` so. Adds a note on them.
-    pub(super) fn offline(silent: usize, all: usize, are: &str, notes: &mut Vec<String>) -> Self {
-        notes.push(format!(
-            "{silent} of {all} {are}: as many are simulated as offline"
-        ));
-        let share = silent as f64 / all.max(1) as f64;
-        // At least the 0% to 10% that operators report.
-        let most = Share::new((2.0 * share).clamp(0.1, 1.0));
-        let replace =
-            format!("the share that is offline on the day of the rollout; {silent} of {all} {are}");
+    /// Whether Argo CD learns of commits by a webhook.
+    pub(super) fn webhook() -> Self {
         Self::new(
-            "faults.offline.share",
-            &in_tenths_of_percent(share),
-            &format!("0% to {}", in_tenths_of_percent(most.get())),
-            &replace,
+            "strategies.as-exported.argoCd.webhook",
+            "false",
+            "false or true",
+            "true, if the repository calls Argo CD's webhook on each commit; without it, applications find a commit by \
+             polling, within 5 min",
         )
     }
 

@@ -9,9 +9,10 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
-use super::fleet::{check_objects, offline};
+use super::fleet::check_objects;
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
+use super::offline;
 use super::placement::{self, AwayMember, Unpickable};
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
@@ -103,17 +104,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     let mut heartbeats = Vec::new();
     for at in picked {
         targets.push(target(sorted.joined[at]));
-        heartbeats.extend(last_heartbeat(sorted.joined[at]));
+        heartbeats.push(last_heartbeat(sorted.joined[at]));
     }
     let strategy = strategy_of(placement, staged, &mut notes)?;
-    let offline = offline(
-        heartbeats.into_iter(),
-        targets.len(),
-        sources.clock,
-        &mut notes,
-    );
+    offline::mark_silent(&mut targets, &heartbeats, sources.clock, &mut notes);
     Ok(ImportedFleet {
-        offline,
         in_words: counted(targets.len(), "member cluster"),
         origin: source.name.clone(),
         targets,

@@ -12,21 +12,26 @@
 //! | `kinds` | what an object is, and which option reads it |
 //! | `fleet` | Rancher Fleet |
 //! | `kubefleet`, `placement` | KubeFleet, and the clusters that a placement picks |
-//! | `argo_cd`, `argo_clusters`, `application_set` | Argo CD |
+//! | `argo_cd`, `argo_applications`, `argo_clusters`, `application_set` | Argo CD |
+//! | `argo_own`, `argo_status` | what exported Applications have of their own, and their status |
 //! | `cloud_foundry` | Cloud Foundry |
 //! | `nodes` | the nodes of a typical cluster |
 //! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
+//! | `offline` | targets that could not be reached |
 //! | `pace` | how many targets the strategy updates at a time |
 //! | `page` | the text of `experiment.yaml` |
 //! | `folder` | the output folder, published as a whole |
 //! | `summary` | the summary on the terminal |
 
 mod application_set;
+mod argo_applications;
 mod argo_cd;
 mod argo_clusters;
+mod argo_own;
+mod argo_status;
 mod cloud_foundry;
 mod draft;
 mod fleet;
@@ -36,6 +41,7 @@ mod images;
 mod kinds;
 mod kubefleet;
 mod nodes;
+mod offline;
 mod pace;
 mod page;
 mod placement;

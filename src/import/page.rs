@@ -131,7 +131,6 @@ pub(super) fn write(
     registry(&mut page);
     release(&mut page, draft, files);
     node(&mut page, draft);
-    faults(&mut page, draft);
     strategies(&mut page, &draft.fleet.strategy, files, in_place, sweep);
     (page.text, page.guesses)
 }
@@ -220,8 +219,11 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
 fn regions(page: &mut Page, draft: &ExperimentDraft) {
     page.line(0, "regions:");
     for (at, region) in draft.fleet.regions.iter().enumerate() {
+        let mut targets = draft.fleet.targets.iter();
+        let behind = targets.find(|target| target.region.as_ref() == Some(region));
+        let site = behind.and_then(|target| target.site).unwrap_or(draft.site);
         let guess = Guess {
-            value: draft.site.link().downlink.typical().to_string(),
+            value: site.link().downlink.typical().to_string(),
             ..Guess::shared_link(at)
         };
         let line = format!("- {{name: {}, bandwidth: {}}}", quoted(region), guess.value);
@@ -314,16 +316,6 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
     page.blank();
 }
 
-fn faults(page: &mut Page, draft: &ExperimentDraft) {
-    let Some(guess) = draft.fleet.offline.clone() else {
-        return;
-    };
-    page.line(0, "faults:");
-    let line = format!("offline: {{share: {}}}", guess.value);
-    page.needed_guess(2, &line, guess);
-    page.blank();
-}
-
 fn strategies(
     page: &mut Page,
     strategy: &StrategyDraft,
@@ -382,7 +374,8 @@ fn own_strategy(
     in_place: &Map<String, Value>,
     also: Option<&str>,
 ) {
-    let is_empty = files.strategy.is_none() && strategy.guesses.is_empty();
+    let is_empty =
+        files.strategy.is_none() && strategy.guesses.is_empty() && strategy.shown.is_empty();
     page.line(
         4,
         &format!("{}:{}", strategy.product, if is_empty { " {}" } else { "" }),
@@ -397,6 +390,9 @@ fn own_strategy(
         let names = names_to_accept(&strategy.undecided);
         page.comment(6, ACCEPT_WHY);
         page.line(6, &format!("{ACCEPT}[{}]", names.join(", ")));
+    }
+    for line in &strategy.shown {
+        page.line(6, line);
     }
     let key = also.and_then(|line| line.split(':').next());
     let mut replaced = in_place.clone();

@@ -1,7 +1,10 @@
 //! The kind of site of imported clusters, whose links no export contains.
 //!
-//! A label of a cluster may show it: that of a cloud, or one like `site: dc`. The words are a guess, and the summary
-//! names them. Left out: links that no word tells; a column of the table of clusters has these.
+//! A cluster may show it: by the address of its API server, which cloud providers give, by a label of a cloud, or by
+//! one like `site: dc`. The words are a guess, and the summary names the kinds. Left out: links that no word tells; a
+//! column of the table of clusters has these.
+
+use std::collections::BTreeMap;
 
 use clap::ValueEnum;
 use itertools::Itertools;
@@ -36,18 +39,93 @@ const WORDS: [(SiteKind, &[&str]); 3] = [
     (SiteKind::Branch, &["branch", "branch-office", "office"]),
 ];
 
-/// The kind that the labels of a target show.
-fn labelled(target: &FleetTarget) -> Option<SiteKind> {
-    const REGIONS: [&str; 2] = ["fleet.azure.com/location", "topology.kubernetes.io/region"];
-    const PROVIDERS: [&str; 3] = ["eks", "aks", "gke"];
-    let is_region = REGIONS
-        .iter()
-        .any(|label| target.labels.contains_key(*label));
-    let provider = target.labels.get("provider.cattle.io");
-    if is_region || provider.is_some_and(|provider| PROVIDERS.contains(&provider.as_str())) {
+/// Ends of the addresses of API servers that cloud providers give to clusters which they run.
+const CLOUD_ADDRESSES: [&str; 14] = [
+    // Amazon EKS
+    ".eks.amazonaws.com",
+    ".eks.amazonaws.com.cn",
+    // Azure Kubernetes Service, and in China
+    ".azmk8s.io",
+    ".azk8s.cn",
+    ".aks.containerservice.azure.us",
+    // Google Kubernetes Engine, by its DNS endpoint
+    ".gke.goog",
+    ".k8s.ondigitalocean.com",
+    ".linodelke.net",
+    ".k8s.scw.cloud",
+    ".k8s.ovh.net",
+    ".vultr-k8s.com",
+    // OpenShift as a service, and Azure Red Hat OpenShift
+    ".openshiftapps.com",
+    ".aroapp.io",
+    ".containers.cloud.ibm.com",
+];
+
+/// Begins of the names that the clients of cloud providers give to contexts: `gke_PROJECT_ZONE_NAME` and
+/// `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`. `argocd cluster add` takes them for names of clusters.
+const CLOUD_NAMES: [&str; 3] = ["gke_", "arn:aws:eks:", "arn:aws-cn:eks:"];
+
+/// Ends of keys of labels that may name a provider.
+const PROVIDER_KEYS: [&str; 5] = ["provider", "cloud", "cloud-provider", "vendor", "platform"];
+
+/// Names of cloud providers and of their Kubernetes, in lower case.
+const PROVIDERS: [&str; 9] = [
+    "eks",
+    "aks",
+    "gke",
+    "aws",
+    "azure",
+    "gcp",
+    "amazon",
+    "google",
+    "openshift-dedicated",
+];
+
+/// Whether the address of its API server is one that a cloud provider gives.
+fn has_cloud_address(server: &str) -> bool {
+    let host = server.split_once("://").map_or(server, |(_, host)| host);
+    let host = host.split(['/', ':']).next().unwrap_or_default();
+    let host = host.to_lowercase();
+    CLOUD_ADDRESSES.iter().any(|end| host.ends_with(end))
+}
+
+/// The kind of site that an exported cluster shows by its address, its name, or its labels.
+pub(super) fn of_cluster(
+    server: &str,
+    name: &str,
+    labels: &BTreeMap<String, String>,
+) -> Option<SiteKind> {
+    let is_cloud_name = CLOUD_NAMES.iter().any(|begin| name.starts_with(begin));
+    if is_cloud_name || has_cloud_address(server) {
         return Some(SiteKind::Cloud);
     }
-    for (key, word) in &target.labels {
+    of_labels(labels)
+}
+
+/// The kind that a target shows.
+fn shown(target: &FleetTarget) -> Option<SiteKind> {
+    target.shown_site.or_else(|| of_labels(&target.labels))
+}
+
+/// The kind that labels show.
+fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
+    const REGIONS: [&str; 3] = [
+        "fleet.azure.com/location",
+        "topology.kubernetes.io/region",
+        "failure-domain.beta.kubernetes.io/region",
+    ];
+    if REGIONS.iter().any(|label| labels.contains_key(*label)) {
+        return Some(SiteKind::Cloud);
+    }
+    for (key, word) in labels {
+        // The key of Rancher is `provider.cattle.io`.
+        let last = key.rsplit('/').next().unwrap_or_default();
+        let is_provider = PROVIDER_KEYS.contains(&last) || key == "provider.cattle.io";
+        if is_provider && PROVIDERS.contains(&word.to_lowercase().as_str()) {
+            return Some(SiteKind::Cloud);
+        }
+    }
+    for (key, word) in labels {
         if let Some(kind) = kind_of_label(key, word) {
             return Some(kind);
         }
@@ -88,21 +166,21 @@ impl FoundSite {
     }
 }
 
-/// Gives targets the kinds that their labels show. Returns the kind of the others.
+/// Gives targets the kinds that they show. Returns the kind of the others.
 pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> FoundSite {
     if is_app {
         let why = "an app's instances run on cells of one foundation";
         return FoundSite::of_all(SiteKind::DataCentre, why);
     }
-    let kinds: Vec<Option<SiteKind>> = targets.iter().map(labelled).collect();
+    let kinds: Vec<Option<SiteKind>> = targets.iter().map(shown).collect();
     if let Ok(Some(kind)) = kinds.iter().all_equal_value() {
-        return FoundSite::of_all(*kind, "labels of all clusters say so");
+        return FoundSite::of_all(*kind, "labels or addresses of all clusters say so");
     }
     for (target, kind) in targets.iter_mut().zip(&kinds) {
         target.site = *kind;
     }
-    let has_labels = kinds.iter().any(Option::is_some);
-    if has_labels {
+    let has_shown = kinds.iter().any(Option::is_some);
+    if has_shown {
         return of_some(&kinds, has_cloud_nodes);
     }
     if has_cloud_nodes {
@@ -115,7 +193,7 @@ pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: b
     }
 }
 
-/// The kind of the targets without a label, where others have one.
+/// The kind of the targets that show none, where others do.
 fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     let (kind, of_rest) = if has_cloud_nodes {
         (
@@ -137,7 +215,7 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     FoundSite {
         kind,
         note: format!(
-            "the links are of the kind of site that labels show: {counts} (column `site` in clusters.csv){others}"
+            "the links are of the kind of site that labels and addresses show: {counts} (column `site` in clusters.csv){others}"
         ),
     }
 }
@@ -195,9 +273,45 @@ mod tests {
         let (rest, sites, note) = kinds(&[&aks, &shop, &dc], false);
         let expected = vec![Some(SiteKind::Cloud), None, Some(SiteKind::DataCentre)];
         assert_eq!((rest, sites), (SiteKind::Branch, expected));
-        let words = "labels show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
+        let words = "labels and addresses show: 1 cloud, 1 data-centre (column `site` in clusters.csv); those of the other 1 are of branch";
         assert!(note.contains(words), "{note}");
         let (rest, sites, note) = kinds(&[&shop], true);
         assert_eq!((rest, sites), (SiteKind::Cloud, vec![None]), "{note}");
+    }
+
+    #[test]
+    fn addresses_and_names_of_a_cloud_show_it() {
+        for (server, name, is_cloud) in [
+            ("https://0A1B2C.gr7.eu-west-1.eks.amazonaws.com", "a", true),
+            (
+                "https://shop-dns-1a2b.hcp.westeurope.azmk8s.io:443",
+                "a",
+                true,
+            ),
+            ("https://gke-1a2b.europe-west1.gke.goog/", "a", true),
+            ("https://34.1.2.3", "gke_project_europe-west1_shop", true),
+            (
+                "https://34.1.2.3",
+                "arn:aws:eks:eu-west-1:1:cluster/shop",
+                true,
+            ),
+            ("https://10.0.0.1:6443", "eks", false),
+            ("https://eks.amazonaws.com.example.net", "a", false),
+            ("https://kubernetes.default.svc", "in-cluster", false),
+        ] {
+            let kind = of_cluster(server, name, &BTreeMap::new());
+            assert_eq!(kind == Some(SiteKind::Cloud), is_cloud, "{server} {name}");
+        }
+        let labels = |key: &str, word: &str| [(key.to_owned(), word.to_owned())].into();
+        let kind = |key, word| of_cluster("https://10.0.0.1", "a", &labels(key, word));
+        assert_eq!(
+            kind("topology.kubernetes.io/region", "x"),
+            Some(SiteKind::Cloud)
+        );
+        assert_eq!(
+            kind("example.com/cloud-provider", "AWS"),
+            Some(SiteKind::Cloud)
+        );
+        assert_eq!(kind("provider", "vsphere"), None);
     }
 }

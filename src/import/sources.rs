@@ -38,7 +38,8 @@ pub struct ImportSources {
     /// The placement, which picks members: `kubectl get clusterresourceplacements NAME -o yaml`
     #[arg(long, value_name = "FILE", help_heading = "KubeFleet")]
     pub placement: Option<PathBuf>,
-    /// Argo CD's applications: `argocd app list -o json` or `kubectl get applications -A -o json`
+    /// Argo CD's applications: `argocd app list -o json`, or with their set: `kubectl get
+    /// applications,applicationsets -A -o json`
     #[arg(long, value_name = "FILE", help_heading = "Argo CD")]
     pub applications: Option<PathBuf>,
     /// Argo CD's clusters: `argocd cluster list -o json`, or the Secrets that declare them

@@ -57,7 +57,21 @@ pub(super) fn read(
 ) -> OrProblems<Option<FoundStrategy>> {
     let Some(path) = path else { return Ok(None) };
     let source = texts.read(path, expected.command)?;
-    let all = objects_of_product(&source)?;
+    in_file(path, &source, expected, is_it, default_name).map(Some)
+}
+
+/// Reads the strategy in a file with this text. `is_it` selects the object among several documents.
+///
+/// # Errors
+/// When the file has no such object, or several.
+pub(super) fn in_file(
+    path: &Path,
+    source: &Arc<Source>,
+    expected: &ExpectedKind,
+    is_it: impl Fn(&ExportShape) -> bool,
+    default_name: &str,
+) -> OrProblems<FoundStrategy> {
+    let all = objects_of_product(source)?;
     let shapes: Vec<ExportShape> = all.iter().map(ExportShape::of).collect();
     let mut found = all
         .iter()
@@ -66,7 +80,7 @@ pub(super) fn read(
         .filter(|(_, (_, shape))| is_it(shape));
     let Some((number, (object, _))) = found.next() else {
         if all.is_empty() && expected.may_be_empty() {
-            return Ok(Some(empty(path, default_name, &source)));
+            return Ok(empty(path, default_name, source));
         }
         let help = written(expected.command);
         return Err(match (all.first(), shapes.first()) {
@@ -76,9 +90,13 @@ pub(super) fn read(
     };
     if let Some((_, (second, _))) = found.next() {
         let problem = second.problem("", "the file has two strategies");
-        return Err(vec![problem.with_help("keep the one that is rolled out")]);
+        let help = format!(
+            "keep the one that is rolled out, or name it alone: {}",
+            written(expected.command)
+        );
+        return Err(vec![problem.with_help(help)]);
     }
-    let (name, text) = text_of(path, default_name, &source, object, all.len());
+    let (name, text) = text_of(path, default_name, source, object, all.len());
     let file = StrategyFile {
         name,
         origin: source.name.clone(),
@@ -90,12 +108,12 @@ pub(super) fn read(
             others.push(shape.name());
         }
     }
-    Ok(Some(FoundStrategy {
+    Ok(FoundStrategy {
         file,
-        source: Arc::clone(&source),
+        source: Arc::clone(source),
         number,
         others,
-    }))
+    })
 }
 
 /// A file of comments alone, which has all defaults.

@@ -20,6 +20,10 @@ pub(super) struct FleetTarget {
     pub(super) region: Option<String>,
     pub(super) paused: bool,
     pub(super) has_no_agent: bool,
+    /// It could not be reached when it was exported.
+    pub(super) offline: bool,
+    /// The kind of site that the export of its cluster shows.
+    pub(super) shown_site: Option<SiteKind>,
 }
 
 impl From<&InventoryCluster> for FleetTarget {
@@ -33,6 +37,8 @@ impl From<&InventoryCluster> for FleetTarget {
             region: None,
             paused: cluster.paused,
             has_no_agent: !cluster.registered,
+            offline: cluster.offline,
+            shown_site: None,
         }
     }
 }
@@ -51,7 +57,7 @@ struct CsvColumn {
 }
 
 /// All columns, in their order.
-const COLUMNS: [CsvColumn; 8] = [
+const COLUMNS: [CsvColumn; 9] = [
     CsvColumn {
         name: "name",
         cell: |target| target.name.clone(),
@@ -83,6 +89,10 @@ const COLUMNS: [CsvColumn; 8] = [
     CsvColumn {
         name: "registered",
         cell: registered_cell,
+    },
+    CsvColumn {
+        name: "offline",
+        cell: offline_cell,
     },
 ];
 
@@ -124,6 +134,12 @@ fn paused_cell(target: &FleetTarget) -> String {
 /// `false` for a target without an agent.
 fn registered_cell(target: &FleetTarget) -> String {
     let text = if target.has_no_agent { "false" } else { "" };
+    text.to_owned()
+}
+
+/// `true` for a target that is offline.
+fn offline_cell(target: &FleetTarget) -> String {
+    let text = if target.offline { "true" } else { "" };
     text.to_owned()
 }
 
@@ -181,8 +197,9 @@ mod tests {
             region in prop::option::of("[a-z]{1,5}"),
             paused: bool,
             has_no_agent: bool,
+            offline: bool,
         ) -> FleetTarget {
-            FleetTarget { name, namespace, labels, nodes, site, region, paused, has_no_agent }
+            FleetTarget { name, namespace, labels, nodes, site, region, paused, has_no_agent, offline, shown_site: None }
         }
     }
 

@@ -1,6 +1,6 @@
 //! The products whose rollouts are simulated: everything about one that is not a rule.
 //!
-//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `rollout/`. Its folder holds its
+//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `crates/rollout`. Its folder holds its
 //! configuration in an experiment with the checks of it, the adapter between the scheduler and the world, the
 //! explanation of a strategy, and the snippet for the product's own file.
 //!

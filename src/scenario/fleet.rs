@@ -367,6 +367,7 @@ impl Checker<'_> {
                 labels: Arc::new(cluster.labels.clone()),
                 paused: cluster.paused || is_paused,
                 registered: cluster.registered,
+                offline: cluster.offline,
                 ..ClusterSpec::default()
             };
             default.apply(&mut spec);

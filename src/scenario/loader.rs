@@ -1,5 +1,5 @@
-//! From the text of an experiment to all its variants: values of `--set` and of sweeps are put into the tree of the
-//! file, which is read and checked once for each variant.
+//! Reads an experiment: its file with the values of `--set`, the strategies as their products read them, and the checks
+//! of all. [`super::variants`] makes the variants.
 //!
 //! The file must be right as it stands, also where every variant replaces a value. An error of the file is reported
 //! once, not once for each variant.
@@ -9,21 +9,18 @@ use std::ops::Range;
 use std::path::{Path as FsPath, PathBuf};
 use std::sync::Arc;
 
-use itertools::Itertools;
-
+use super::Experiment;
 use super::check::{CheckedWorld, Checker};
-use super::constants::{Level, SettingsInForce, StatedRanges, lay_all, product_of};
+use super::constants::{Level, SettingsInForce, StatedRanges};
 use super::file::ExperimentFile;
 use super::header::Overrides;
 use super::import::inventory::InventoryCluster;
 use super::set::{self, SetValue};
-use super::sweep::{self, Axis, LeadsNowhere, Point};
+use super::sweep::{self, Axis, Point};
 use super::targeted::TargetedWorlds;
 use super::worded::PathProblem;
-use super::{Experiment, Plan, Scenario, Variant};
 use crate::document::context::Context;
 use crate::document::files::Files;
-use crate::document::in_one_line;
 use crate::document::path::{Path, Step};
 use crate::document::problem::{LoadError, OrProblem, Problem, Source};
 use crate::document::reader::{self, Kind, ReadError};
@@ -31,8 +28,7 @@ use crate::document::tree::{self, Node};
 use crate::document::wording::Wording;
 use crate::products::fields::read_file;
 use crate::products::{self, Configuration, ProductEntry, Strategy, StrategyChoice};
-use crate::results::Setting;
-use crate::world::{AgentSpec, PlatformSpec};
+use crate::world::AgentSpec;
 
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
@@ -64,7 +60,7 @@ pub(super) struct Loader {
     changed_labels: usize,
     pub(super) problems: Vec<Problem>,
     /// Of the strategy that is being checked.
-    notes: Vec<String>,
+    pub(super) notes: Vec<String>,
     /// Worlds whose fleets are the targets of strategies.
     targeted: TargetedWorlds,
     /// Constants that have other values than in the file: numbers of factors.
@@ -88,33 +84,26 @@ struct ErrorWords {
 }
 
 /// One reading of the file, with the values of a sweep put in.
-struct ReadExperiment {
-    tree: Node,
-    file: ExperimentFile,
-    strategies: BTreeMap<String, ReadStrategy>,
+pub(super) struct ReadExperiment {
+    pub(super) tree: Node,
+    pub(super) file: ExperimentFile,
+    pub(super) strategies: BTreeMap<String, ReadStrategy>,
     struck: Vec<Path>,
 }
 
-/// The file with the values of a variant.
-pub(super) struct VariantTree {
-    pub(super) tree: Node,
-    pub(super) strategy: String,
-    pub(super) product: &'static ProductEntry,
-}
-
 /// The parts that the variants of an experiment share.
-struct VariantGrid {
-    axes: Vec<Axis>,
+pub(super) struct VariantGrid {
+    pub(super) axes: Vec<Axis>,
     /// The worlds that were checked.
-    worlds: BTreeMap<Point, CheckedWorld>,
+    pub(super) worlds: BTreeMap<Point, CheckedWorld>,
     /// The errors of the file as it stands, which variants do not report again.
-    base_errors: Vec<String>,
+    pub(super) base_errors: Vec<String>,
 }
 
 /// A strategy that its product has read.
-struct ReadStrategy {
+pub(super) struct ReadStrategy {
     path: Path,
-    product: &'static ProductEntry,
+    pub(super) product: &'static ProductEntry,
     /// `None`: it could not be read.
     configuration: Option<Configuration>,
 }
@@ -257,7 +246,13 @@ impl Loader {
     }
 
     /// The problem with a path below a value that has no fields.
-    fn no_setting(&self, path: &Path, part: &Path, at: &Range<usize>, field: &str) -> Problem {
+    pub(super) fn no_setting(
+        &self,
+        path: &Path,
+        part: &Path,
+        at: &Range<usize>,
+        field: &str,
+    ) -> Problem {
         let message = format!("`{path}` is not a setting of this file: there is no `{part}`");
         self.source
             .at(at.clone(), field, message)
@@ -328,32 +323,6 @@ impl Loader {
         Some((source, part))
     }
 
-    /// The tree of every variant.
-    pub(super) fn trees(&self) -> Vec<VariantTree> {
-        let (axes, _) = sweep::axes(&self.tree);
-        let strategies = self
-            .tree
-            .get(&Path::of("strategies"))
-            .map(Node::entries)
-            .unwrap_or_default();
-        let mut trees = Vec::new();
-        for (strategy, _) in strategies {
-            for point in sweep::grid(&axes, &strategy.text) {
-                let Ok(tree) = sweep::apply(&self.tree, &axes, &point) else {
-                    continue;
-                };
-                if let Some(product) = product_of(&tree, &strategy.text) {
-                    trees.push(VariantTree {
-                        tree,
-                        strategy: strategy.text.clone(),
-                        product,
-                    });
-                }
-            }
-        }
-        trees
-    }
-
     /// `None` when nothing at all could be read; there are problems then, and often otherwise too.
     fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
@@ -392,14 +361,7 @@ impl Loader {
         if self.levels.is_empty() {
             grid.worlds.insert(Point::new(), world);
         }
-        for name in &strategies {
-            for point in points(&grid.axes, name, experiment.plan.as_ref()) {
-                if let Some(scenario) = self.scenario(&mut grid, name, &point) {
-                    let settings = sweep::settings(&grid.axes, &point);
-                    experiment.variants.push(variant(name, settings, scenario));
-                }
-            }
-        }
+        experiment.variants = self.variants(&mut grid, &strategies, experiment.plan.as_ref());
         let axes = grid.axes;
         let is_search = self.purpose == Purpose::Plan;
         if is_search {
@@ -457,7 +419,7 @@ impl Loader {
     }
 
     /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
-    fn read(
+    pub(super) fn read(
         &mut self,
         tree: Node,
         axes: &[&Axis],
@@ -533,7 +495,7 @@ impl Loader {
     }
 
     /// Runs checks over one reading and keeps what they find.
-    fn check<T>(
+    pub(super) fn check<T>(
         &mut self,
         reading: &ReadExperiment,
         checks: impl FnOnce(&mut Checker<'_>) -> T,
@@ -560,7 +522,7 @@ impl Loader {
 
     /// One strategy, checked for its targets in this world, and the world of these. `None` when it cannot be made; then
     /// there are problems.
-    fn strategy(
+    pub(super) fn strategy(
         &mut self,
         reading: &ReadExperiment,
         name: &str,
@@ -580,93 +542,6 @@ impl Loader {
             configuration.check(path, world.fleet(), &mut checker.context)
         })?;
         Some((strategy, world))
-    }
-
-    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
-    fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
-        let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
-            Ok(tree) => tree,
-            Err(LeadsNowhere { axis, part }) => {
-                let Axis { path, at, .. } = &grid.axes[axis];
-                let problem = self.no_setting(path, &part, at, "sweep");
-                self.problems.push(problem);
-                return None;
-            }
-        };
-        lay_all(&mut tree, name, &self.levels, &self.ranges);
-        let swept: Vec<&Axis> = point.iter().map(|chosen| &grid.axes[chosen.axis]).collect();
-        let mut known = grid.base_errors.clone();
-        let reading = self.read(tree, &swept, &mut known)?;
-        let world = grid
-            .worlds
-            .entry(sweep::world_point(&grid.axes, point))
-            .or_insert_with(|| self.check(&reading, |checker| checker.world(&reading.file)))
-            .clone();
-        let is_bound = reading.strategies.get(name)?.product.is_bound;
-        let product = product_of(&reading.tree, name)?;
-        self.notes.clear();
-        let strategy = self.strategy(&reading, name, &world);
-        let file_notes = std::mem::take(&mut self.notes);
-        let described = self.check(&reading, |checker| checker.agent(product.agent));
-        let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
-        let control_loop = self.check(&reading, |checker| {
-            checker.control_loop(product.control_loop.clone())
-        });
-        let (strategy, world) = strategy?;
-        let platform = PlatformSpec {
-            agent: strategy.agent(described),
-            restarts,
-        };
-        let changes = self.check(&reading, |checker| {
-            checker.changes(&reading.file.changes, name, &*strategy, &world)
-        });
-        self.check(&reading, |checker| checker.horizon(&reading.file));
-        Some(Scenario {
-            world: world.world,
-            groups: world.groups,
-            control_loop,
-            platform,
-            strategy,
-            product: product.title,
-            is_bound,
-            changes,
-            horizon: reading.file.horizon,
-            file_notes,
-        })
-    }
-}
-
-/// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
-/// world.
-fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
-    let grid = sweep::grid(axes, strategy);
-    let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
-    let is_tuned =
-        plan.is_some_and(|plan| plan.tries.is_some() && plan.objective.measure().is_some());
-    if !has_own || !is_tuned {
-        return grid;
-    }
-    let worlds = grid.iter().map(|point| sweep::world_point(axes, point));
-    let mut points: Vec<Point> = worlds.unique().collect();
-    points.extend(grid);
-    points
-}
-
-/// A variant with its label.
-fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
-    let setting = in_one_line(&Setting::in_short(&settings));
-    let strategy = in_one_line(strategy);
-    let label = if setting.is_empty() {
-        strategy.clone()
-    } else {
-        format!("{strategy} {setting}")
-    };
-    Variant {
-        label,
-        strategy,
-        setting,
-        settings,
-        scenario,
     }
 }
 

@@ -34,6 +34,7 @@ mod targeted;
 #[cfg(test)]
 mod tests;
 mod uncertainty;
+mod variants;
 mod vary;
 pub(crate) mod worded;
 mod world;
@@ -56,6 +57,7 @@ pub use load::{load, load_again, load_plan, load_with};
 pub use plan::{FIRST_RUNS, Plan};
 pub use precision::Precision;
 pub use schema::schema;
+pub(crate) use sweep::is_setting_of_experiment;
 pub use uncertainty::Uncertainty;
 pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 

@@ -145,10 +145,15 @@ const OF_EXPERIMENT: [&str; 8] = [
     "plan",
 ];
 
+/// Whether a top-level key is a setting of the experiment as a whole.
+pub(crate) fn is_setting_of_experiment(key: &str) -> bool {
+    OF_EXPERIMENT.contains(&key)
+}
+
 /// Checks that the setting of an axis can vary.
 fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
     if let Some(Step::Key(top)) = axis.path.0.first()
-        && OF_EXPERIMENT.contains(&top.as_str())
+        && is_setting_of_experiment(top)
     {
         return Err(WordedProblem::new(
             format!("`{top}` is of the whole experiment and cannot vary"),

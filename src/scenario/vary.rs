@@ -6,7 +6,8 @@ use itertools::Itertools;
 
 use super::constants::{self, Basis, Constant, FactorLevel, Level};
 use super::load::begin;
-use super::loader::{Loader, Purpose, VariantTree};
+use super::loader::{Loader, Purpose};
+use super::variants::VariantTree;
 use super::{Experiment, Overrides};
 use crate::document::problem::LoadError;
 

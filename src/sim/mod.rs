@@ -318,8 +318,11 @@ impl<'s> Sim<'s> {
     fn reach(&self) -> Reach {
         let clusters = &self.scenario.world.clusters;
         let heeds_pause = !self.control.traits.ignores_pause;
-        Reach::judge(clusters, &self.progress, heeds_pause, |cluster| {
+        let reach = Reach::judge(clusters, &self.progress, heeds_pause, |cluster| {
             self.world.is_online(cluster)
+        });
+        reach.without(&self.progress, |cluster| {
+            self.control.controller.leaves_alone(cluster)
         })
     }
 

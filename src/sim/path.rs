@@ -1,8 +1,8 @@
 //! Where the time of a rollout goes: its critical path, from the release to the last target that became ready.
 //!
-//! The path is followed backwards. The last target was updated from its instruction on; the pass that instructed it began
-//! after another target had become ready, which is the one before on the path; and so on to the release. Each part of
-//! the time belongs to one cause, so the causes add up to the time to completion.
+//! The path is followed backwards. The last target was updated from its instruction on; the pass that instructed it
+//! began after another target had become ready, which is the one before on the path; and so on to the release. Each
+//! part of the time belongs to one cause, so the causes add up to the time to completion.
 //!
 //! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
 //! agent. Between both, time with an open download is `transfer`, and so is time in which a pull asks the registry or

@@ -53,6 +53,21 @@ impl Reach {
         Self { obstacles }
     }
 
+    /// Targets that the product leaves alone by settings of its own count as paused, unless they are ready.
+    pub(super) fn without(
+        mut self,
+        progress: &Progress,
+        is_left_alone: impl Fn(ClusterId) -> bool,
+    ) -> Self {
+        for (at, obstacle) in self.obstacles.iter_mut().enumerate() {
+            let id = ClusterId::at(at);
+            if obstacle.is_none() && !progress.is_done(id) && is_left_alone(id) {
+                *obstacle = Some(Obstacle::Paused);
+            }
+        }
+        self
+    }
+
     /// Targets that could be updated.
     pub(super) fn reachable(&self) -> u64 {
         let reachable = self.obstacles.iter().filter(|obstacle| obstacle.is_none());
@@ -116,6 +131,9 @@ mod tests {
             ),
             (4, 0)
         );
+        let left_alone = reach(false).without(&progress, |id| id.0 <= 1);
+        let counts = (left_alone.reachable(), left_alone.count(Obstacle::Paused));
+        assert_eq!(counts, (3, 1), "the first is ready, the second is not");
         progress.set(ClusterId(1), true, at(40));
         let ready = Reach::judge(&clusters, &progress, true, |id| id != ClusterId(5));
         assert_eq!(

@@ -513,6 +513,17 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
     // A refresh comes every 120 to 300 s, spread by a jitter of 60 s.
     assert!(told[0] >= 0.0 && told[29] <= 301.0, "{told:?}");
     assert!(told[29] - told[0] > 30.0, "not all at once: {told:?}");
+    let with_webhook = Story {
+        strategy: "autoSync: true\n      release: commit\n      webhook: true".to_owned(),
+        ..Story::new("{}")
+    }
+    .play();
+    // 30 requests are within the burst of 100. News take 1 s: the annotation, and the result of the comparison.
+    assert!(
+        last_told(&with_webhook) < 10.0,
+        "a webhook announces it to all: {}",
+        last_told(&with_webhook)
+    );
     let announced = Story {
         strategy: "autoSync: true".to_owned(),
         ..Story::new("{}")
@@ -587,5 +598,79 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_
     assert!(
         record.run.end_s < 600.0,
         "the timer that looks again every 180 s keeps nothing alive"
+    );
+}
+
+#[test]
+fn an_application_that_argo_cd_passes_over_keeps_what_it_has() {
+    let skip = |status: &str| Story {
+        strategy: format!("skipReconcile: [{{name: canary-03{status}}}]\n      {STEPS}"),
+        ..Story::new("{}")
+    };
+    let settled = skip("").play();
+    // Synced and Healthy, its row never waits for anything: all others get the release.
+    assert_eq!(
+        settled.run.held(),
+        "skipReconcile: skip-reconcile keeps Argo CD from canary-03"
+    );
+    assert!(settled.run.reachable_ready_s.is_some());
+    assert_eq!(
+        (settled.run.reachable_targets, settled.run.paused_targets),
+        (29, 1)
+    );
+    let skipped = settled
+        .clusters
+        .iter()
+        .find(|row| row.cluster == "canary-03");
+    assert_eq!(skipped.expect("it is there").applied_s, None);
+
+    let behind = skip(", sync: OutOfSync").play();
+    assert_eq!(behind.run.outcome, RunOutcome::Stalled);
+    let held = behind.run.held();
+    let rule = "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (canary-03) Pending, \
+                OutOfSync, Healthy";
+    assert!(held.contains(rule), "{held}");
+    assert!(
+        held.contains("skip-reconcile keeps Argo CD from canary-03"),
+        "{held}"
+    );
+    let of_step_2 = behind
+        .clusters
+        .iter()
+        .filter(|row| row.cluster.starts_with("prod"));
+    assert!(of_step_2.map(|row| row.applied_s).all(|at| at.is_none()));
+}
+
+#[test]
+fn an_application_without_automated_sync_waits_for_a_user() {
+    let story = |words: &str| Story {
+        strategy: format!("{words}\n      autoSyncExcept: [prod-01, prod-02]"),
+        ..Story::new("{}")
+    };
+    let applied = |record: &RunRecord| {
+        let rows = record.clusters.iter().filter(|row| row.applied_s.is_some());
+        rows.count()
+    };
+    let manual = story("autoSync: true").play();
+    assert!(
+        manual
+            .run
+            .held()
+            .contains("only a user can sync 2 applications (prod-01, prod-02)"),
+        "{}",
+        manual.run.held()
+    );
+    assert!(manual.run.reachable_ready_s.is_some());
+    assert_eq!((applied(&manual), manual.run.paused_targets), (28, 2));
+    let automated = story("autoSync: false").play();
+    assert_eq!(automated.run.outcome, RunOutcome::Stalled);
+    assert_eq!(applied(&automated), 2);
+    assert!(
+        automated
+            .run
+            .held()
+            .contains("only a user can sync 28 applications"),
+        "{}",
+        automated.run.held()
     );
 }

@@ -12,10 +12,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use super::exceptions::SkippedApplication;
 use super::settings::UPSTREAM_KEYS;
 use super::{
-    ApplicationControllerSettings, ApplicationSource, ArgoCdRelease, ArgoCdStrategy, applications,
-    targets,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
+    ArgoCdStrategy, applications, targets,
 };
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
@@ -53,11 +54,19 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the template has an enabled `syncPolicy.automated`. Without it, only the steps sync. Default: as in
     /// the file, and true without one.
     auto_sync: Option<bool>,
+    /// Entries of the fleet whose application has the opposite of `autoSync`, or of the template. A set that rolls
+    /// turns automated sync off on every application, so there it has no effect.
+    auto_sync_except: Vec<String>,
+    /// Applications that the application controller passes over.
+    skip_reconcile: Vec<SkippedApplication>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
     /// The part of the template that names the new release. Default: as the file's `targetRevision` says, which is a
     /// branch (`commit`) or a tag; `targetRevision` without a file.
     release: Option<ArgoCdRelease>,
+    /// Whether the repository calls Argo CD's webhook on each commit. Without it, an application learns of a commit at
+    /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
+    webhook: bool,
     /// Whether the file's generators and template make the applications of the fleet's clusters. `false`: each entry of
     /// the fleet is an application, with the labels that it has and those of the template. Default: true with a file.
     generate: Option<bool>,
@@ -156,6 +165,19 @@ impl Product for ArgoCdConfig {
             Some(document) => targets::release(document, self.release, path, context)?,
             None => self.release.unwrap_or_default(),
         };
+        if self.webhook && release != ArgoCdRelease::Commit {
+            let message = "a webhook announces commits, and this release changes the spec instead";
+            let help = "remove `webhook`, or write `release: commit`";
+            context.report(&path.key("webhook"), message, help);
+            return None;
+        }
+        let exceptions = ApplicationExceptions::find(
+            &self.auto_sync_except,
+            &self.skip_reconcile,
+            path,
+            fleet,
+            context,
+        )?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
         let spec = self.spec(file.value.spec);
         let checked = if file.document.is_some() {
@@ -185,6 +207,8 @@ impl Product for ArgoCdConfig {
                 ..self.options
             },
             release,
+            has_webhook: self.webhook,
+            exceptions,
             applications,
             application_controller: self.application_controller,
             concurrent_updates: self.concurrent_application_updates.0.get(),

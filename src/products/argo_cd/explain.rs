@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::products::StrategyExplanation;
 use crate::products::words::first_names;
-use crate::rollout::argo_cd::explain as explain_set;
 use crate::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
+use crate::rollout::argo_cd::{NO_AUTOMATED_SYNC, explain as explain_set};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
@@ -38,6 +38,7 @@ pub(super) fn application_set(
         ));
     }
     let mut warnings = explained.warnings;
+    exception_warnings(strategy, clusters, &mut warnings);
     if strategy.is_rolling() {
         warnings.extend(lost_changes(strategy));
         warnings.extend(endless_grace_period(strategy));
@@ -48,6 +49,55 @@ pub(super) fn application_set(
         lines,
         warnings,
     }
+}
+
+/// Adds warnings about applications that differ from the template.
+fn exception_warnings(
+    strategy: &ArgoCdStrategy,
+    clusters: &[ClusterSpec],
+    warnings: &mut Vec<String>,
+) {
+    let exceptions = &strategy.exceptions;
+    if !exceptions.other_auto_sync.is_empty() {
+        warnings.retain(|warning| warning != NO_AUTOMATED_SYNC);
+        let names = names_of(exceptions.other_auto_sync.iter(), clusters);
+        let warning = if strategy.is_rolling() {
+            "autoSyncExcept has no effect: a RollingSync turns automated sync off on every application".to_owned()
+        } else if strategy.is_automated() {
+            format!("not automated, so that only a user syncs them: {names}")
+        } else {
+            format!("automated: {names}; only a user syncs the others")
+        };
+        warnings.push(warning);
+    }
+    if exceptions.skipped.is_empty() {
+        return;
+    }
+    let names = names_of(exceptions.skipped.keys(), clusters);
+    warnings.push(format!(
+        "skip-reconcile keeps Argo CD from comparing or syncing {names}"
+    ));
+    let mut blocking = Vec::new();
+    for (index, status) in &exceptions.skipped {
+        if strategy.is_rolling() && !status.is_settled() {
+            blocking.push(index);
+        }
+    }
+    if !blocking.is_empty() {
+        let names = names_of(blocking.into_iter(), clusters);
+        warnings.push(format!(
+            "not Synced and Healthy, and skipped: {names}; their step is never complete"
+        ));
+    }
+}
+
+/// The first names of these entries of the fleet.
+fn names_of<'i>(indices: impl Iterator<Item = &'i u32>, clusters: &[ClusterSpec]) -> String {
+    let mut names = Vec::new();
+    for index in indices {
+        names.push(clusters[*index as usize].name.clone());
+    }
+    first_names(&names)
 }
 
 /// A warning if a rolling set loses the release on applications that are Synced and Healthy.

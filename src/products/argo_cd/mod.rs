@@ -8,6 +8,7 @@ mod application_controller;
 mod close_races;
 mod config;
 mod controller;
+mod exceptions;
 mod explain;
 pub(crate) mod generate;
 mod proposal_adapter;
@@ -29,12 +30,14 @@ use crate::products::words::object_limit;
 use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
-use crate::rollout::argo_cd::{ApplicationSetSpec, ControllerOptions, TemplateCluster};
+use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
+pub use exceptions::{ApplicationExceptions, KeptStatus};
 pub use settings::{ApplicationControllerSettings, Sharding};
+pub(crate) use targets::follows_commits;
 
 /// The part of an application's template that names the new release.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
@@ -47,8 +50,8 @@ pub enum ArgoCdRelease {
     /// A parameter of the source, such as `helm.parameters`: the revision stays. A RollingSync as shipped loses such a
     /// change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
     Parameters,
-    /// A commit on the branch that `targetRevision` names, and no webhook. The set does not change, and each
-    /// application is found OutOfSync at its next periodic refresh, within five minutes.
+    /// A commit on the branch that `targetRevision` names. The set does not change. Without a webhook, each application
+    /// is found OutOfSync at its next periodic refresh, within five minutes; with `webhook: true` after a few seconds.
     Commit,
 }
 
@@ -67,6 +70,10 @@ pub struct ArgoCdStrategy {
     pub concurrent_updates: u32,
     /// Where the applications come from.
     pub applications: ApplicationSource,
+    /// Whether the repository announces a commit to Argo CD.
+    pub has_webhook: bool,
+    /// Applications that differ from the template.
+    pub exceptions: ApplicationExceptions,
 }
 
 /// Where the applications of a set come from.
@@ -120,6 +127,23 @@ impl ArgoCdStrategy {
             }
             ApplicationSource::Entries => self.spec.application(cluster, labels),
         }
+    }
+
+    /// Whether the template lets applications sync by themselves.
+    fn is_automated(&self) -> bool {
+        self.spec.automated().is_some_and(Automated::is_enabled)
+    }
+
+    /// Whether an application syncs by itself, where that is not as in the template.
+    fn own_automated(&self, index: usize) -> Option<bool> {
+        let is_other = self.exceptions.has_other_auto_sync(index);
+        is_other.then(|| !self.is_automated())
+    }
+
+    /// Whether an application is an exception that no rollout reaches: it is passed over, or only a user syncs it.
+    fn leaves_alone(&self, index: usize) -> bool {
+        let is_manual = !self.is_rolling() && self.own_automated(index) == Some(false);
+        is_manual || self.exceptions.is_skipped(index)
     }
 
     /// Returns true if the set has steps and its controller looks at them.

@@ -9,13 +9,42 @@
 //! else that a refresh could find has been seen by then, because a cluster's changes are watched and a change of the
 //! spec, a finished operation and a repeated attempt each ask for a comparison of their own. So the timer costs one
 //! event an application, and never keeps a rollout alive that stands still.
+//!
+//! With a webhook, the API server asks for the refresh of each application whose source has the repository and the
+//! branch of the commit (`HandleEvent` in `util/webhook/webhook.go` at v3.5.1). `--webhook-refresh-workers`, 20, write
+//! the annotation, each with one request (`RefreshApp` in `util/argo/argo.go`). The client's limit of 50 requests a
+//! second, after a burst of 100, binds before the workers do, so these are left out, as is `webhook-refresh-jitter`, 0
+//! by default and later than v3.5. Left out too: the annotation `manifest-generate-paths`, which spares applications
+//! whose files do not change.
 
 use super::settings::ApplicationControllerSettings;
+use crate::control_plane::ApiClient;
 use crate::engine::{Streams, dist};
+use crate::products::Run;
 use crate::units::{SimDuration, SimTime};
 
 /// Announcements before the release: as good as a controller that has been running for ever.
 const WARM_UP: u64 = 20;
+
+/// The webhook handler of Argo CD's API server.
+pub(super) struct WebhookHandler {
+    client: ApiClient,
+    watch_delay: SimDuration,
+}
+
+impl WebhookHandler {
+    pub(super) fn new(run: &Run<'_>) -> Self {
+        Self {
+            client: ApiClient::new(run.control_loop, &run.streams, "webhook handler"),
+            watch_delay: run.control_loop.watch_delay,
+        }
+    }
+
+    /// Asks for the refresh of the next application. Returns when the application controller sees it.
+    pub(super) fn refresh(&mut self, now: SimTime) -> SimTime {
+        self.client.send(0, now).answered + self.watch_delay
+    }
+}
 
 /// When an application is refreshed, in seconds; the release is at 0.
 fn refreshes(

@@ -246,7 +246,7 @@ fn revisions(document: &Document) -> Vec<String> {
 
 /// Whether commits change what a revision stands for: HEAD, a branch, or a range of versions. A template's expression,
 /// a tag and the hash of a commit stand for one commit each.
-fn follows_commits(revision: &str) -> bool {
+pub(crate) fn follows_commits(revision: &str) -> bool {
     if revision.is_empty() || revision == "HEAD" {
         return true;
     }

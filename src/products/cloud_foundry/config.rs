@@ -217,11 +217,18 @@ impl CloudFoundryConfig {
     }
 }
 
+/// The canary steps of a request.
+const STEPS: &str = "options.canary.steps";
+
 /// Reports why Cloud Foundry would not accept a request.
 fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     for error in errors {
         let help = match error.exception {
             Some(_) => "Cloud Foundry breaks on this (HTTP 500) and creates no deployment",
+            None if error.field == STEPS => {
+                "write e.g. `canarySteps: [{instance_weight: 20}, {instance_weight: 50}]`; Cloud Foundry refuses this too \
+                 (HTTP 422) and creates no deployment"
+            }
             None => "Cloud Foundry refuses this too (HTTP 422) and creates no deployment",
         };
         places.report(&error.field, error.to_string(), help, context);

@@ -52,6 +52,14 @@ pub(super) fn explain(
         let least = UPDATE_FREQUENCY * passes;
         lines.push(format!("at least {passes} passes of the updater, {least} in all at one every {UPDATE_FREQUENCY}"));
     }
+    lines.push(match rules {
+        RuleSet::Shipped => {
+            "further new instances start as others become routable; old ones that still run do not hold them back".to_owned()
+        }
+        RuleSet::Documented => {
+            "a further new instance starts for each old one that was torn down".to_owned()
+        }
+    });
     let mut warnings = Vec::new();
     if let Some(superseded) = deployment.supersedes {
         let interim = superseded.instances;

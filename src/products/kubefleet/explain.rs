@@ -1,10 +1,11 @@
 //! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
 
-use super::{KubeFleetRolling, KubeFleetStaged, UpdateRuns, picked_by};
+use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by};
 use crate::products::words::{by, table};
 use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
 use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
+use crate::rollout::kubefleet::{RuleSet, RunState};
 use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};
 
 pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
@@ -22,14 +23,31 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
         lines.push(format!("approvals: {given}"));
     }
     if strategy.updates != UpdateRuns::default() {
-        lines.extend(runs(&strategy.updates, clusters));
+        lines.extend(runs(&strategy.updates, strategy.rules, clusters));
+    }
+    let mut warnings = explained.warnings;
+    if strategy.rules == RuleSet::Shipped {
+        warnings.extend(strategy.updates.runs.iter().filter_map(never_started));
     }
     let summary = format!("KubeFleet's staged update run, {}", by(strategy.rules));
     StrategyExplanation {
         summary,
         lines,
-        warnings: explained.warnings,
+        warnings,
     }
+}
+
+/// What to say of a run whose state is never `Run`: as shipped it computes its stages and updates no cluster.
+fn never_started(run: &UpdateRun) -> Option<String> {
+    let mut states = run.states.iter();
+    if states.any(|(_, state)| *state == RunState::Run) {
+        return None;
+    }
+    Some(format!(
+        "run `{}` updates nothing: its state is never `Run`, and without a state it is `Initialize`; write \
+         `state: Run` in its file, or `states: [{{after: 0 s, state: Run}}]` here",
+        run.name
+    ))
 }
 
 /// Whether a task before or after the stage is an approval.
@@ -39,14 +57,17 @@ fn asks_for_approval(stage: &StageExplanation) -> bool {
 }
 
 /// A line for each run: what people do with it, and what it updates.
-fn runs(updates: &UpdateRuns, clusters: &[ClusterSpec]) -> Vec<String> {
+fn runs(updates: &UpdateRuns, rules: RuleSet, clusters: &[ClusterSpec]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in &updates.runs {
-        let states: Vec<String> = run
-            .states
-            .iter()
-            .map(|(after, state)| format!("{state:?} after {after}"))
-            .collect();
+        let mut states = Vec::new();
+        for (after, state) in &run.states {
+            states.push(match (rules, state) {
+                // The document has no state: a run starts because it exists.
+                (RuleSet::Documented, RunState::Initialize) => format!("starts after {after}"),
+                _ => format!("{state:?} after {after}"),
+            });
+        }
         let picked = picked_by(updates, run.placement, clusters).len();
         let unpicked = (0..clusters.len())
             .filter(|&cluster| updates.placement_of(cluster) == run.placement)

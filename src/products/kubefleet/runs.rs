@@ -136,23 +136,25 @@ pub(crate) struct PlacementChoice {
     unpicked: Option<LabelSelector>,
 }
 
-/// The numbers of the resource snapshots.
-#[derive(Clone, Copy, Debug, Deserialize)]
+/// The numbers of the resource snapshots. A placement's first snapshot is 0.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ResourceSnapshots {
     /// That of the resources that are installed before the release.
     installed: u32,
-    /// That of the release.
-    release: u32,
+    /// That of the release. Default: the one after `installed`; 0 in a first deployment.
+    release: Option<u32>,
 }
 
-impl Default for ResourceSnapshots {
-    fn default() -> Self {
-        Self {
-            installed: 0,
-            release: 1,
-        }
+impl ResourceSnapshots {
+    /// The number of the release.
+    fn of_release(self, kind: ReleaseKind) -> u32 {
+        let default = match kind {
+            ReleaseKind::Initial => 0,
+            ReleaseKind::Update => self.installed.saturating_add(1),
+        };
+        self.release.unwrap_or(default)
     }
 }
 
@@ -352,7 +354,8 @@ impl RunsConfig<'_> {
         places: &FieldPlaces<'_>,
         context: &mut Context<'_>,
     ) -> Revision {
-        let ResourceSnapshots { installed, release } = self.snapshots;
+        let installed = self.snapshots.installed;
+        let release = self.snapshots.of_release(self.fleet.world.release);
         let is_update = self.fleet.world.release == ReleaseKind::Update;
         match index {
             _ if index.is_empty() || *index == release.to_string() => NEW,

@@ -212,7 +212,7 @@ impl<'s> StagedController<'s> {
             self.runtime.add_at(number, at, plane);
         }
         self.is_dirty = false;
-        let mut statuses = self.runs.iter().map(|run| run.scheduler.run());
+        let mut statuses = self.runs.iter().map(|run| run.scheduler.status());
         let is_over = statuses.clone().all(RunStatus::is_over);
         let completes = is_over && statuses.any(|run| run.succeeded() == Some(true));
         self.runtime.end_pass(number, end, 0, completes, plane);
@@ -308,9 +308,9 @@ impl Controller for StagedController<'_> {
         }
         let existing: Vec<&StagedRun<'_>> = self.runs.iter().filter(|run| run.exists).collect();
         // A failed run explains nothing while a later one goes on.
-        let all_over = existing.iter().all(|run| run.scheduler.run().is_over());
+        let all_over = existing.iter().all(|run| run.scheduler.status().is_over());
         for run in existing {
-            if (all_over || !run.scheduler.run().is_over())
+            if (all_over || !run.scheduler.status().is_over())
                 && let Some(hold) = self.hold_of(run)
             {
                 return Some(hold);
@@ -336,7 +336,7 @@ impl Controller for StagedController<'_> {
     fn stages(&self) -> Vec<String> {
         let mut stages = vec![String::new(); self.clusters.len()];
         for run in &self.runs {
-            for stage in &run.scheduler.run().stages {
+            for stage in &run.scheduler.status().stages {
                 let prefix = if self.runs.len() == 1 {
                     String::new()
                 } else {

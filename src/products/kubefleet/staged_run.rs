@@ -273,7 +273,7 @@ impl<'s> StagedRun<'s> {
 
     /// The progress of the run. `None`: it is not initialized.
     fn progress(&self) -> Option<RunProgress> {
-        let run = self.scheduler.run();
+        let run = self.scheduler.status();
         run.initialized?;
         let stage = run.current_stage();
         let status = run.stage(stage);
@@ -299,7 +299,7 @@ impl<'s> StagedRun<'s> {
         if self.pending > 0 {
             return false;
         }
-        let run = self.scheduler.run();
+        let run = self.scheduler.status();
         if run.is_over() {
             return true;
         }
@@ -326,7 +326,7 @@ impl<'s> StagedRun<'s> {
             .strategy()
             .expect("an initialized run has a strategy");
         let tasks = &strategy.stages[index].after_stage_tasks;
-        let statuses = &self.scheduler.run().stages[index].after_tasks;
+        let statuses = &self.scheduler.status().stages[index].after_tasks;
         tasks
             .iter()
             .zip(statuses)

@@ -35,6 +35,8 @@ pub(crate) struct InventoryCluster {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
+    /// It is offline when the rollout starts; only a table says so.
+    pub(crate) offline: bool,
     /// The time of its agent's last report, as RFC 3339 writes it.
     pub(crate) last_seen: Option<String>,
     /// The facts of the inventory about its nodes and its link; a link only in tables.
@@ -182,6 +184,7 @@ impl InventoryCluster {
             labels: object.labels(),
             paused: *object.spec.paused,
             registered: object.status.is_registered(has_agents),
+            offline: false,
             last_seen: agent.and_then(|agent| agent.last_seen.clone()),
             link: LinkFields {
                 nodes,
@@ -343,6 +346,7 @@ mod tests {
             labels: [("env".to_owned(), "prod".to_owned())].into(),
             paused: true,
             registered: true,
+            offline: false,
             last_seen: None,
             link: LinkFields {
                 nodes: Some(3.into()),
@@ -369,6 +373,7 @@ mod tests {
             labels: BTreeMap::new(),
             paused: false,
             registered: false,
+            offline: false,
             last_seen: None,
             link: LinkFields::default(),
         };

@@ -45,6 +45,7 @@ pub(crate) struct KubeMetadata {
     pub(crate) name: OrDefault<String>,
     pub(crate) namespace: OrDefault<String>,
     pub(crate) labels: OrDefault<BTreeMap<String, String>>,
+    pub(crate) annotations: OrDefault<BTreeMap<String, String>>,
     pub(crate) creation_timestamp: Option<String>,
     /// Set while the object is being deleted.
     pub(crate) deletion_timestamp: Option<String>,

@@ -1,8 +1,8 @@
 //! Clusters as a table: a CSV file with one row for each.
 //!
 //! Columns: `name`, and any of `namespace`, `labels` (`env=prod,ring=1`, as `kubectl get --show-labels` prints them),
-//! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused` and `registered`. An empty cell leaves the field out.
-//! Unknown columns are refused, because a misspelt one would leave every cluster at its default.
+//! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused`, `registered` and `offline`. An empty cell leaves the
+//! field out. Unknown columns are refused, because a misspelt one would leave every cluster at its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::world::{FactorModel, MOST_NODES, SiteKind};
 use super::inventory::{InventoryCluster, LinkFields};
 
 /// The columns that a table may have.
-pub(crate) const COLUMNS: [&str; 11] = [
+pub(crate) const COLUMNS: [&str; 12] = [
     "name",
     "namespace",
     "labels",
@@ -31,6 +31,7 @@ pub(crate) const COLUMNS: [&str; 11] = [
     "region",
     "paused",
     "registered",
+    "offline",
 ];
 
 /// Problems after which the rest of a table is not read.
@@ -178,6 +179,7 @@ impl Table<'_> {
             labels: self.parsed(record, "labels", labels).unwrap_or_default(),
             paused: self.parsed(record, "paused", yes_or_no).unwrap_or(false),
             registered: self.parsed(record, "registered", yes_or_no).unwrap_or(true),
+            offline: self.parsed(record, "offline", yes_or_no).unwrap_or(false),
             last_seen: None,
             link: LinkFields {
                 nodes,
@@ -288,8 +290,8 @@ mod tests {
 
     #[test]
     fn a_row_is_a_cluster_and_an_empty_cell_leaves_a_field_out() {
-        let text = "name,labels,nodes,downlink,rtt,region,paused,registered\n\
-            a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false\nb,<none>,,,,,,\n";
+        let text = "name,labels,nodes,downlink,rtt,region,paused,registered,offline\n\
+            a,\"env=prod,ring=1\",5,50 Mbit/s,40 ms,eu,true,false,true\nb,<none>,,,,,,,\n";
         let read = read(text).expect("a table");
         assert_eq!(read[0].labels.len(), 2);
         assert_eq!(
@@ -306,6 +308,7 @@ mod tests {
         );
         assert_eq!(read[0].link.rtt, Some(SimDuration::from_millis(40).into()));
         assert_eq!(read[0].link.region.as_deref(), Some("eu"));
+        assert_eq!((read[0].offline, read[1].offline), (true, false));
         assert_eq!(
             (
                 read[1].link.nodes.clone(),

@@ -97,6 +97,38 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
 }
 
 #[test]
+fn exceptions_of_argo_cd_name_entries_of_the_fleet_once() {
+    for (settings, told) in [
+        (
+            "autoSyncExcept: [nope]",
+            "autoSyncExcept[0]: no application is of the entry `nope`",
+        ),
+        (
+            "skipReconcile: [{name: nope}]",
+            "skipReconcile[0].name: no application is of the entry `nope`",
+        ),
+        (
+            "autoSyncExcept: [dc-001, dc-001]",
+            "autoSyncExcept[1]: `dc-001` is named twice (help: remove one of the two)",
+        ),
+        (
+            "skipReconcile: [{name: dc-001}, {name: dc-001, sync: OutOfSync}]",
+            "skipReconcile[1].name: `dc-001` is named twice (help: remove one of the two)",
+        ),
+        (
+            "webhook: true",
+            "webhook: a webhook announces commits, and this release changes the spec instead (help: remove `webhook`, or \
+             write `release: commit`)",
+        ),
+    ] {
+        let bound = format!("bound: {{argoCd: {{{settings}}}}}");
+        let text = SKETCH.replace("bound: {allAtOnce: {}}", &bound);
+        let error = load_text(&text).expect_err(settings);
+        assert!(lines(&error)[0].contains(told), "{:?}", lines(&error));
+    }
+}
+
+#[test]
 fn all_problems_are_told_at_once_as_a_compiler_would() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")

@@ -37,7 +37,7 @@ impl Agent for ArgoCdAgent {
         !self.offline
     }
 
-    fn written(&mut self, revision: u32, _is_held: bool, sight: &mut Sight<'_, ()>) {
+    fn written(&mut self, revision: u32, _is_paused: bool, sight: &mut Sight<'_, ()>) {
         if !self.offline {
             sight.deployed(revision);
         }

@@ -30,7 +30,7 @@ pub(super) trait Agent: Sized {
     }
 
     /// The management cluster has the object that instructs it to run a revision.
-    fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Self::Step>);
+    fn written(&mut self, revision: u32, is_paused: bool, sight: &mut Sight<'_, Self::Step>);
 
     /// A step that it has planned is due.
     fn step(&mut self, step: Self::Step, sight: &mut Sight<'_, Self::Step>);
@@ -221,9 +221,9 @@ impl<'r, A: Agent> Field<'r, A> {
                 other => unreachable!("{other:?} is no event of a scripted fleet"),
             }
             for (target, revision) in std::mem::take(&mut self.writes) {
-                let is_held = self.stopped;
+                let is_paused = self.stopped;
                 self.with_agent(target, &mut control, &mut queue, |agent, sight| {
-                    agent.written(revision, is_held, sight);
+                    agent.written(revision, is_paused, sight);
                 });
             }
         }

@@ -109,8 +109,8 @@ impl FleetAgent {
 impl Agent for FleetAgent {
     type Step = Step;
 
-    fn written(&mut self, revision: u32, is_held: bool, sight: &mut Sight<'_, Step>) {
-        self.spec = (revision > 0).then_some((revision, is_held));
+    fn written(&mut self, revision: u32, is_paused: bool, sight: &mut Sight<'_, Step>) {
+        self.spec = (revision > 0).then_some((revision, is_paused));
         sight.after(sight.watch, Step::Look);
     }
 
@@ -126,7 +126,7 @@ impl Agent for FleetAgent {
             Step::Watch => self.event(sight),
             Step::Settled => {
                 self.timer = false;
-                if self.spec.is_some_and(|(_, is_held)| !is_held) {
+                if self.spec.is_some_and(|(_, is_paused)| !is_paused) {
                     self.report(sight);
                 }
             }

@@ -184,7 +184,7 @@ impl Agent for KubeFleetAgent {
         }
     }
 
-    fn written(&mut self, revision: u32, _is_held: bool, sight: &mut Sight<'_, Step>) {
+    fn written(&mut self, revision: u32, _is_paused: bool, sight: &mut Sight<'_, Step>) {
         if revision == 0 {
             // A deleted Work: the resources are deleted at once, with the finalizer.
             *self = Self {

@@ -1,5 +1,6 @@
 //! `fleetsim import` as four users call it: their exports, then check and run, with an answer and without editing.
 
+mod argo_cd;
 mod bad;
 mod exports;
 mod page;

@@ -428,11 +428,11 @@ fn an_agents_time_in_the_future_makes_no_other_agent_late() {
         imported.contains("note: left out: the last report of 1 agent, a time in the future\n"),
         "{imported}"
     );
-    assert!(!imported.contains("faults.offline.share"), "{imported}");
+    assert!(!imported.contains("are offline in every run"), "{imported}");
 }
 
 #[test]
-fn agents_that_have_been_silent_for_long_become_offline_clusters() {
+fn agents_that_have_been_silent_for_long_are_offline_by_name() {
     let mut clusters = fleet_clusters(41);
     for (at, seen) in [
         (5, "2026-02-27T08:00:00Z"),
@@ -443,29 +443,16 @@ fn agents_that_have_been_silent_for_long_become_offline_clusters() {
     }
     let folder = folder(&[("clusters.json", json(&clusters))]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    assert!(imported.contains("faults.offline.share"), "{imported}");
-    assert!(
-        imported.contains("2 of 40 agents were last seen more than an hour before the newest"),
-        "{imported}"
-    );
+    let note = "2 of 40 are offline in every run, because their agents were last seen more than an hour before the newest \
+                report: `store-0005`, `store-0006`";
+    assert!(imported.contains(note), "{imported}");
     let experiment = loaded(&folder.path().join("out"));
-    // 2 of 40.
-    assert_eq!(
-        experiment.variants[0]
-            .scenario
-            .world
-            .faults
-            .offline
-            .share
-            .to_string(),
-        "5%"
-    );
+    let world = &experiment.variants[0].scenario.world;
+    let offline = world.clusters.iter().filter(|cluster| cluster.offline);
+    let names: Vec<&str> = offline.map(|cluster| cluster.name.as_str()).collect();
+    assert_eq!(names, ["store-0005", "store-0006"]);
     let text = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("written");
-    assert!(
-        text.contains("faults:\n  # Assumption, 0% to 10%.")
-            && text.contains("\n  offline: {share: 5%}\n"),
-        "{text}"
-    );
+    assert!(!text.contains("faults:"), "nothing is drawn: {text}");
 }
 
 #[test]
@@ -621,35 +608,22 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
         "{imported}"
     );
-    for (options, note, share) in [
-        (
-            "--members members.json",
-            "2 of 27 agents were last seen more than an hour before the newest report",
-            "7.5%",
-        ),
-        // One is Degraded and one Unknown; of the clusters that have failed, one has an application.
-        (
-            "--applications apps.json --clusters known.json --strategy set.yaml",
-            "3 of 20 applications are Degraded or Unknown, or in a cluster whose connection has failed",
-            "15%",
-        ),
-    ] {
+    let counted = |options: &str| {
         let imported = printed(
             folder.path(),
             &format!("import {options} --replace -o other"),
         );
-        assert!(
-            imported.contains(&format!("note: {note}: as many are simulated as offline")),
-            "{imported}"
-        );
-        let offline = loaded(&folder.path().join("other")).variants[0]
-            .scenario
-            .world
-            .faults
-            .offline
-            .share;
-        assert_eq!(offline.to_string(), share, "{options}");
-    }
+        let experiment = loaded(&folder.path().join("other"));
+        let clusters = experiment.variants[0].scenario.world.clusters.iter();
+        let offline = clusters.filter(|cluster| cluster.offline).count();
+        let note = format!("note: {offline} of ");
+        assert!(imported.contains(&note), "{imported}");
+        offline
+    };
+    assert_eq!(counted("--members members.json"), 2);
+    // One is Unknown; of the clusters that have failed, one has an application.
+    let options = "--applications apps.json --clusters known.json --strategy set.yaml";
+    assert_eq!(counted(options), 2);
 }
 
 #[test]
@@ -798,7 +772,7 @@ fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
     let imported = printed(folder.path(), "import --members members.json -o aks");
     assert!(
         imported.contains(
-            "the links are those of `--site cloud`, because labels of all clusters say so"
+            "the links are those of `--site cloud`, because labels or addresses of all clusters say so"
         ),
         "{imported}"
     );
@@ -826,7 +800,7 @@ fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
     fs::write(folder.path().join("labelled.json"), json(&shops)).expect("written");
     let imported = printed(folder.path(), "import --fleet labelled.json -o labelled");
     assert!(
-        imported.contains("labels show: 3 data-centre (column `site`"),
+        imported.contains("labels and addresses show: 3 data-centre (column `site`"),
         "one is `local`: {imported}"
     );
     let clusters = loaded(&folder.path().join("labelled")).variants[0]

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::argo_cd::{
-    ApplicationControllerSettings, ApplicationSource, ArgoCdRelease, ArgoCdStrategy, applications,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
+    ArgoCdStrategy, applications,
 };
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
@@ -174,6 +175,8 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         application_controller,
         concurrent_updates: 1,
         applications: ApplicationSource::Entries,
+        has_webhook: false,
+        exceptions: ApplicationExceptions::default(),
     })
 }
 

@@ -150,6 +150,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 paused: luck.chance(0.05),
                 registered: !luck.chance(0.05),
                 installed: true,
+                offline: false,
                 loss: luck.share(0.2, 0.02),
             })
             .collect(),

@@ -40,7 +40,7 @@ strategies:
 sweep: {strategies.careful.rancherFleet.maxUnavailable: [10%, 50%]}
 "#;
 
-/// Ten thousand clusters, told in four batches.
+/// Ten thousand clusters, instructed in four batches.
 const LARGE: &str = r#"
 name: large
 question: Does the page bear ten thousand clusters?
@@ -187,7 +187,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
         seen.push(now);
         let states = [
             "pending",
-            "promoted",
+            "instructed",
             "pulling",
             "starting",
             "ready",
@@ -228,7 +228,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     let detail = page.text("document.querySelector('.panel .detail').textContent");
     assert!(
         detail.starts_with("store-02 ")
-            && detail.contains("promoted ")
+            && detail.contains("instructed ")
             && detail.contains("ready "),
         "{detail}"
     );

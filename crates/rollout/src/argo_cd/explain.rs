@@ -11,6 +11,10 @@ use super::config::{
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
 
+/// The warning about a set that does not roll and whose applications do not sync by themselves.
+pub const NO_AUTOMATED_SYNC: &str =
+    "the template has no automated sync: applications change, but nothing syncs them";
+
 /// A strategy applied to applications.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetExplanation {
@@ -158,10 +162,7 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions) -> Vec<Str
         ));
     }
     if !spec.automated().is_some_and(Automated::is_enabled) {
-        warnings.push(
-            "the template has no automated sync: applications change, but nothing syncs them"
-                .to_owned(),
-        );
+        warnings.push(NO_AUTOMATED_SYNC.to_owned());
     }
     warnings
 }

@@ -68,7 +68,7 @@ pub use config::{
     GeneratorBody, MatchExpression, ROLLING_SYNC, RollingSync, RolloutStep, SyncPolicy, Template,
     TemplateMetadata, TemplateSpec,
 };
-pub use explain::{ApplicationSetExplanation, explain};
+pub use explain::{ApplicationSetExplanation, NO_AUTOMATED_SYNC, explain};
 pub use hold::REFRESH_GRACE_PERIOD;
 pub use limit::{StepBudget, StepLimit, limit};
 pub use pass::SetWrite;
@@ -196,14 +196,18 @@ impl ArgoCd {
         }
     }
 
-    /// The spec that this controller writes for an application. In a rolling set no application syncs by itself.
+    /// The spec that this controller writes for an application. In a rolling set no application syncs by itself
+    /// (`disableAutomatedSync` in `progressivesync/progressive_sync.go`).
     pub fn spec_of(&self, generated: &Generated) -> Spec {
-        let auto_sync = match self.spec.automated() {
-            None => AutoSync::Absent,
-            Some(automated) if automated.is_enabled() && self.is_rolling() == Ok(false) => {
-                AutoSync::Enabled
-            }
-            Some(_) => AutoSync::Disabled,
+        let template = self.spec.automated();
+        let in_template = template.is_some_and(Automated::is_enabled);
+        let is_enabled = generated.automated.unwrap_or(in_template);
+        let auto_sync = if is_enabled && self.is_rolling() == Ok(false) {
+            AutoSync::Enabled
+        } else if is_enabled || template.is_some() {
+            AutoSync::Disabled
+        } else {
+            AutoSync::Absent
         };
         Spec {
             parameters: generated.parameters,

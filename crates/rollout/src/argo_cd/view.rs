@@ -32,6 +32,8 @@ pub struct Generated {
     pub valid: bool,
     /// The revision that a sync started now deploys. It has no effect on decisions.
     pub wanted: Revision,
+    /// Whether its own `syncPolicy.automated` is enabled. `None`: as in the template.
+    pub automated: Option<bool>,
 }
 
 /// An Application object. The default is not compared yet.
@@ -174,6 +176,7 @@ impl Generated {
             parameters,
             valid: true,
             wanted,
+            automated: None,
         }
     }
 }

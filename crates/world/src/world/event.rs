@@ -116,7 +116,7 @@ pub enum DriverEvent {
     /// A write takes effect that instructs a cluster to run a revision.
     Instruct(ClusterId, Revision),
     /// A write takes effect that pauses a cluster's deployment, or resumes it.
-    Hold(ClusterId, bool),
+    Pause(ClusterId, bool),
     /// The controller's cache shows what a person has changed, by its number in the list of changes.
     PersonActs(u32),
 }
@@ -129,7 +129,7 @@ impl DriverEvent {
             Self::Seen(_) => "reports that the controller sees",
             Self::Timer(_) => "timers of the controller",
             Self::Instruct(..) => "instructions of the controller",
-            Self::Hold(..) => "pauses of a deployment",
+            Self::Pause(..) => "pauses of a deployment",
             Self::PersonActs(_) => "acts of people",
         }
     }

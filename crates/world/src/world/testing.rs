@@ -56,6 +56,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
         paused: false,
         registered: true,
         installed: true,
+        offline: false,
     };
     WorldSpec {
         clusters: (0..count).map(cluster).collect(),

@@ -41,7 +41,7 @@ mod attempts;
 
 use std::sync::Arc;
 
-use super::refresh::first_refresh;
+use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
 use super::{ArgoCdRelease, ArgoCdStrategy};
@@ -98,6 +98,8 @@ pub(super) struct View {
 struct TrackedApplication {
     /// The process that the cluster is assigned to.
     shard: usize,
+    /// It has the annotation `skip-reconcile`: the controller sees nothing of it (`canProcessApp`).
+    is_skipped: bool,
     applied: Option<Revision>,
     /// The revision that it had applied in the comparison that the ApplicationSet controller saw last.
     shown: Option<Revision>,
@@ -149,16 +151,15 @@ impl TrackedApplication {
 }
 
 /// The applications that the controller knows before the release: each registered cluster runs what is installed.
-fn tracked_before_release(
-    settings: &ApplicationControllerSettings,
-    run: &Run<'_>,
-) -> Vec<TrackedApplication> {
+fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<TrackedApplication> {
+    let settings = &strategy.application_controller;
     let world = run.fleet.world;
     let mut tracked = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
         let applied = world.installed(index).filter(|_| cluster.registered);
         tracked.push(TrackedApplication {
             shard: shard_of(settings, &run.streams, index, &cluster.name),
+            is_skipped: strategy.exceptions.is_skipped(index),
             applied,
             shown: applied,
             ready: applied.is_some(),
@@ -251,6 +252,8 @@ pub(super) struct ApplicationController {
     watch_delay: SimDuration,
     /// First refreshes after the release, of a commit that nothing else announces.
     refreshes: Vec<(SimTime, usize)>,
+    /// Announces a commit to applications before that. `None`: there is no webhook.
+    webhook: Option<WebhookHandler>,
     /// When another sync status or health was last seen.
     pub(super) shown_at: Option<SimTime>,
 }
@@ -263,21 +266,23 @@ impl ApplicationController {
             application_controller: settings,
             ..
         } = *strategy;
-        let applications = tracked_before_release(&settings, run);
+        let applications = tracked_before_release(strategy, run);
         let mut refreshes = Vec::new();
         if release == ArgoCdRelease::Commit {
             for (index, cluster) in run.fleet.world.clusters.iter().enumerate() {
-                if applications[index].applied.is_some() {
+                if applications[index].applied.is_some() && !applications[index].is_skipped {
                     let at = first_refresh(&settings, &run.streams, &cluster.name);
                     refreshes.push((at, index));
                 }
             }
         }
+        let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
             settings,
             automatic,
             refreshes,
+            webhook,
             applications,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
@@ -293,7 +298,11 @@ impl ApplicationController {
 
     /// The release begins: the first refreshes are scheduled.
     pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
-        for (at, application) in std::mem::take(&mut self.refreshes) {
+        for (periodic, application) in std::mem::take(&mut self.refreshes) {
+            let at = match &mut self.webhook {
+                Some(webhook) => webhook.refresh(plane.now()),
+                None => periodic,
+            };
             self.agenda
                 .add(at, (application, ApplicationStep::Refresh), plane);
         }
@@ -333,6 +342,9 @@ impl ApplicationController {
             // A pass before this one has its answers.
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
+        }
+        if self.applications[application].is_skipped {
+            return;
         }
         if write.is_change {
             self.agenda
@@ -411,7 +423,7 @@ impl ApplicationController {
         tracked.degraded = report.degraded;
         let ends =
             tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
-        if view.set[application].live.is_none() {
+        if view.set[application].live.is_none() || tracked.is_skipped {
             return;
         }
         self.compare(application, now, plane);

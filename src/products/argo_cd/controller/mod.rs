@@ -25,7 +25,7 @@
 //! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
 //! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
 //!
-//! Left out: webhooks that announce a commit to all applications at once; the conditions of a set that is not valid
+//! Left out: the conditions of a set that is not valid
 //! (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources, which are further writes.
 //!
 //! Known by: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
@@ -42,6 +42,7 @@ use crate::control_plane::{
     ApiClient, Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime,
     StatusLog, Traits,
 };
+use crate::products::words::first_names;
 use crate::products::{Run, Strategy};
 use crate::rollout::argo_cd::{
     Application, ApplicationSetSpec, ApplicationSetStatus, ApplicationView, ArgoCd, Generated,
@@ -148,10 +149,16 @@ impl<'r> ArgoCdController<'r> {
         for (index, labels) in labels.iter().enumerate() {
             let generated = Generated {
                 valid: clusters[index].registered,
+                automated: strategy.own_automated(index),
                 ..Generated::new(Arc::clone(labels), OLD.0, OLD)
             };
             let live = application_controller.shown(index).map(|old| {
-                Application::settled(Arc::clone(labels), scheduler.spec_of(&generated), old)
+                let spec = scheduler.spec_of(&generated);
+                let settled = Application::settled(Arc::clone(labels), spec, old);
+                match strategy.exceptions.skipped.get(&(index as u32)) {
+                    Some(status) => status.keep(settled),
+                    None => settled,
+                }
             });
             view.push(ApplicationView {
                 generated: Some(generated),
@@ -197,6 +204,28 @@ impl<'r> ArgoCdController<'r> {
         }
     }
 
+    /// The hold, with the applications that the application controller passes over.
+    fn with_skipped(&self, hold: Option<Hold>) -> Option<Hold> {
+        let mut names = Vec::new();
+        for index in self.strategy.exceptions.skipped.keys() {
+            names.push(self.clusters[*index as usize].name.clone());
+        }
+        if names.is_empty() {
+            return hold;
+        }
+        let skipped = format!("skip-reconcile keeps Argo CD from {}", first_names(&names));
+        match hold {
+            Some(hold) => Some(Hold {
+                explanation: format!("{}; {skipped}", hold.explanation),
+                ..hold
+            }),
+            None if self.view.set.iter().all(ApplicationView::is_done) => {
+                Some(Hold::new("skipReconcile", skipped))
+            }
+            None => None,
+        }
+    }
+
     /// A cluster's secret is deleted, or is there again: the generator gives its application or does not. The first
     /// pass after its return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
@@ -206,6 +235,7 @@ impl<'r> ArgoCdController<'r> {
         let generated = Generated::new(Arc::clone(&self.labels[index]), parameters.0, self.wanted);
         self.view.set[index].generated = is_selected.then_some(Generated {
             valid: false,
+            automated: self.strategy.own_automated(index),
             ..generated
         });
         if is_selected && self.clusters[index].registered {
@@ -244,9 +274,10 @@ impl<'r> ArgoCdController<'r> {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
         // Between the write of a spec and the comparison an application still shows what it was.
-        is_gone
-            || self.application_controller.shown(index) == Some(NEW)
-                && (has_row || application.is_done())
+        // One that the application controller passes over shows what it was for ever.
+        let shows_release = self.application_controller.shown(index) == Some(NEW)
+            || has_row && self.strategy.exceptions.is_skipped(index);
+        is_gone || shows_release && (has_row || application.is_done())
     }
 
     fn person(&mut self, change: &Change) {
@@ -361,6 +392,10 @@ impl Controller for ArgoCdController<'_> {
         self.is_complete(cluster.index(), false)
     }
 
+    fn leaves_alone(&self, cluster: ClusterId) -> bool {
+        self.strategy.leaves_alone(cluster.index())
+    }
+
     /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
     /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
     fn hold(&self) -> Option<Hold> {
@@ -377,7 +412,8 @@ impl Controller for ArgoCdController<'_> {
             }
             hold = scheduler.hold(&self.view.set);
         }
-        hold.or_else(|| self.in_grace.then(|| self.scheduler.grace_period_hold()))
+        let hold = hold.or_else(|| self.in_grace.then(|| self.scheduler.grace_period_hold()));
+        self.with_skipped(hold)
     }
 
     fn stages(&self) -> Vec<String> {

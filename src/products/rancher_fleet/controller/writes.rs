@@ -237,7 +237,7 @@ impl FleetController<'_> {
         let was_paused = shown.is_some_and(|shown| shown.paused);
         let pauses_or_resumes = was_paused != written.paused;
         if pauses_or_resumes {
-            plane.hold(at, id, written.paused);
+            plane.pause(at, id, written.paused);
         }
         let looks_again = self.was_stopped && shown.is_some() && pauses_or_resumes;
         let is_other = shown.is_none_or(|shown| shown.deployed != written.deployed);

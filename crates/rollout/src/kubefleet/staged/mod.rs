@@ -148,7 +148,7 @@ impl StagedUpdateRun {
     }
 
     /// The run's status after its last pass.
-    pub const fn run(&self) -> &RunStatus {
+    pub const fn status(&self) -> &RunStatus {
         &self.run
     }
 

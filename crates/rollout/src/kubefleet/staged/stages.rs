@@ -13,6 +13,9 @@ use super::run::RunError;
 /// Maximum number of clusters in no stage that an error names.
 const NAMED: usize = 10;
 
+/// The place of clusters without the sorting label, as documented.
+const LAST: i64 = i64::MAX;
+
 impl RunInputs {
     /// Lets each stage select its clusters, which depends on labels and the strategy alone.
     pub(super) fn select(&mut self) {
@@ -95,13 +98,19 @@ impl RunInputs {
         Ok(stages)
     }
 
-    /// The value of the label by which a stage orders a cluster; 0 if it orders by names alone.
+    /// The value of the label by which a stage orders a cluster; 0 if it orders by names alone. As documented, clusters
+    /// without the label come last, by name.
     fn sorting_key(&self, config: &StageConfig, target: TargetId) -> Result<i64, RunError> {
         let Some(key) = &config.sorting_label_key else {
             return Ok(0);
         };
         let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
-        let value = labels.get(key).map_or("", String::as_str);
+        let value = match (labels.get(key), self.behaviour.rules) {
+            (Some(value), _) => value.as_str(),
+            // The type's description: by name where the label is absent.
+            (None, RuleSet::Documented) => return Ok(LAST),
+            (None, RuleSet::Shipped) => "",
+        };
         match value.parse() {
             Ok(number) => Ok(number),
             Err(_) => Err(RunError::SortingLabelInvalid {

@@ -75,7 +75,7 @@ proptest! {
             let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();
             // A hold refers to the time of the previous pass; only a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
-            let status = run.run();
+            let status = run.status();
             for (index, stage) in status.stages.iter().enumerate() {
                 prop_assert!(stage.updating().count() as i64 <= limit, "{stage:?}");
                 if stage.clusters.iter().any(|cluster| cluster.started.is_some()) {
@@ -167,7 +167,7 @@ proptest! {
             let begun = run.reconcile(SimTime::from_secs(1000), &staged);
             staged.store(&begun);
             report(&mut staged.bindings, written, &tracked);
-            (woken, update.reconcile(now, &rolled), run.reconcile(now, &staged), run.run().clone())
+            (woken, update.reconcile(now, &rolled), run.reconcile(now, &staged), run.status().clone())
         });
         prop_assert_eq!(&passes[0], &passes[1]);
     }

@@ -92,7 +92,7 @@ fn play(yaml: &str, rules: RuleSet, stages: &[(&str, usize)], story: &str) {
             .iter()
             .any(|a| matches!(a, StagedAction::Deploy(..) | StagedAction::Delete(..)));
         let hold = if rolled { None } else { run.hold(&view) };
-        let is_done = run.run().succeeded() == Some(true);
+        let is_done = run.status().succeeded() == Some(true);
         let word = |action: &StagedAction| match action {
             StagedAction::Deploy(target, _) => Some(("deploy", target.0)),
             StagedAction::Delete(target) => Some(("delete", target.0)),
@@ -248,7 +248,7 @@ fn an_empty_stage_is_skipped_with_its_tasks_only_since_0_3_1() {
             run.reconcile(SimTime::from_secs(second), &view);
         }
         view.approval_requests.clear();
-        run.run().stages[0]
+        run.status().stages[0]
             .progressing
             .map(|condition| condition.reason)
     };

@@ -20,7 +20,7 @@ pub fn check_init(case: &Value) -> Result<(), String> {
     let config: Config = parse(&case["config"]);
     let mut around = Around::new(&config);
     let (pass, _) = around.pass(START);
-    let run = around.run.run();
+    let run = around.run.status();
     let tasks = |tasks: &[StageTask]| -> Vec<String> {
         let wait = |task: &StageTask| {
             task.wait_time
@@ -114,7 +114,7 @@ pub fn check_trace(case: &Value) -> Result<(), String> {
             around.apply(now, event);
         }
         let (pass, change) = around.pass(now);
-        let run = around.run.run();
+        let run = around.run.status();
         let ((progressing, reason, succeeded), fail_code, stuck) = run_text(&around, run);
         let stage = |(name, (progressing, reason, succeeded)): &(String, Progress)| json!({"stage": name, "progressing": progressing, "reason": reason, "succeeded": succeeded});
         let got = json!({

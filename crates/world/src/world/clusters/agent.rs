@@ -39,7 +39,7 @@ pub(crate) struct Agent {
     /// The manifests are applied, and the apply waits until the workloads are ready.
     pub(super) waits: bool,
     /// Its deployment is paused.
-    pub(super) is_held: bool,
+    pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,
     pub(super) applies: u64,
     pub(super) instructions: u64,

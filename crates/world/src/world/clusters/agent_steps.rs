@@ -100,11 +100,11 @@ impl World<'_> {
     }
 
     /// The deployment of a cluster is paused or resumed. Its agent knows that at once, or when it is back.
-    pub fn hold(&mut self, id: ClusterId, is_held: bool, queue: &mut Queue) {
+    pub fn pause(&mut self, id: ClusterId, is_paused: bool, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.agent.is_held = is_held;
+        cluster.agent.is_paused = is_paused;
         let agent = &cluster.agent;
-        if !is_held && agent.applying.is_none() && agent.instructed == agent.applied {
+        if !is_paused && agent.applying.is_none() && agent.instructed == agent.applied {
             cluster.send_report(cluster.settled, &mut context);
         }
     }
@@ -117,7 +117,7 @@ impl World<'_> {
         if cluster.agent.instructed != cluster.agent.applied {
             cluster.send_instruction(&mut context);
         }
-        if !cluster.agent.is_held {
+        if !cluster.agent.is_paused {
             cluster.send_report(cluster.settled, &mut context);
         }
         self.clusters[id.index()].note_phase(&mut self.meter);
@@ -179,7 +179,7 @@ impl ClusterState {
     /// The agent begins to apply the newest instruction, if it can and has not applied it.
     fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
-        let is_able = self.cuts.is_managed() && !agent.is_held;
+        let is_able = self.cuts.is_managed() && !agent.is_paused;
         if !is_able || agent.applying.is_some() || agent.instructed == agent.applied {
             return;
         }
@@ -293,7 +293,7 @@ impl ClusterState {
                 self.agent.saw_all_available = self.settled;
             }
         }
-        if !self.agent.is_held {
+        if !self.agent.is_paused {
             self.send_report(self.settled, context);
         }
     }

@@ -91,7 +91,7 @@ pub struct ClusterFacts {
     pub transferring: SimDuration,
     /// The same without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
-    /// Bytes its nodes received from the registry.
+    /// Bytes its nodes received from registries, caches and peers, with those of broken attempts.
     pub received: Bytes,
     /// Offline when the rollout started.
     pub offline: bool,
@@ -278,7 +278,7 @@ impl World<'_> {
             self.platform.agent.apply_spread,
             &self.streams,
             &self.faults.draws,
-            EntityKey::of(&spec.name),
+            spec,
         );
         let site = DrawnSite::draw(spec, &self.spec.node, draws.slow, &self.streams);
         let nodes = self.add_nodes(id, &site, caches);

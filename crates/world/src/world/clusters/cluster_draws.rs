@@ -1,6 +1,7 @@
 //! Random properties of each cluster, drawn before the run.
 
 use crate::engine::{EntityKey, Streams, dist};
+use crate::world::clusters::spec::ClusterSpec;
 use crate::world::faults::strata::{FaultDraws, ShareFault};
 use crate::world::ids::NEW;
 use crate::world::spec::WorldSpec;
@@ -41,15 +42,15 @@ impl ClusterDraws {
         apply_spread: f64,
         streams: &Streams,
         draws: &FaultDraws,
-        cluster: EntityKey,
+        own: &ClusterSpec,
     ) -> Self {
         let faults = &spec.faults;
-        let offline = draws
-            .hits(ShareFault::Offline, faults, streams, cluster)
-            .then(|| {
-                let back = faults.offline.comes_back.as_ref()?;
-                Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
-            });
+        let cluster = EntityKey::of(&own.name);
+        let is_offline = own.offline || draws.hits(ShareFault::Offline, faults, streams, cluster);
+        let offline = is_offline.then(|| {
+            let back = faults.offline.comes_back.as_ref()?;
+            Some(SimTime::ZERO + back.sample(&mut streams.stream(cluster, "offline return")))
+        });
         let slow = match &faults.slow {
             Some(slow) if draws.hits(ShareFault::Slow, faults, streams, cluster) => {
                 slow.factor(streams, cluster)

@@ -65,6 +65,8 @@ pub struct ClusterSpec {
     pub registered: bool,
     /// Whether the previous revision runs in it when an update begins; `false`: it runs nothing.
     pub installed: bool,
+    /// Whether it is offline when the rollout starts, in every run: beside those that `faults.offline.share` draws.
+    pub offline: bool,
 }
 
 impl ClusterSpec {
@@ -114,6 +116,7 @@ impl Default for ClusterSpec {
             paused: false,
             registered: true,
             installed: true,
+            offline: false,
         }
     }
 }

@@ -55,7 +55,8 @@ pub enum FaultDrawKind {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OfflineSpec {
-    /// Share of all clusters.
+    /// Share of all clusters, drawn in each run. Clusters with `offline: true` are offline beside these.
+    #[serde(default)]
     pub share: Share,
     /// Time of its return, from the start of the rollout. Without it they stay offline.
     #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]

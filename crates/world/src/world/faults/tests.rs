@@ -307,6 +307,27 @@ fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_tries_to_connect() {
 }
 
 #[test]
+fn a_cluster_that_is_offline_by_its_own_setting_is_so_in_every_run() {
+    let mut world = bare_world(4);
+    world.clusters[2].offline = true;
+    for seed in 1..6 {
+        let played = play(&world, seed, DAY);
+        let offline: Vec<bool> = played.facts.iter().map(|facts| facts.offline).collect();
+        assert_eq!(offline, [false, false, true, false], "seed {seed}");
+        assert_eq!(played.facts[2].ready, None, "it never comes back");
+    }
+    world.faults.offline.comes_back = Some(fixed(secs(9.0)));
+    let back = play(&world, 1, DAY);
+    assert!(ready(&back, 2) >= 9.0, "it comes back after 9 s");
+    world.faults.offline.share = Share::ALL;
+    let all = play(&world, 1, DAY);
+    assert!(
+        all.facts.iter().all(|facts| facts.offline),
+        "and others may be drawn beside it"
+    );
+}
+
+#[test]
 fn outages_are_independent_and_never_keep_a_run_alive() {
     let mut world = bare_world(200);
     world.faults.outages = Some(OutageSpec {

@@ -288,7 +288,7 @@ impl Around {
 
     /// One pass, stored, and what changed in the run.
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
-        let before = self.run.run().clone();
+        let before = self.run.status().clone();
         let pass = self.run.reconcile(now, &self.view);
         let quick = self
             .quick
@@ -297,7 +297,7 @@ impl Around {
             quick, pass,
             "a pass over what changed decides as one over all"
         );
-        assert_eq!(self.quick.run(), self.run.run());
+        assert_eq!(self.quick.status(), self.run.status());
         self.view.bindings.clear_changed();
         self.view.store(&pass);
         let change = Change::new(self, &before, &pass);

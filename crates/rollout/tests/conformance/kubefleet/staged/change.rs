@@ -44,7 +44,7 @@ impl Change {
         }
         change.deleted.sort();
         change.accepted.clone_from(&pass.status.accepted);
-        let after = around.run.run();
+        let after = around.run.status();
         let nothing = StageStatus::default();
         let stages = after
             .stages

@@ -71,7 +71,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                 if times.len() < 60 {
                     times.push(clock.now);
                 }
-                let initialized = around.run.run().initialized;
+                let initialized = around.run.status().initialized;
                 let deleting: Vec<String> = names_of_deleting(&around);
                 let (pass, change) = around.pass(at(clock.now));
                 clock.pass_ends(pass.status.next);
@@ -154,7 +154,7 @@ fn note(
         }
         timeline.push(Value::Object(entry));
     };
-    let run = around.run.run();
+    let run = around.run.status();
     if run.initialized != initialized {
         match run.initialized {
             Some(true) => add("run_initialized", "", "", ""),

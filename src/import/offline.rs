@@ -1,0 +1,107 @@
+//! Targets that could not be reached when they were exported: offline by name, in every run.
+//!
+//! Their column `offline` in the table of clusters says so. An agent is silent if it last reported long before the
+//! newest report of all.
+
+use jiff::Timestamp;
+
+use super::target::FleetTarget;
+use crate::document::problem::some_of;
+use crate::units::counted;
+
+/// Agents that were last seen this long before the newest report are taken for offline: four check-ins of 15 min, the
+/// default of Fleet's agents. The factor is a guess.
+const LONG_AGO_S: f64 = 3600.0;
+
+/// Marks the targets whose agents have not reported for long. `reports`: for each target, when its agent last reported,
+/// if it is expected to. A time after the `clock` is an agent's wrong clock, beside which all others would be late.
+pub(super) fn mark_silent(
+    targets: &mut [FleetTarget],
+    reports: &[Option<&str>],
+    clock: Option<Timestamp>,
+    notes: &mut Vec<String>,
+) {
+    let mut future = 0;
+    let mut seconds = Vec::new();
+    for report in reports {
+        let time = report.and_then(|text| text.parse::<Timestamp>().ok());
+        let is_future = clock.is_some_and(|clock| time.is_some_and(|time| time > clock));
+        future += usize::from(is_future);
+        let time = time.filter(|_| !is_future);
+        seconds.push(time.map(|time| time.as_nanosecond() as f64 / 1e9));
+    }
+    if future > 0 {
+        notes.push(format!(
+            "left out: the last report of {}, a time in the future",
+            counted(future, "agent")
+        ));
+    }
+    let newest = seconds.iter().flatten().copied();
+    let newest = newest.fold(f64::NEG_INFINITY, f64::max);
+    for (target, seen) in targets.iter_mut().zip(&seconds) {
+        target.offline |= seen.is_some_and(|seen| newest - seen > LONG_AGO_S);
+    }
+    let why = "their agents were last seen more than an hour before the newest report";
+    notes.extend(note(targets, why));
+}
+
+/// The note on targets that are offline; none where none is.
+pub(super) fn note(targets: &[FleetTarget], why: &str) -> Option<String> {
+    let mut names = Vec::new();
+    for target in targets {
+        if target.offline {
+            names.push(target.name.clone());
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "{} of {} are offline in every run, because {why}: {}; column `offline` of clusters.csv says so",
+        names.len(),
+        targets.len(),
+        some_of(&names)
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn targets(count: usize) -> Vec<FleetTarget> {
+        let mut targets = Vec::new();
+        for at in 0..count {
+            targets.push(FleetTarget {
+                name: format!("c{at}"),
+                ..FleetTarget::default()
+            });
+        }
+        targets
+    }
+
+    #[test]
+    fn an_agent_is_silent_an_hour_before_the_newest_report_that_is_not_in_the_future() {
+        let mut targets = targets(5);
+        let reports = [
+            Some("2026-03-02T08:00:00Z"),
+            Some("2026-03-02T06:59:59Z"),
+            Some("2026-03-02T07:00:00Z"),
+            None,
+            Some("2026-03-09T08:00:00Z"),
+        ];
+        let clock = "2026-03-02T09:00:00Z".parse().ok();
+        let mut notes = Vec::new();
+        mark_silent(&mut targets, &reports, clock, &mut notes);
+        let offline: Vec<bool> = targets.iter().map(|target| target.offline).collect();
+        assert_eq!(offline, [false, true, false, false, false]);
+        let [future, silent] = &notes[..] else {
+            panic!("{notes:?}");
+        };
+        assert!(future.contains("the last report of 1 agent, a time in the future"));
+        assert!(
+            silent.starts_with("1 of 5 are offline in every run"),
+            "{silent}"
+        );
+        assert!(silent.contains(": `c1`; column `offline`"), "{silent}");
+    }
+}

@@ -1,0 +1,196 @@
+//! Applications that differ from the set's template, as an export shows them: whether they sync by themselves, and
+//! whether the application controller passes them over.
+//!
+//! Follows argoproj/argo-cd v3.5.1. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
+//! spec and annotations into each application, so a difference lasts only where the set leaves it alone: by
+//! `ignoreApplicationDifferences`, `preservedFields`, `templatePatch` or `applicationsSync`.
+//! - `autoSync` (`appcontroller.go`) begins no operation unless `syncPolicy.automated` is there and not disabled. A set
+//!   that rolls disables it on each application (`disableAutomatedSync` in `progressive_sync.go`) and requests the
+//!   syncs itself, so there the difference has no effect.
+//! - `canProcessApp` (`appcontroller.go`): an application whose annotation `argocd.argoproj.io/skip-reconcile` is true
+//!   has no events. It is never compared and runs no operation, and its status stays as it is. The ApplicationSet
+//!   controller does not know the annotation: it writes the spec, and judges the row by the status that stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::document::context::Context;
+use crate::document::path::Path;
+use crate::document::problem::nearest;
+use crate::products::Fleet;
+use crate::rollout::argo_cd::{Application, Health, SyncStatus};
+use crate::world::ClusterId;
+
+/// An application that Argo CD's application controller passes over: the annotation
+/// `argocd.argoproj.io/skip-reconcile` is true. It keeps the version that it has, and its status.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SkippedApplication {
+    /// The entry of the fleet that it is.
+    name: String,
+    /// `status.sync.status`.
+    #[serde(default)]
+    sync: KeptSync,
+    /// `status.health.status`.
+    #[serde(default)]
+    health: KeptHealth,
+}
+
+/// The sync status that an application keeps.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+enum KeptSync {
+    #[default]
+    Synced,
+    OutOfSync,
+    Unknown,
+}
+
+/// The health that an application keeps.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+#[cfg_attr(test, derive(JsonSchema))]
+enum KeptHealth {
+    #[default]
+    Healthy,
+    Progressing,
+    Degraded,
+    Missing,
+    Suspended,
+    Unknown,
+}
+
+/// The status of an application that nobody compares.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KeptStatus {
+    /// Its sync status.
+    pub sync: SyncStatus,
+    /// Its health.
+    pub health: Health,
+}
+
+impl KeptStatus {
+    /// Whether a row of a rolling set ends as Healthy with it.
+    pub(super) fn is_settled(self) -> bool {
+        self.sync == SyncStatus::Synced && self.health == Health::Healthy
+    }
+
+    /// An application that has had this status for long.
+    pub(super) fn keep(self, application: Application) -> Application {
+        Application {
+            sync: self.sync,
+            health: self.health,
+            ..application
+        }
+    }
+}
+
+impl From<&SkippedApplication> for KeptStatus {
+    fn from(skipped: &SkippedApplication) -> Self {
+        Self {
+            sync: match skipped.sync {
+                KeptSync::Synced => SyncStatus::Synced,
+                KeptSync::OutOfSync => SyncStatus::OutOfSync,
+                KeptSync::Unknown => SyncStatus::Unknown,
+            },
+            health: match skipped.health {
+                KeptHealth::Healthy => Health::Healthy,
+                KeptHealth::Progressing => Health::Progressing,
+                KeptHealth::Degraded => Health::Degraded,
+                KeptHealth::Missing => Health::Missing,
+                KeptHealth::Suspended => Health::Suspended,
+                KeptHealth::Unknown => Health::Unknown,
+            },
+        }
+    }
+}
+
+/// Applications that differ from the template, by their index in the fleet.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ApplicationExceptions {
+    /// Those that sync by themselves though the template's do not, or the other way round.
+    pub other_auto_sync: BTreeSet<u32>,
+    /// Those that the application controller passes over, with the status that stays.
+    pub skipped: BTreeMap<u32, KeptStatus>,
+}
+
+impl ApplicationExceptions {
+    /// Whether the application controller passes an application over.
+    pub(super) fn is_skipped(&self, index: usize) -> bool {
+        self.skipped.contains_key(&(index as u32))
+    }
+
+    /// Whether an application has the opposite of the template's automated sync.
+    pub(super) fn has_other_auto_sync(&self, index: usize) -> bool {
+        self.other_auto_sync.contains(&(index as u32))
+    }
+
+    /// Finds the applications that are named. `None`: one is unknown or named twice, which is reported. `path`: the
+    /// strategy's place in the experiment.
+    pub(super) fn find(
+        other_auto_sync: &[String],
+        skipped: &[SkippedApplication],
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Option<Self> {
+        let names = NamedEntries::of(fleet);
+        let mut found = Self::default();
+        let place = path.key("autoSyncExcept");
+        for (at, name) in other_auto_sync.iter().enumerate() {
+            let index = names.find(name, &place.index(at), context)?;
+            if !found.other_auto_sync.insert(index.0) {
+                report_second(name, &place.index(at), context);
+                return None;
+            }
+        }
+        let place = path.key("skipReconcile");
+        for (at, application) in skipped.iter().enumerate() {
+            let place = place.index(at).key("name");
+            let index = names.find(&application.name, &place, context)?;
+            let before = found.skipped.insert(index.0, application.into());
+            if before.is_some() {
+                report_second(&application.name, &place, context);
+                return None;
+            }
+        }
+        Some(found)
+    }
+}
+
+/// The entries of the fleet by name.
+struct NamedEntries<'f> {
+    ids: BTreeMap<&'f str, ClusterId>,
+}
+
+impl<'f> NamedEntries<'f> {
+    fn of(fleet: Fleet<'f>) -> Self {
+        let mut ids = BTreeMap::new();
+        for (index, cluster) in fleet.world.clusters.iter().enumerate() {
+            ids.insert(cluster.name.as_str(), ClusterId::at(index));
+        }
+        Self { ids }
+    }
+
+    /// The entry of this name. `None`: there is none, which is reported at `place`.
+    fn find(&self, name: &str, place: &Path, context: &mut Context<'_>) -> Option<ClusterId> {
+        let found = self.ids.get(name).copied();
+        if found.is_none() {
+            let help = match nearest(name, self.ids.keys().copied()) {
+                Some(near) => format!("did you mean `{near}`?"),
+                None => "write the name of an entry of the fleet".to_owned(),
+            };
+            let message = format!("no application is of the entry `{name}`");
+            context.report(place, message, &help);
+        }
+        found
+    }
+}
+
+fn report_second(name: &str, place: &Path, context: &mut Context<'_>) {
+    let message = format!("`{name}` is named twice");
+    context.report(place, message, "remove one of the two");
+}

@@ -1,0 +1,159 @@
+//! The variants of an experiment: each strategy at each point of its grid, as a scenario of its own.
+//!
+//! The values of a point are put into the tree of the file, and the whole file is read and checked again. Worlds are
+//! checked once for each combination of settings that they depend on. Errors that the file has as it stands are not
+//! reported again.
+
+use itertools::Itertools;
+
+use super::constants::{lay_all, product_of};
+use super::loader::{Loader, VariantGrid};
+use super::sweep::{self, Axis, LeadsNowhere, Point};
+use super::{Plan, Scenario, Variant};
+use crate::document::in_one_line;
+use crate::document::path::Path;
+use crate::document::tree::Node;
+use crate::products::ProductEntry;
+use crate::results::Setting;
+use crate::world::PlatformSpec;
+
+/// The file with the values of a variant.
+pub(super) struct VariantTree {
+    pub(super) tree: Node,
+    pub(super) strategy: String,
+    pub(super) product: &'static ProductEntry,
+}
+
+impl Loader {
+    /// The tree of every variant.
+    pub(super) fn trees(&self) -> Vec<VariantTree> {
+        let (axes, _) = sweep::axes(&self.tree);
+        let strategies = self
+            .tree
+            .get(&Path::of("strategies"))
+            .map(Node::entries)
+            .unwrap_or_default();
+        let mut trees = Vec::new();
+        for (strategy, _) in strategies {
+            for point in sweep::grid(&axes, &strategy.text) {
+                let Ok(tree) = sweep::apply(&self.tree, &axes, &point) else {
+                    continue;
+                };
+                if let Some(product) = product_of(&tree, &strategy.text) {
+                    trees.push(VariantTree {
+                        tree,
+                        strategy: strategy.text.clone(),
+                        product,
+                    });
+                }
+            }
+        }
+        trees
+    }
+
+    /// Every strategy at every point of its grid.
+    pub(super) fn variants(
+        &mut self,
+        grid: &mut VariantGrid,
+        strategies: &[String],
+        plan: Option<&Plan>,
+    ) -> Vec<Variant> {
+        let mut variants = Vec::new();
+        for name in strategies {
+            for point in points(&grid.axes, name, plan) {
+                if let Some(scenario) = self.scenario(grid, name, &point) {
+                    let settings = sweep::settings(&grid.axes, &point);
+                    variants.push(variant(name, settings, scenario));
+                }
+            }
+        }
+        variants
+    }
+
+    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
+    fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
+        let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
+            Ok(tree) => tree,
+            Err(LeadsNowhere { axis, part }) => {
+                let Axis { path, at, .. } = &grid.axes[axis];
+                let problem = self.no_setting(path, &part, at, "sweep");
+                self.problems.push(problem);
+                return None;
+            }
+        };
+        lay_all(&mut tree, name, &self.levels, &self.ranges);
+        let swept: Vec<&Axis> = point.iter().map(|chosen| &grid.axes[chosen.axis]).collect();
+        let mut known = grid.base_errors.clone();
+        let reading = self.read(tree, &swept, &mut known)?;
+        let world = grid
+            .worlds
+            .entry(sweep::world_point(&grid.axes, point))
+            .or_insert_with(|| self.check(&reading, |checker| checker.world(&reading.file)))
+            .clone();
+        let is_bound = reading.strategies.get(name)?.product.is_bound;
+        let product = product_of(&reading.tree, name)?;
+        self.notes.clear();
+        let strategy = self.strategy(&reading, name, &world);
+        let file_notes = std::mem::take(&mut self.notes);
+        let described = self.check(&reading, |checker| checker.agent(product.agent));
+        let restarts = self.check(&reading, |checker| checker.restarts(product.restarts));
+        let control_loop = self.check(&reading, |checker| {
+            checker.control_loop(product.control_loop.clone())
+        });
+        let (strategy, world) = strategy?;
+        let platform = PlatformSpec {
+            agent: strategy.agent(described),
+            restarts,
+        };
+        let changes = self.check(&reading, |checker| {
+            checker.changes(&reading.file.changes, name, &*strategy, &world)
+        });
+        self.check(&reading, |checker| checker.horizon(&reading.file));
+        Some(Scenario {
+            world: world.world,
+            groups: world.groups,
+            control_loop,
+            platform,
+            strategy,
+            product: product.title,
+            is_bound,
+            changes,
+            horizon: reading.file.horizon,
+            file_notes,
+        })
+    }
+}
+
+/// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
+/// world.
+fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
+    let grid = sweep::grid(axes, strategy);
+    let has_own = axes.iter().any(|axis| axis.strategy() == Some(strategy));
+    let is_tuned =
+        plan.is_some_and(|plan| plan.tries.is_some() && plan.objective.measure().is_some());
+    if !has_own || !is_tuned {
+        return grid;
+    }
+    let worlds = grid.iter().map(|point| sweep::world_point(axes, point));
+    let mut points: Vec<Point> = worlds.unique().collect();
+    points.extend(grid);
+    points
+}
+
+/// A variant with its label.
+fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
+    let setting = in_one_line(&Setting::in_short(&settings));
+    let strategy = in_one_line(strategy);
+    let label = if setting.is_empty() {
+        strategy.clone()
+    } else {
+        format!("{strategy} {setting}")
+    };
+    Variant {
+        label,
+        strategy,
+        setting,
+        settings,
+        scenario,
+    }
+}
