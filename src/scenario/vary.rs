@@ -30,7 +30,7 @@ pub struct VariedConstant {
     pub own_name: String,
     /// The values of it in this experiment, each once: of groups of clusters, or of products.
     pub values: Vec<VariedValue>,
-    /// The strategies that it is a constant of. Runs of the others do not depend on it.
+    /// The strategies that have this constant. Runs of the others do not depend on it.
     pub strategies: Vec<String>,
 }
 

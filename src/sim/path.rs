@@ -70,7 +70,7 @@ fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDurat
     sum
 }
 
-/// Where a path begins and ends.
+/// The beginning and the end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEnds {
     pub(super) released: SimTime,

@@ -4,10 +4,10 @@
 //! an object again as soon as it sees its own write, and a container that crashes at its start may be started again
 //! immediately. The clock then stands, or creeps, and no horizon ends the run.
 //!
-//! Progress is what can happen only so often: virtual time that passes, a target that is instructed for the first
-//! time, more targets that are done than ever, an act of a person. A run fails when it has had many times as many
-//! events as one round of all its targets could need, within a second of virtual time and without any progress. The
-//! kinds of the events that follow are counted for the message.
+//! Progress is an event that can only happen a limited number of times: virtual time that passes, a target that is
+//! instructed for the first time, more targets that are done than ever, an act of a person. A run fails when it has
+//! had many times as many events as one round of all its targets could need, within a second of virtual time and
+//! without any progress. The kinds of the events that follow are counted for the message.
 //!
 //! Left out: loops within one event, which do not exist, and runs that are slow but go on.
 
