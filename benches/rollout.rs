@@ -36,6 +36,7 @@ fn layer(digest: String, megabytes: u64) -> LayerSpec {
         digest,
         compressed: bytes.into(),
         uncompressed: Uncompressed::Ratio(calibration::COMPRESSION_RATIO),
+        is_zstd: false,
     }
 }
 
@@ -101,6 +102,7 @@ fn world(clusters: usize) -> WorldSpec {
                 success_threshold: 1,
             }),
             min_ready: SimDuration::ZERO,
+            start_timeout: None,
             termination: calibration::TERMINATION,
         }],
         release: ReleaseKind::Update,

@@ -219,6 +219,7 @@ mod tests {
                 digest: "base".to_owned(),
                 compressed: Bytes::new(compressed).into(),
                 uncompressed: Uncompressed::Ratio(ratio),
+                is_zstd: false,
             };
             let (archive, bytes) = layer_of(&layer).expect("memory takes every byte");
             assert_eq!(bytes.len() as u64, compressed, "{compressed} times {ratio}");

@@ -9,7 +9,7 @@ use fleetsim::study::plan::{run_count_at_most, search};
 use indicatif::ProgressBar;
 
 use super::simulation::{Recording, Simulation, StudyWords, described};
-use super::{Failure, SimulateArgs, output, progress};
+use super::{Failure, SimulateArgs, output, progress, run};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help(
@@ -50,6 +50,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
             "note: `precision` applies to `fleetsim run` only; a plan decides how many runs it needs\n",
         );
     }
+    output::err(&run::notes(&experiment));
     let bar = progress::bar(
         ProgressBar::new(runs),
         "searching {wide_bar} {pos} of at most {len} runs",

@@ -31,7 +31,7 @@ pub(super) struct RunArgs {
 }
 
 /// Notes on the strategies for a reader of the results, a line for each note with its strategies.
-fn notes(experiment: &Experiment) -> String {
+pub(super) fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
         for note in variant.scenario.notes() {

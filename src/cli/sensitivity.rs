@@ -14,7 +14,7 @@ use indicatif::ProgressBar;
 use itertools::Itertools;
 
 use super::simulation::{Recording, Simulation, StudyWords, described};
-use super::{Failure, SimulateArgs, output, progress};
+use super::{Failure, SimulateArgs, output, progress, run};
 
 #[derive(Args, Debug)]
 #[command(mut_arg("replicates", |arg| arg.help("Number of runs per variant and value [default: from the experiment]")))]
@@ -60,6 +60,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     else {
         return Ok(());
     };
+    output::err(&run::notes(varied.base()));
     let simulated = simulate(&varied, args, &recording.journal);
     if recording.is_shard() {
         return recording.publish_shard([simulated.map(drop)]);

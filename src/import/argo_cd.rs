@@ -15,8 +15,8 @@ use super::argo_applications::{ApplicationChoice, ApplicationObject, GeneratedFl
 use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
 use super::argo_own::{self, OwnSettings, SetSync, SkippedStatus};
 use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft, WorkloadDraft};
-use super::fleet::left_out;
 use super::kinds::{APPLICATION_SET, APPLICATIONS, ExportShape};
+use super::left_out::left_out;
 use super::offline;
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
@@ -82,6 +82,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         in_words: counted(targets.len(), "application"),
         origin,
         targets,
+        left_out: Vec::new(),
         regions,
         cluster_groups: None,
         strategy: draft(set, &own, &mut notes),

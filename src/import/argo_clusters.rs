@@ -6,8 +6,8 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::argo_own;
-use super::fleet::left_out;
 use super::kinds::ARGO_CLUSTERS;
+use super::left_out::left_out;
 use super::site;
 use super::sources::Texts;
 use super::target::bad_label;

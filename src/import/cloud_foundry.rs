@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::draft::{ImportedFleet, ReadinessFacts, StrategyDraft, WorkloadDraft};
+use super::draft::{AppField, ImportedFleet, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
 use super::kinds::{ClientObject, DEPLOYMENT, ExportShape, PROCESS};
 use super::sources::{ImportSources, Texts};
@@ -31,11 +31,16 @@ const MOST_INSTANCES: u64 = 100_000;
 /// Seconds between two readiness checks, where the process does not say: Cloud Foundry's default.
 const READINESS_INTERVAL: u64 = 30;
 
+/// Seconds in which an instance must be healthy, where the process does not say: `default_health_check_timeout` in
+/// `config/cloud_controller.yml`.
+const START_TIMEOUT: u64 = 60;
+
 #[derive(Deserialize)]
 struct ProcessObject {
     #[serde(rename = "type", default)]
     kind: String,
     instances: Option<u64>,
+    health_check: OrDefault<HealthCheck>,
     readiness_health_check: OrDefault<HealthCheck>,
 }
 
@@ -48,6 +53,7 @@ struct HealthCheck {
 
 #[derive(Default, Deserialize)]
 struct HealthCheckData {
+    timeout: Option<u64>,
     interval: Option<u64>,
 }
 
@@ -57,6 +63,10 @@ struct AppFacts {
     origin: String,
     instances: u64,
     readiness: ReadinessFacts,
+    /// Seconds in which an instance must be healthy. `None`: it is once its process runs.
+    start_timeout: Option<u64>,
+    /// Fields that decide and are not simulated.
+    deciding: Vec<AppField>,
 }
 
 /// Reads Cloud Foundry's exports.
@@ -101,16 +111,22 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         return Err(vec![Problem::of_file(&app.origin, message).with_help(help)]);
     }
     let count = instances as usize;
+    let strategy = StrategyDraft {
+        of_app: app.deciding,
+        ..deployment.strategy
+    };
     Ok(ImportedFleet {
         in_words: counted(count, "instance"),
         origin: app.origin,
         targets: targets(&name, count),
+        left_out: Vec::new(),
         regions: Vec::new(),
         cluster_groups: None,
-        strategy: deployment.strategy,
+        strategy,
         workload: WorkloadDraft {
             is_one_instance: true,
             readiness: app.readiness,
+            start_timeout: app.start_timeout,
         },
         read,
         notes,
@@ -185,44 +201,49 @@ fn of_process(
             found.len() - web.len()
         ));
     }
-    refuse_deciding(process)?;
+    let deciding = deciding(process);
     let instances = process.value.instances.unwrap_or(0);
     read.push(format!(
         "{}: a web process with {}",
         source.name,
         counted(instances, "instance")
     ));
+    let health = &process.value.health_check;
     let HealthCheck { kind, data } = &*process.value.readiness_health_check;
     Ok(AppFacts {
         name: "app".to_owned(),
         origin: source.name.clone(),
         instances,
         readiness: readiness(kind.as_deref(), data.interval),
+        start_timeout: start_timeout(health.kind.as_deref(), health.data.timeout),
+        deciding,
     })
 }
 
-/// Refuses fields of a process that decide and are not simulated.
-fn refuse_deciding(process: &ReadObject<'_, ProcessObject>) -> OrProblems<()> {
+/// Fields of a process that decide and are not simulated.
+fn deciding(process: &ReadObject<'_, ProcessObject>) -> Vec<AppField> {
     let text = process.object.to_json().to_string();
     let source = Arc::new(Source::new("process", text.as_str()));
     let Ok((mut root, replaced)) = tree::parse_as_product(MOST_YAML_VALUES, &source) else {
-        return Ok(());
+        return Vec::new();
     };
-    let found = fields::checked(&mut root, &replaced, &source, &fields::PROCESS);
-    let mut problems = Vec::new();
-    for field in found.deciding {
-        let message = format!(
-            "is not simulated and can change the answer ({})",
-            field.effect
-        );
-        let problem = process.object.problem(&field.path.to_string(), message);
-        let help = "take it out of a copy of the file to go on without it";
-        problems.push(problem.with_help(help));
+    let mut found = Vec::new();
+    for field in fields::checked(&mut root, &replaced, &source, &fields::PROCESS).deciding {
+        let path = field.path.to_string();
+        found.push(AppField::of(field, |message| {
+            process.object.problem(&path, message)
+        }));
     }
-    if problems.is_empty() {
-        Ok(())
-    } else {
-        Err(problems)
+    found
+}
+
+/// Seconds in which an instance must pass its health check after its start, or else it crashes: `start_timeout_ms` in
+/// `lib/cloud_controller/diego/app_recipe_builder.rb` of cloudfoundry/cloud_controller_ng. Without a check of a port or
+/// by HTTP there is nothing to pass (`depot/transformer/transformer.go` of code.cloudfoundry.org/executor).
+fn start_timeout(kind: Option<&str>, timeout: Option<u64>) -> Option<u64> {
+    match kind {
+        Some("process" | "none") => None,
+        _ => Some(timeout.unwrap_or(START_TIMEOUT)),
     }
 }
 
@@ -407,6 +428,15 @@ mod tests {
         assert_eq!(request.instances, Some(20));
         let expected = json!({"strategy": "canary", "options": {"max_in_flight": 5, "canary": {"steps": [{"instance_weight": 10}]}}});
         assert_eq!(Value::Object(request.fields), expected);
+    }
+
+    #[test]
+    fn an_instance_without_a_check_has_no_start_timeout() {
+        assert_eq!(start_timeout(None, None), Some(60));
+        assert_eq!(start_timeout(Some("port"), Some(120)), Some(120));
+        assert_eq!(start_timeout(Some("http"), None), Some(60));
+        assert_eq!(start_timeout(Some("process"), Some(120)), None);
+        assert_eq!(start_timeout(Some("none"), None), None);
     }
 
     #[test]

@@ -2,7 +2,9 @@
 
 use super::guess::Guess;
 use super::images::ImportedImage;
+use super::left_out::LeftOut;
 use super::target::FleetTarget;
+use crate::document::problem::Problem;
 use crate::products::fields::DecidingField;
 use crate::world::SiteKind;
 
@@ -25,6 +27,8 @@ pub(super) struct ImportedFleet {
     /// Where the fleet comes from: `clusters.json`.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
+    /// Entries of the export that nothing selects. Each is counted in the notes.
+    pub(super) left_out: Vec<LeftOut>,
     /// Links that several targets share.
     pub(super) regions: Vec<String>,
     /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
@@ -49,9 +53,34 @@ pub(super) struct StrategyDraft {
     pub(super) shown: Vec<String>,
     /// Fields of the file that decide and are not simulated, by name. The user has to accept them.
     pub(super) undecided: Vec<DecidingField>,
+    /// The same of the app, which another file describes.
+    pub(super) of_app: Vec<AppField>,
     /// Time after which a run is given up, where the strategy itself needs more than the default.
     pub(super) horizon: Option<String>,
 }
+
+/// A field of an app that decides and is not simulated.
+pub(super) struct AppField {
+    pub(super) field: DecidingField,
+    /// At its place in the user's file.
+    pub(super) problem: Problem,
+}
+
+impl AppField {
+    /// `at`: the problem at its place, from the message.
+    pub(super) fn of(field: DecidingField, at: impl FnOnce(String) -> Problem) -> Self {
+        let message = format!(
+            "`{}` is not simulated and can change the answer ({})",
+            field.path, field.effect
+        );
+        let problem = at(message).with_help(DECIDE);
+        Self { field, problem }
+    }
+}
+
+/// How a user decides on a field that is not simulated.
+pub(super) const DECIDE: &str =
+    "remove it from the file, or the `#` of `accept` in the experiment that was written";
 
 /// The product's own file with its strategy.
 pub(super) struct StrategyFile {
@@ -68,6 +97,8 @@ pub(super) struct WorkloadDraft {
     /// Every target is one instance on one node.
     pub(super) is_one_instance: bool,
     pub(super) readiness: ReadinessFacts,
+    /// Seconds in which a process must answer. `None`: it has no limit.
+    pub(super) start_timeout: Option<u64>,
 }
 
 /// The knowledge about the readiness probe.
@@ -91,6 +122,7 @@ impl StrategyDraft {
             guesses: Vec::new(),
             shown: Vec::new(),
             undecided: Vec::new(),
+            of_app: Vec::new(),
             horizon: None,
         }
     }

@@ -1,7 +1,8 @@
 //! Rancher Fleet: clusters, cluster groups, a GitRepo's targets, and a fleet.yaml.
 //!
 //! The targets are those of one workspace, as for a bundle: `local` is in `fleet-local` and is left out of a rollout to
-//! `fleet-default`. Clusters that are paused or have no agent stay, because Fleet counts them.
+//! `fleet-default`. Of these the GitRepo and the fleet.yaml, or the Bundle or HelmOp in its place, select some.
+//! Clusters that are paused or have no agent stay, because Fleet counts them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,10 +10,11 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
+use super::draft::{ImportedFleet, StrategyDraft, StrategyFile, WorkloadDraft};
 use super::kinds::{
     CLUSTER_GROUPS, ClientObject, ExportShape, FLEET_CLUSTERS, FLEET_YAML, GIT_REPO,
 };
+use super::left_out::{LeftOut, left_out};
 use super::offline;
 use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
@@ -22,8 +24,10 @@ use crate::document::files::Files;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products::FleetGroup;
+use crate::products::rancher_fleet::BundleSelection;
 use crate::results::to_json;
-use crate::scenario::import::git_repo::GitRepo;
+use crate::rollout::rancher_fleet::TargetChoice;
+use crate::scenario::import::git_repo::{GitRepo, fleet_cluster};
 use crate::scenario::import::inventory::{self, ClusterObject, GroupObject, InventoryCluster};
 use crate::scenario::import::object::KubeObject;
 use crate::scenario::import::objects::{ReadObject, name_problems};
@@ -42,14 +46,17 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         note_on_others,
     } = exports.clusters;
     let group_count = exports.groups.len();
-    let chosen = choose(
-        &source,
-        &clusters,
-        exports.groups,
-        exports.repo.as_ref(),
-        sources.namespace.as_deref(),
-    )?;
-    let mut notes = no_targets(&clusters, chosen.space, chosen.targets.len());
+    let selection = exports.strategy.as_ref().and_then(FileSelection::of);
+    let wanted = WantedTargets {
+        repo: exports.repo.as_ref(),
+        selection: selection.as_ref(),
+        namespace: sources.namespace.as_deref(),
+        has_groups: sources.cluster_groups.is_some(),
+    };
+    let chosen = choose(&source, &clusters, exports.groups, &wanted)?;
+    let mut notes = Vec::from_iter(elsewhere(&clusters, chosen.space));
+    notes.extend(chosen.note_on_repo.clone());
+    notes.extend(chosen.left_out.iter().map(LeftOut::note));
     notes.extend(left_out(
         group_count - chosen.groups.len(),
         "cluster group",
@@ -80,6 +87,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         in_words: format!("{count} of {}", chosen.space),
         origin: source.name.clone(),
         targets,
+        left_out: chosen.left_out,
         regions: Vec::new(),
         cluster_groups: sources
             .cluster_groups
@@ -229,14 +237,62 @@ pub(super) fn check_objects<Spec, Status>(
 struct ChosenTargets<'c> {
     space: &'c str,
     targets: Vec<&'c InventoryCluster>,
+    /// The others of the workspace.
+    left_out: Vec<LeftOut>,
     groups: Vec<FleetGroup>,
     /// The GitRepo is paused.
     is_paused: bool,
     /// A group that the GitRepo names and the workspace does not have.
     unknown_group: Option<String>,
+    /// The note on targets of the GitRepo that do not count.
+    note_on_repo: Option<String>,
 }
 
-impl ChosenTargets<'_> {
+impl<'c> ChosenTargets<'c> {
+    /// All of these clusters, without a GitRepo.
+    const fn all(
+        space: &'c str,
+        targets: Vec<&'c InventoryCluster>,
+        groups: Vec<FleetGroup>,
+    ) -> Self {
+        Self {
+            space,
+            targets,
+            left_out: Vec::new(),
+            groups,
+            is_paused: false,
+            unknown_group: None,
+            note_on_repo: None,
+        }
+    }
+
+    /// Leaves the clusters out that the file does not select. `has_groups`: the groups were exported.
+    fn keep_selected(&mut self, file: &FileSelection, has_groups: bool) {
+        let mut seen = Vec::new();
+        for cluster in &self.targets {
+            seen.push(fleet_cluster(cluster, &self.groups));
+        }
+        let Some(choices) = file.selection.choose(&seen, has_groups) else {
+            return;
+        };
+        let mut unselected = Vec::new();
+        let mut excluded = Vec::new();
+        let mut kept = Vec::new();
+        for (&cluster, choice) in self.targets.iter().zip(choices) {
+            match choice {
+                TargetChoice::Target => kept.push(cluster),
+                TargetChoice::NotSelected => unselected.push(cluster.name.clone()),
+                TargetChoice::DoNotDeploy => excluded.push(cluster.name.clone()),
+            }
+        }
+        self.targets = kept;
+        let why = format!("not selected by {}", file.file);
+        self.left_out
+            .extend(LeftOut::of(unselected, "cluster", &why));
+        let why = format!("with `doNotDeploy` in {}", file.file);
+        self.left_out.extend(LeftOut::of(excluded, "cluster", &why));
+    }
+
     /// The note on a group that selects nothing. `groups_file`: that of the cluster groups.
     fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
         let name = self.unknown_group.as_ref()?;
@@ -271,24 +327,41 @@ impl ChosenTargets<'_> {
     }
 }
 
-/// The clusters of the workspace that the GitRepo selects, or all of it, with the groups of the workspace.
+/// What says which targets are wanted.
+struct WantedTargets<'w> {
+    repo: Option<&'w Arc<Source>>,
+    selection: Option<&'w FileSelection>,
+    /// The workspace.
+    namespace: Option<&'w str>,
+    /// The cluster groups were exported.
+    has_groups: bool,
+}
+
+/// The clusters of the workspace that the GitRepo and the strategy's file select, with the groups of the workspace.
 fn choose<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
     groups: Vec<GroupObject>,
-    repo: Option<&Arc<Source>>,
-    namespace: Option<&str>,
+    wanted: &WantedTargets<'_>,
 ) -> OrProblems<ChosenTargets<'c>> {
-    let Some(repo) = repo else {
-        let (space, targets) = of_workspace(source, clusters, namespace)?;
+    let mut chosen = of_repo(source, clusters, groups, wanted)?;
+    if let Some(selection) = wanted.selection {
+        chosen.keep_selected(selection, wanted.has_groups);
+    }
+    Ok(chosen)
+}
+
+/// The clusters of the workspace that the GitRepo selects, or all of it.
+fn of_repo<'c>(
+    source: &Arc<Source>,
+    clusters: &'c [InventoryCluster],
+    groups: Vec<GroupObject>,
+    wanted: &WantedTargets<'_>,
+) -> OrProblems<ChosenTargets<'c>> {
+    let Some(repo) = wanted.repo else {
+        let (space, targets) = of_workspace(source, clusters, wanted.namespace)?;
         let groups = inventory::groups_of_workspace(groups, space);
-        return Ok(ChosenTargets {
-            space,
-            targets,
-            groups,
-            is_paused: false,
-            unknown_group: None,
-        });
+        return Ok(ChosenTargets::all(space, targets, groups));
     };
     let root = tree::parse(repo).map_err(|problem| vec![*problem])?;
     let mut files = Files::in_folder(".".into());
@@ -304,19 +377,74 @@ fn choose<'c>(
     let Some(read) = GitRepo::of(document, &mut context) else {
         return Err(context.problems);
     };
-    let (space, found) = of_workspace(source, clusters, namespace.or(read.namespace()))?;
+    let namespace = wanted.namespace.or(read.namespace());
+    let (space, found) = of_workspace(source, clusters, namespace)?;
     let groups = inventory::groups_of_workspace(groups, space);
-    let Some(targets) = read.targets(found, &groups, &mut context) else {
+    let is_paused = read.is_paused();
+    if let Some(selection) = wanted.selection.filter(|found| found.replaces_repo()) {
+        return Ok(ChosenTargets {
+            is_paused,
+            note_on_repo: Some(selection.note_on_repo()),
+            ..ChosenTargets::all(space, found, groups)
+        });
+    }
+    let Some(targets) = read.targets(found.clone(), &groups, &mut context) else {
         return Err(context.problems);
     };
     let unknown_group = read.unknown_group(&groups).map(str::to_owned);
+    let unselected = names_without(&found, &targets);
+    let left_out = LeftOut::of(unselected, "cluster", "not selected by the GitRepo");
     Ok(ChosenTargets {
-        space,
-        targets,
-        groups,
-        is_paused: read.is_paused(),
+        is_paused,
         unknown_group,
+        left_out: Vec::from_iter(left_out),
+        ..ChosenTargets::all(space, targets, groups)
     })
+}
+
+/// The names of the clusters that are not among the targets. Both are in the same order.
+fn names_without(clusters: &[&InventoryCluster], targets: &[&InventoryCluster]) -> Vec<String> {
+    let mut targets = targets.iter().peekable();
+    let mut names = Vec::new();
+    for &cluster in clusters {
+        if targets
+            .next_if(|&&target| std::ptr::eq(target, cluster))
+            .is_none()
+        {
+            names.push(cluster.name.clone());
+        }
+    }
+    names
+}
+
+/// What the strategy's file says of its targets.
+struct FileSelection {
+    file: String,
+    selection: BundleSelection,
+}
+
+impl FileSelection {
+    /// `None`: the file leaves the targets to the GitRepo, or cannot be read, which its check reports.
+    fn of(found: &FoundStrategy) -> Option<Self> {
+        let StrategyFile { origin, text, .. } = &found.file;
+        let source = Arc::new(Source::new(origin.clone(), text.clone()));
+        Some(Self {
+            file: origin.clone(),
+            selection: BundleSelection::of_file(&source)?,
+        })
+    }
+
+    /// Whether the targets of a GitRepo do not count.
+    const fn replaces_repo(&self) -> bool {
+        self.selection.replaces_repo
+    }
+
+    fn note_on_repo(&self) -> String {
+        format!(
+            "the targets of the GitRepo do not count: {} has its own",
+            self.file
+        )
+    }
 }
 
 /// The workspace that is wanted, or else the one that is meant, with its clusters.
@@ -330,29 +458,19 @@ fn of_workspace<'c>(
     })
 }
 
-/// The notes on clusters of other workspaces, and on those that the GitRepo does not select.
-fn no_targets(clusters: &[InventoryCluster], space: &str, targets: usize) -> Vec<String> {
-    let elsewhere = clusters
-        .iter()
-        .filter(|cluster| cluster.namespace != space)
-        .count();
+/// The note on clusters of other workspaces.
+fn elsewhere(clusters: &[InventoryCluster], space: &str) -> Option<String> {
+    let mut count = 0;
     let mut others = BTreeSet::new();
     for cluster in clusters {
         if cluster.namespace != space {
+            count += 1;
             others.insert(cluster.namespace.clone());
         }
     }
     let others: Vec<String> = others.into_iter().collect();
     let place = format!("outside of {space}, in {}", some_of(&others));
-    let unselected = clusters.len() - elsewhere - targets;
-    let mut notes = Vec::new();
-    notes.extend(left_out(elsewhere, "cluster", &place));
-    notes.extend(left_out(
-        unselected,
-        "cluster",
-        "not selected by the GitRepo",
-    ));
-    notes
+    left_out(count, "cluster", &place)
 }
 
 /// The note on targets that are not updated.
@@ -393,9 +511,4 @@ fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
         }));
     }
     to_json(&json!({ "kind": "List", "items": items }))
-}
-
-/// The note on what is left out; none where that is nothing.
-pub(super) fn left_out(count: usize, one: &str, why: &str) -> Option<String> {
-    (count > 0).then(|| format!("left out: {} {why}", counted(count, one)))
 }

@@ -106,6 +106,12 @@ impl Guess {
         Self::constant("release.images[*].compressionRatio", image, replace)
     }
 
+    pub(super) fn zstd_factor() -> Self {
+        let replace =
+            "the unpacking time of a layer with gzip over that of the same layer with zstd";
+        Self::constant("node.zstdFactor", 0, replace)
+    }
+
     pub(super) fn replicas(workload: usize) -> Self {
         Self::new(
             &format!("release.workloads[{workload}].replicas"),

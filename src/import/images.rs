@@ -18,6 +18,7 @@ use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::manifest::{
     self, ImagePlatform, Manifest, ManifestLayer, PlatformEntry,
 };
+use crate::scenario::import::media_type::LayerPacking;
 use crate::scenario::import::objects::{ExportObject, objects, unpacked_name};
 use crate::units::Bytes;
 
@@ -26,6 +27,16 @@ pub(super) struct ImportedImage {
     pub(super) name: String,
     pub(super) new: ManifestFile,
     pub(super) previous: Option<ManifestFile>,
+}
+
+impl ImportedImage {
+    /// Whether a layer that may have to be unpacked is compressed with zstd.
+    pub(super) fn has_zstd(&self) -> bool {
+        let layers = &self.new.manifest.layers;
+        layers
+            .iter()
+            .any(|layer| layer.packing == LayerPacking::Zstd)
+    }
 }
 
 /// A manifest with its text for a file of its own.

@@ -12,6 +12,7 @@ use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::fleet::check_objects;
 use super::guess::Guess;
 use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
+use super::left_out::LeftOut;
 use super::offline;
 use super::placement::{self, AwayMember, Unpickable};
 use super::sources::{ImportSources, Texts};
@@ -90,9 +91,12 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     )];
     let FoundStrategies { placement, staged } = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
+    let mut left_out = Vec::new();
     if let Some(placement) = &placement {
         let found = pick(placement, &members, &sorted.away())?;
-        notes.extend(placement::notes_on(&found, members.len()));
+        notes.extend(placement::note_on(&found));
+        left_out = placement::left_out(&found, &members);
+        notes.extend(left_out.iter().map(LeftOut::note));
         picked = found.members;
         read_lines.push(format!("{}: a placement", placement.file.origin));
     }
@@ -112,6 +116,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         in_words: counted(targets.len(), "member cluster"),
         origin: source.name.clone(),
         targets,
+        left_out,
         regions: Vec::new(),
         cluster_groups: None,
         strategy,

@@ -18,8 +18,10 @@
 //! | `nodes` | the nodes of a typical cluster |
 //! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
+//! | `passed_over` | fields of exported objects that decide and are not simulated |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
+//! | `left_out` | entries of an export that are no targets |
 //! | `offline` | targets that could not be reached |
 //! | `pace` | how many targets the strategy updates at a time |
 //! | `page` | the text of `experiment.yaml` |
@@ -40,10 +42,12 @@ mod guess;
 mod images;
 mod kinds;
 mod kubefleet;
+mod left_out;
 mod nodes;
 mod offline;
 mod pace;
 mod page;
+mod passed_over;
 mod placement;
 mod site;
 pub(crate) mod sources;
@@ -59,7 +63,8 @@ use crate::document::path::Path;
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::document::tree;
 use crate::products;
-use crate::products::fields::{DecidingField, read_file};
+use crate::products::cloud_foundry::accepted_of_app;
+use crate::products::fields::{DecidingField, names_to_accept, read_file};
 use crate::scenario::LoadError;
 use crate::units::counted;
 
@@ -68,7 +73,7 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use draft::{ARGO_CD, ExperimentDraft, ImportedFleet, StrategyDraft};
+use draft::{ARGO_CD, DECIDE, ExperimentDraft, ImportedFleet, StrategyDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, ImageNames, TABLE};
@@ -190,9 +195,9 @@ fn write_strategy(
 ) -> Result<CheckedStrategy, ImportError> {
     let (Some(file), Some(name)) = (strategy.file.as_ref(), name) else {
         return Ok(CheckedStrategy {
-            warnings: staged.check(|_| None)?.warnings,
+            warnings: without_accepted(staged.check(|_| None)?.warnings, strategy),
             note: None,
-            undecided: Vec::new(),
+            undecided: undecided_problems(strategy),
         });
     };
     let origin = |written: &str| (written == name).then(|| file.origin.clone());
@@ -215,11 +220,7 @@ fn write_strategy(
         staged.write(name, published.as_bytes())?;
     }
     warnings.extend(staged.check(origin)?.warnings);
-    // The check accepts what the user has yet to decide on.
-    for field in &strategy.undecided {
-        let accepted = field.accepted();
-        warnings.retain(|warning| !warning.ends_with(&accepted));
-    }
+    let warnings = without_accepted(warnings, strategy);
     let mut note = None;
     if read.is_some() && !left_out.is_empty() {
         let fields = some_of(&left_out);
@@ -235,22 +236,34 @@ fn write_strategy(
     })
 }
 
-/// The fields of the strategy's file that decide and are not simulated, at their places in it.
+/// The warnings without those of fields that the check accepts, and the user has yet to decide on.
+fn without_accepted(mut warnings: Vec<String>, strategy: &StrategyDraft) -> Vec<String> {
+    let of_app = strategy.of_app.iter().map(|found| &found.field);
+    for field in strategy.undecided.iter().chain(of_app) {
+        let accepted = field.accepted();
+        let of_app = accepted_of_app(&names_to_accept([field])[0], &field.effect);
+        warnings.retain(|warning| !warning.ends_with(&accepted) && *warning != of_app);
+    }
+    warnings
+}
+
+/// The fields that decide and are not simulated, at their places in the user's files.
 fn undecided_problems(strategy: &StrategyDraft) -> Vec<Problem> {
+    let mut problems: Vec<Problem> = Vec::new();
+    for found in &strategy.of_app {
+        problems.push(found.problem.clone());
+    }
     let Some(file) = &strategy.file else {
-        return Vec::new();
+        return problems;
     };
     let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
-    let mut problems = Vec::new();
     for field in &strategy.undecided {
         let message = format!(
             "`{}` is not simulated and can change the answer ({})",
             field.path, field.effect
         );
         let problem = source.at(field.at.clone(), field.path.to_string(), message);
-        let help =
-            "remove it from the file, or the `#` of `accept` in the experiment that was written";
-        problems.push(problem.with_help(help));
+        problems.push(problem.with_help(DECIDE));
     }
     problems
 }
@@ -388,6 +401,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFl
 /// Everything that the exports contain.
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
+    let passed_over = passed_over::notes(&texts);
     let images = images(
         &sources.images,
         &sources.previous,
@@ -406,6 +420,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
             return Err(problems.into_iter().flatten().flatten().collect());
         }
     };
+    fleet.notes.extend(passed_over);
     fleet.read.extend(images.iter().map(in_words));
     let mut node_facts = None;
     if let Some(imported) = nodes {

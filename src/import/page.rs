@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::draft::{ARGO_CD, ExperimentDraft, ReadinessFacts, StrategyDraft, WorkloadDraft};
 use super::guess::Guess;
 use super::images::{ImportedImage, sizes};
+use super::left_out::LeftOut;
 use super::pace::PaceSweep;
 use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
@@ -184,8 +185,12 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
         0,
         &format!("From {}: {}.", draft.fleet.origin, draft.fleet.in_words),
     );
+    let left_out = &draft.fleet.left_out;
     for note in &draft.fleet.notes {
-        page.comment(0, &format!("Note: {note}."));
+        // With the names, where there are some.
+        let named = left_out.iter().find(|others| others.note() == *note);
+        let text = named.map_or_else(|| note.clone(), LeftOut::comment);
+        page.comment(0, &format!("Note: {text}."));
     }
     page.line(0, "inventory:");
     page.line(2, &format!("file: {TABLE}"));
@@ -293,6 +298,10 @@ fn workload(page: &mut Page, at: usize, image: &str, facts: &WorkloadDraft) {
         page.guess(6, Guess::replicas(at));
     }
     page.guess(6, Guess::start(at));
+    if let Some(timeout) = facts.start_timeout {
+        let why = "an instance that does not answer by then is started again";
+        page.line(6, &format!("startTimeout: {timeout} s  # {why}"));
+    }
     match &facts.readiness {
         ReadinessFacts::Known(readiness) => page.line(6, &format!("readiness: {readiness}")),
         ReadinessFacts::None => {}
@@ -312,6 +321,11 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
     {
         Some(runtime) => page.line(2, &format!("runtime: {runtime}")),
         None => page.guess(2, Guess::runtime()),
+    }
+    if draft.images.iter().any(ImportedImage::has_zstd) {
+        // Sensitivity studies vary it where it is written.
+        let guess = Guess::zstd_factor();
+        page.needed_guess(2, &assignment(&guess), guess);
     }
     page.blank();
 }
@@ -374,8 +388,12 @@ fn own_strategy(
     in_place: &Map<String, Value>,
     also: Option<&str>,
 ) {
-    let is_empty =
-        files.strategy.is_none() && strategy.guesses.is_empty() && strategy.shown.is_empty();
+    let is_empty = files.strategy.is_none()
+        && strategy.guesses.is_empty()
+        && strategy.shown.is_empty()
+        && strategy.of_app.is_empty()
+        && in_place.is_empty()
+        && also.is_none();
     page.line(
         4,
         &format!("{}:{}", strategy.product, if is_empty { " {}" } else { "" }),
@@ -386,8 +404,13 @@ fn own_strategy(
             page.line(6, "generate: false  # the table has the applications");
         }
     }
-    if !strategy.undecided.is_empty() {
-        let names = names_to_accept(&strategy.undecided);
+    let of_app = names_to_accept(strategy.of_app.iter().map(|found| &found.field));
+    if !of_app.is_empty() {
+        page.line(6, &format!("notSimulated: [{}]", of_app.join(", ")));
+    }
+    let mut names = names_to_accept(&strategy.undecided);
+    names.extend(of_app);
+    if !names.is_empty() {
         page.comment(6, ACCEPT_WHY);
         page.line(6, &format!("{ACCEPT}[{}]", names.join(", ")));
     }

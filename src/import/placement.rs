@@ -1,8 +1,9 @@
 //! The member clusters that a placement picks, with what a reader of an import should know.
 //!
-//! The rules are in `rollout::kubefleet`. Without a status, the choice by properties is not known.
+//! The rules are in `rollout::kubefleet`. A choice by properties is a field that decides and is not simulated, unless the
+//! placement has a status that names its clusters.
 
-use super::fleet::left_out;
+use super::left_out::LeftOut;
 use crate::rollout::kubefleet::{
     NotPicked, NotPickedReason, PickedBy, PickedMembers, PickingSpec, PickingStatus,
     SchedulableMember,
@@ -37,13 +38,6 @@ pub(super) fn pick(
     members: &[SchedulableMember],
     away: &[AwayMember<'_>],
 ) -> Result<PickedMembers, Vec<Unpickable>> {
-    if let Some(field) = spec.property_selector().filter(|_| !status.has_names()) {
-        return Err(vec![Unpickable {
-            field,
-            reason: "properties cannot be evaluated without the placement's status".to_owned(),
-            help: WITH_STATUS,
-        }]);
-    }
     spec.pick(status, members).map_err(|errors| {
         let mut found = Vec::new();
         for error in errors {
@@ -81,27 +75,35 @@ fn unpickable(error: NotPicked, away: &[AwayMember<'_>]) -> Unpickable {
     }
 }
 
-/// The notes on what picked the members, and on those that are not picked. `all`: the number of members.
-pub(super) fn notes_on(picked: &PickedMembers, all: usize) -> Vec<String> {
-    let others = all - picked.members.len();
-    match picked.by {
-        PickedBy::Status => vec![format!(
-            "the {} of the placement's status are its targets",
-            counted(picked.members.len(), "member")
-        )],
-        PickedBy::Names => Vec::from_iter(left_out(others, "member", "not named by the placement")),
-        PickedBy::Policy => {
-            let unselected = left_out(
-                others - picked.tainted,
-                "member",
-                "not selected by the placement's affinity",
-            );
-            let tainted = left_out(
-                picked.tainted,
-                "member",
-                "with a taint that the placement does not tolerate",
-            );
-            unselected.into_iter().chain(tainted).collect()
+/// The members that the placement does not pick, by the reason.
+pub(super) fn left_out(picked: &PickedMembers, members: &[SchedulableMember]) -> Vec<LeftOut> {
+    let mut others = Vec::new();
+    let mut tainted = Vec::new();
+    for (at, member) in members.iter().enumerate() {
+        if picked.tainted.contains(&at) {
+            tainted.push(member.name.clone());
+        } else if !picked.members.contains(&at) {
+            others.push(member.name.clone());
         }
     }
+    let why = match picked.by {
+        PickedBy::Status => "not in the placement's status",
+        PickedBy::Names => "not named by the placement",
+        PickedBy::Policy => "not selected by the placement's affinity",
+    };
+    let tainted_why = "with a taint that the placement does not tolerate";
+    let mut found = Vec::new();
+    found.extend(LeftOut::of(others, "member", why));
+    found.extend(LeftOut::of(tainted, "member", tainted_why));
+    found
+}
+
+/// The note on the status that picked the members.
+pub(super) fn note_on(picked: &PickedMembers) -> Option<String> {
+    (picked.by == PickedBy::Status).then(|| {
+        format!(
+            "the {} of the placement's status are its targets",
+            counted(picked.members.len(), "member")
+        )
+    })
 }

@@ -189,6 +189,11 @@ impl Texts {
         Ok(source)
     }
 
+    /// The texts that were read.
+    pub(super) fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
+        self.read.values()
+    }
+
     /// The unpacked bytes of a file. `None`: it is too large.
     fn bytes_of(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         if !is_stdin(path)

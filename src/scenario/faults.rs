@@ -163,9 +163,10 @@ impl Checker<'_> {
             && !workloads.is_empty()
             && workloads
                 .iter()
-                .all(|workload| workload.readiness.is_none())
+                .all(|workload| workload.readiness.is_none() && workload.start_timeout.is_none())
         {
-            let help = "give a workload a `readiness` probe, or write `kind: crashes`";
+            let help =
+                "give a workload a `readiness` probe or a `startTimeout`, or write `kind: crashes`";
             self.report(
                 &path.key("kind"),
                 "`unready` has no effect without a readiness probe",

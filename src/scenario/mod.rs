@@ -44,7 +44,7 @@ use std::sync::Arc;
 use crate::build_info::build_info;
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
-use crate::results::{Provenance, Setting, VariantInfo};
+use crate::results::{FileNotes, Provenance, Setting, VariantInfo};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{PlatformSpec, WorldSpec};
 
@@ -111,11 +111,33 @@ impl Experiment {
                 .map(ToString::to_string)
                 .collect(),
             build: build_info(),
+            file_notes: file_notes(&self.variants),
             variants: self.variants.iter().map(Variant::info).collect(),
             limits: self.assertions.iter().map(Assertion::info).collect(),
             ..Provenance::new(&self.name, &self.question, self.seed, self.replicates)
         }
     }
+}
+
+/// The notes on the products' files, for each strategy that has some; each note once.
+fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
+    let mut found: Vec<FileNotes> = Vec::new();
+    for variant in variants {
+        for note in &variant.scenario.file_notes {
+            let known = found
+                .iter_mut()
+                .find(|notes| notes.strategy == variant.strategy);
+            match known {
+                Some(known) if known.notes.contains(note) => {}
+                Some(known) => known.notes.push(note.clone()),
+                None => found.push(FileNotes {
+                    strategy: variant.strategy.clone(),
+                    notes: vec![note.clone()],
+                }),
+            }
+        }
+    }
+    found
 }
 
 /// A value of the sites' links that is not stated.

@@ -238,6 +238,7 @@ impl Checker<'_> {
                             digest: layer.digest,
                             compressed: layer.size.into(),
                             uncompressed,
+                            is_zstd: layer.packing == LayerPacking::Zstd,
                         });
                     }
                     return (read.config.into(), layers);
@@ -269,6 +270,7 @@ impl Checker<'_> {
                     .unwrap_or_else(|| format!("{own}/{index}")),
                 compressed,
                 uncompressed: on_disk.map_or(Uncompressed::Ratio(ratio), Uncompressed::Size),
+                is_zstd: false,
             });
         }
         let mut config = manifest.config.clone();
@@ -339,6 +341,11 @@ impl Checker<'_> {
     fn workload(&mut self, path: &Path, workload: &mut WorkloadSpec) {
         self.resolve(&path.key("start"), &mut workload.start);
         self.resolve(&path.key("termination"), &mut workload.termination);
+        if workload.start_timeout.is_some_and(SimDuration::is_zero) {
+            let help = "remove it to wait for a start indefinitely";
+            let message = "`startTimeout` must be greater than 0";
+            self.report(&path.key("startTimeout"), message, help);
+        }
         let (WorkloadKind::Deployment {
             max_unavailable,
             max_surge,

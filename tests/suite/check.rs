@@ -1,5 +1,7 @@
 //! `fleetsim check`: what is legal but may surprise is said with its reason, once, and in a list of bounded length.
 
+use std::fs;
+
 use super::common::{fleetsim, folder_with, text};
 
 /// An experiment with these strategies and this fleet.
@@ -118,4 +120,85 @@ fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     let line = experiment.len() + 11;
     assert!(messages.contains(&format!("i.json:{line}:")), "{messages}");
     assert!(!messages.contains("--set"), "{messages}");
+}
+
+/// Of five clusters, the fleet.yaml of one strategy selects two.
+const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nfleet: [{name: 'edge-{1..5}', nodes: 1}]\nrelease:\n  \
+    kind: update\n  images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]\n\
+    strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.atomic]}}\n  all: {allAtOnce: {}}\n";
+
+const TWO_OF_FIVE: &str = "Paused: no\nhelm: {atomic: true}\noverrideTargets: [{clusterName: edge-1}, {clusterName: edge-2}]\n";
+
+#[test]
+fn strategies_with_different_numbers_of_targets_are_said_to_be_not_comparable() {
+    let home = folder_with(&[
+        ("experiment.yaml", DIFFERENT_TARGETS),
+        ("fleet.yaml", TWO_OF_FIVE),
+    ]);
+    let caution = "The compared strategies have different targets, so their times and loads are not comparable: \
+                   `file` has 2 clusters and `all` has 5 clusters.";
+    for words in [&["check", "."][..], &["run", ".", "--out", "out"]] {
+        let output = fleetsim(home.path()).args(words).output().expect("run");
+        let said = text(&output.stdout).replace("\n  ", " ").replace('\n', " ");
+        assert!(said.contains(caution), "{words:?}: {said}");
+    }
+    let page = fs::read_to_string(home.path().join("out/report.html")).expect("a page");
+    assert!(
+        page.contains("<strong>The compared strategies have different targets"),
+        "in bold"
+    );
+}
+
+#[test]
+fn results_say_what_was_accepted_and_what_was_read_with_a_note() {
+    let home = folder_with(&[
+        ("experiment.yaml", DIFFERENT_TARGETS),
+        ("fleet.yaml", TWO_OF_FIVE),
+    ]);
+    let output = fleetsim(home.path())
+        .args(["run", ".", "--out", "out"])
+        .output()
+        .expect("run");
+    let said = text(&output.stdout).replace("\n  ", " ");
+    let accepted = "fleet.yaml: `helm.atomic` is accepted and not simulated";
+    let case = "fleet.yaml: `Paused` is read as `paused`";
+    for note in [accepted, case] {
+        assert!(said.contains(&format!("note: `file`: {note}")), "{said}");
+    }
+    let read = |name: &str| fs::read_to_string(home.path().join("out").join(name)).expect("a file");
+    let provenance: serde_json::Value =
+        serde_json::from_str(&read("provenance.json")).expect("JSON");
+    let notes = &provenance["file_notes"][0];
+    assert_eq!(notes["strategy"], "file");
+    assert!(
+        notes["notes"]
+            .to_string()
+            .contains("`helm.atomic` is accepted"),
+        "{notes}"
+    );
+    let page = read("report.html");
+    let answer = page.find("<h2 id=\"answer-title\">").expect("an answer");
+    let comparison = page
+        .find("<h2 id=\"comparison-title\">")
+        .expect("a comparison");
+    let block = page.find("id=\"file-notes\"><strong>").expect("notes");
+    assert!(answer < block && block < comparison, "beside the answer");
+    assert!(page[block..comparison].contains("<strong>helm.atomic</strong> is accepted"));
+}
+
+#[test]
+fn results_without_notes_have_no_list_of_them() {
+    let experiment = DIFFERENT_TARGETS.replace(
+        "file: fleet.yaml, accept: [helm.atomic]",
+        "maxUnavailable: 1",
+    );
+    let home = folder_with(&[("experiment.yaml", &experiment)]);
+    fleetsim(home.path())
+        .args(["run", ".", "--out", "out"])
+        .assert()
+        .success();
+    let provenance = fs::read_to_string(home.path().join("out/provenance.json")).expect("written");
+    assert!(!provenance.contains("file_notes"), "{provenance}");
+    let page = fs::read_to_string(home.path().join("out/report.html")).expect("a page");
+    assert!(!page.contains("id=\"file-notes\""));
 }

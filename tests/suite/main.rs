@@ -43,6 +43,7 @@ mod people;
 mod plan;
 mod pre_pull;
 mod product_files;
+mod product_rows;
 mod product_types;
 mod program;
 mod questions;

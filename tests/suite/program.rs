@@ -800,7 +800,8 @@ fn a_start_that_no_probe_waits_for_is_mentioned() {
             .expect("run");
         text(&output.stdout).replace("\n  ", " ")
     };
-    let note = "has no effect without `readiness`: its pods are ready once started";
+    let note =
+        "has no effect without `readiness` or `startTimeout`: its pods are ready once started";
     assert!(check("start: 20 s").contains(note));
     assert!(!check("start: 20 s, readiness: {period: 5 s}").contains(note));
 }

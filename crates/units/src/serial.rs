@@ -244,6 +244,20 @@ pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Erro
     checked_spread(f64::deserialize(deserializer)?, 0.1)
 }
 
+/// Reads how many times as fast something is as something else.
+///
+/// # Errors
+/// If it is not between 0.1 and 100.
+pub fn speed_factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+    let factor = f64::deserialize(deserializer)?;
+    if (0.1..=100.0).contains(&factor) {
+        return Ok(factor);
+    }
+    Err(de::Error::custom(format!(
+        "must be between 0.1 and 100, not {factor}; 1 is as fast"
+    )))
+}
+
 /// The sigma of a lognormal factor, if it is one. `usual` is an example for the error.
 pub fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64, E> {
     if (0.0..=2.0).contains(&sigma) {

@@ -306,6 +306,8 @@ pub(super) fn layer_of(digest: String, bytes: LayerBytes) -> LayerSpec {
         digest,
         compressed: whole_bytes(bytes.compressed),
         uncompressed: Uncompressed::Size(whole_bytes(bytes.uncompressed)),
+        // The rates are those of its own layers.
+        is_zstd: false,
     }
 }
 
@@ -383,6 +385,7 @@ fn workload(number: usize, image: &str) -> WorkloadSpec {
         pull_policy: crate::world::PullPolicy::IfNotPresent,
         start: SimDuration::ZERO.into(),
         readiness: None,
+        start_timeout: None,
         min_ready: SimDuration::ZERO,
         termination: SimDuration::ZERO.into(),
     }

@@ -4,12 +4,14 @@
 //! program that decides does not exist, or the code that ships does something else for this fleet than the
 //! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
-//! about the world, and starts that nothing waits for. A text that several variants share is printed once.
+//! about the world, starts that nothing waits for, and how many fields of a product's file decide nothing. Variants that
+//! are compared over different targets come first. A text that several variants share is printed once.
 
-use fleetsim::report::wrapped;
-use fleetsim::results::grouped;
+use fleetsim::report::{self, VariantTargets, wrapped};
+use fleetsim::results::{Setting, compared, grouped};
 use fleetsim::scenario::{Experiment, Variant};
-use fleetsim::world::calibration::START;
+use fleetsim::units::counted;
+use fleetsim::world::calibration::{START, ZSTD_FACTOR};
 use itertools::Itertools;
 
 /// Most warnings and notes, unless all are asked for.
@@ -25,6 +27,9 @@ const INDENT: &str = "  ";
 /// All warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
 pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     let mut texts = Vec::new();
+    if let Some(caution) = different_targets(experiment) {
+        texts.push(wrapped(&format!("warning: {caution}"), width, INDENT));
+    }
     let mut of_variants = Vec::new();
     for variant in &experiment.variants {
         for warning in warnings(variant) {
@@ -40,7 +45,10 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     for guess in &experiment.guesses {
         texts.push(wrapped(&format!("note: {}", guess.text), width, INDENT));
     }
-    for note in idle_starts(experiment) {
+    for note in idle_starts(experiment).into_iter().chain(zstd(experiment)) {
+        texts.push(wrapped(&format!("note: {note}"), width, INDENT));
+    }
+    for note in neutral_fields(experiment, all) {
         texts.push(wrapped(&format!("note: {note}"), width, INDENT));
     }
     let shown = if all { texts.len() } else { SHOWN };
@@ -54,21 +62,87 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     text
 }
 
+/// For each file of a product, how many of its fields cannot change the rollout; with `all` which ones.
+fn neutral_fields(experiment: &Experiment, all: bool) -> Vec<String> {
+    let mut texts = Vec::new();
+    for input in &experiment.inputs {
+        let fields = &input.neutral_fields;
+        if fields.is_empty() {
+            continue;
+        }
+        let count = counted(fields.len(), "field");
+        let which = if all {
+            format!(": `{}`", fields.join("`, `"))
+        } else {
+            " (`--all` lists them)".to_owned()
+        };
+        texts.push(format!(
+            "{} has {count} that cannot change the rollout{which}",
+            input.path
+        ));
+    }
+    texts
+}
+
+/// The sentence on variants that are compared and have different numbers of targets.
+fn different_targets(experiment: &Experiment) -> Option<String> {
+    let variants = &experiment.variants;
+    let settings: Vec<&[Setting]> = variants
+        .iter()
+        .map(|variant| variant.settings.as_slice())
+        .collect();
+    for members in compared(&settings) {
+        let mut targets = Vec::new();
+        for at in members {
+            let variant = &variants[at];
+            targets.push(VariantTargets {
+                strategy: &variant.strategy,
+                variant: &variant.label,
+                targets: variant.scenario.world.clusters.len() as u64,
+            });
+        }
+        if let Some(sentence) = report::different_targets(&targets, experiment.target) {
+            return Some(sentence);
+        }
+    }
+    None
+}
+
 /// Workloads whose experiment states a start that no probe waits for.
 fn idle_starts(experiment: &Experiment) -> Vec<String> {
     let mut texts = Vec::new();
     for variant in &experiment.variants {
         for workload in &variant.scenario.world.workloads {
             let has_start = workload.start != START && workload.start.mean() > 0.0;
-            if workload.readiness.is_none() && has_start {
+            let is_ready_once_started =
+                workload.readiness.is_none() && workload.start_timeout.is_none();
+            if is_ready_once_started && has_start {
                 texts.push(format!(
-                    "`start` of the workload `{}` has no effect without `readiness`: its pods are ready once started",
+                    "`start` of the workload `{}` has no effect without `readiness` or `startTimeout`: its pods are ready once started",
                     workload.name
                 ));
             }
         }
     }
     texts.into_iter().unique().collect()
+}
+
+/// The note on the rate of layers with zstd, where the experiment does not state it.
+fn zstd(experiment: &Experiment) -> Option<String> {
+    let has_zstd = experiment.variants.iter().any(|variant| {
+        let world = &variant.scenario.world;
+        let mut layers = world.images.iter().flat_map(|image| &image.layers);
+        layers.any(|layer| layer.is_zstd)
+    });
+    let mut settings = experiment.settings.everywhere.iter();
+    let is_default = settings
+        .any(|setting| setting.path == "node.zstdFactor" && setting.origin.starts_with("default"));
+    (has_zstd && is_default).then(|| {
+        format!(
+            "layers with zstd are unpacked {ZSTD_FACTOR} times as fast as those with gzip; write `node: {{zstdFactor: \
+             {ZSTD_FACTOR}}}` so that `fleetsim sensitivity` varies it"
+        )
+    })
 }
 
 /// The strategies of these variants where they are all of their strategies' variants; otherwise the variants.

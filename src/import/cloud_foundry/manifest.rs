@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use serde::de::IgnoredAny;
 
+use super::super::draft::AppField;
 use super::super::kinds::MANIFEST;
 use super::super::sources::Texts;
-use super::{AppFacts, readiness};
+use super::{AppFacts, readiness, start_timeout};
 use crate::document::documents::{documents, only};
 use crate::document::path::{Path, Step};
 use crate::document::problem::{OrProblems, Problem, Source, some_of};
@@ -48,7 +49,7 @@ struct AppManifest {
 /// Reads the app of a manifest that is wanted, or the only one.
 ///
 /// # Errors
-/// All that Cloud Foundry refuses of it, and what decides and is not simulated.
+/// All that Cloud Foundry refuses of it.
 pub(super) fn read(
     path: &FsPath,
     wanted: Option<&str>,
@@ -61,7 +62,8 @@ pub(super) fn read(
     let at = manifest.app_index(wanted)?;
     let app = Path::of("applications").index(at);
     let web = manifest.web_process(&app)?;
-    manifest.refuse_deciding(&app, web.as_ref())?;
+    manifest.check_version()?;
+    let deciding = manifest.deciding(&app, web.as_ref());
     // The settings of the app are those of its web process, unless that is listed.
     let process = web.as_ref().unwrap_or(&app);
     if web.is_some() {
@@ -73,7 +75,8 @@ pub(super) fn read(
         let problem = manifest.problem(&app, "Name must not be empty");
         return Err(vec![problem.with_help(REFUSED)]);
     }
-    manifest.check_kind(&process.key("health-check-type"))?;
+    let health = manifest.check_kind(&process.key("health-check-type"))?;
+    let timeout = manifest.timeout(&process.key("timeout"))?;
     let kind = manifest.check_kind(&process.key("readiness-health-check-type"))?;
     let interval = manifest.number(&process.key("readiness-health-check-interval"))?;
     read.push(format!(
@@ -86,6 +89,8 @@ pub(super) fn read(
         origin: source.name.clone(),
         instances,
         readiness: readiness(kind.as_deref(), interval),
+        start_timeout: start_timeout(health.as_deref(), timeout),
+        deciding,
     })
 }
 
@@ -197,9 +202,9 @@ impl AppManifest {
         Ok(web)
     }
 
-    /// Refuses fields of an app and of its web process that decide and are not simulated.
-    fn refuse_deciding(&self, app: &Path, web: Option<&Path>) -> OrProblems<()> {
-        let mut problems = Vec::new();
+    /// Fields of an app and of its web process that decide and are not simulated.
+    fn deciding(&self, app: &Path, web: Option<&Path>) -> Vec<AppField> {
+        let mut found = Vec::new();
         for field in &self.deciding {
             let is_of_app = field.path.starts_with(app)
                 && !field.path.starts_with(&app.key("processes"))
@@ -208,20 +213,37 @@ impl AppManifest {
             if !is_of_app && !is_of_web {
                 continue;
             }
-            let message = format!(
-                "is not simulated and can change the answer ({})",
-                field.effect
-            );
             let at = self.root.key_place(&field.path);
-            let problem = self.source.at(at, field.path.to_string(), message);
-            let help = "take it out of a copy of the manifest to go on without it";
-            problems.push(problem.with_help(help));
+            let name = field.path.to_string();
+            found.push(AppField::of(field.clone(), |message| {
+                self.source.at(at, name, message)
+            }));
         }
-        if problems.is_empty() {
-            Ok(())
-        } else {
-            Err(problems)
+        found
+    }
+
+    /// Refuses a version of manifests that Cloud Foundry refuses: `check_version_is_supported!` in
+    /// `app/controllers/v3/space_manifests_controller.rb`.
+    fn check_version(&self) -> OrProblems<()> {
+        let path = Path::of("version");
+        match self.root.get(&path).map(|node| &node.value) {
+            None | Some(Value::Null | Value::Bool(false) | Value::Int(1)) => Ok(()),
+            Some(_) => {
+                let message =
+                    "Unsupported manifest schema version. Currently supported versions: [1].";
+                Err(vec![self.problem(&path, message).with_help(REFUSED)])
+            }
         }
+    }
+
+    /// The time-out of a health check.
+    fn timeout(&self, path: &Path) -> OrProblems<Option<u64>> {
+        let timeout = self.number(path)?;
+        if timeout == Some(0) {
+            let message = "Timeout must be greater than or equal to 1";
+            return Err(vec![self.problem(path, message).with_help(REFUSED)]);
+        }
+        Ok(timeout)
     }
 
     /// The note on settings of an app that its web process replaces.

@@ -19,7 +19,7 @@ use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::delay::UserDelay;
-use crate::products::fields::{Accepted, FileChoice, ObjectKind};
+use crate::products::fields::{self, Accepted, FileChoice, ObjectKind};
 use crate::products::{FieldPlaces, Fleet, Product, ProductFile, Strategy, TunedSetting};
 use crate::rollout::RuleSet;
 #[cfg(test)]
@@ -53,6 +53,9 @@ pub(crate) struct CloudFoundryConfig {
     /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
     /// carry a note.
     accept: Accepted,
+    /// Fields of the app's manifest or process that decide and are not simulated, by name, as `import` writes them.
+    /// Each is an error unless `accept` has it.
+    not_simulated: Vec<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
@@ -122,6 +125,7 @@ impl Product for CloudFoundryConfig {
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
+        self.check_app(path, context);
         let options = self.options(path, fleet, context)?;
         if let Some(superseded) = self.supersedes {
             let at = path.key("supersedes");
@@ -157,6 +161,30 @@ impl Product for CloudFoundryConfig {
 }
 
 impl CloudFoundryConfig {
+    /// Reports fields of the app that decide and are not accepted, and notes the others.
+    fn check_app(&self, path: &Path, context: &mut Context<'_>) {
+        for (at, name) in self.not_simulated.iter().enumerate() {
+            let at = path.key("notSimulated").index(at);
+            let Some(effect) = fields::effect_of_app_field(name) else {
+                let message =
+                    format!("`{name}` is no field of an app that decides and is not simulated");
+                context.report(&at, message, "remove it");
+                continue;
+            };
+            if self.accept.has(name) {
+                context.notes.push(accepted_of_app(name, &effect));
+                continue;
+            }
+            let message = format!(
+                "`{name}` of the app is not simulated and can change the answer ({effect})"
+            );
+            let help = format!(
+                "write `accept: [{name}]` in the strategy to go on without it, or remove it here if the app does not have it"
+            );
+            context.report(&at, message, &help);
+        }
+    }
+
     /// The options of the request, from the file and in place. `None`: Cloud Foundry would not deploy by them in this
     /// fleet, and a problem was reported.
     fn options(
@@ -215,6 +243,11 @@ impl CloudFoundryConfig {
         }
         request
     }
+}
+
+/// The note on a field of an app that is accepted.
+pub(crate) fn accepted_of_app(name: &str, effect: &str) -> String {
+    format!("the app: `{name}` is accepted and not simulated ({effect})")
 }
 
 /// The canary steps of a request.

@@ -18,7 +18,7 @@ use crate::rollout::cloud_foundry::{
 };
 use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts};
 
-pub(crate) use config::CloudFoundryConfig;
+pub(crate) use config::{CloudFoundryConfig, accepted_of_app};
 
 /// Diego's restarts of instances that crash.
 pub const RESTARTS: Restarts = Restarts {

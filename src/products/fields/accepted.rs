@@ -6,8 +6,8 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::DecidingField;
 use super::table::{self, FieldClass};
+use super::{APP_MANIFEST, DecidingField, PROCESS};
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::document::problem::{Problem, Source, nearest};
@@ -23,8 +23,8 @@ use crate::document::wording::Wording;
 pub(crate) struct Accepted(Vec<String>);
 
 impl Accepted {
-    /// Reports the fields that decide, but for those that are accepted, and notes these. `path` is the strategy's place
-    /// in the experiment.
+    /// Reports the fields of a file that decide, but for those that are accepted, and notes these. `path` is the
+    /// strategy's place in the experiment.
     pub(crate) fn apply(
         &self,
         deciding: &[DecidingField],
@@ -44,7 +44,7 @@ impl Accepted {
     }
 
     /// Whether a field, or one around it, is accepted.
-    fn has(&self, name: &str) -> bool {
+    pub(crate) fn has(&self, name: &str) -> bool {
         let name = plain(name);
         self.0.iter().any(|accepted| is_in(&name, &plain(accepted)))
     }
@@ -81,7 +81,9 @@ fn is_in(name: &str, around: &str) -> bool {
 }
 
 /// Names as `accept` takes them, each once.
-pub(crate) fn names_to_accept(deciding: &[DecidingField]) -> Vec<String> {
+pub(crate) fn names_to_accept<'f>(
+    deciding: impl IntoIterator<Item = &'f DecidingField>,
+) -> Vec<String> {
     let mut names = Vec::new();
     for field in deciding {
         let name = plain(&field.name);
@@ -90,6 +92,19 @@ pub(crate) fn names_to_accept(deciding: &[DecidingField]) -> Vec<String> {
         }
     }
     names
+}
+
+/// What a field of an app of Cloud Foundry decides, by its name in `accept`. `None`: there is no such field, or it is
+/// simulated.
+pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
+    let name = plain(name);
+    for row in table::rows() {
+        let is_of_app = [APP_MANIFEST.kind, PROCESS.kind].contains(&row.kind.as_str());
+        if is_of_app && row.class == FieldClass::Decides && plain(&row.path) == name {
+            return Some(row.effect);
+        }
+    }
+    None
 }
 
 /// A name without the marks of lists, which a user may leave out, and without indices.

@@ -112,16 +112,20 @@ impl FoundDocument {
         let before = context.problems.len();
         context
             .files
-            .read_as_product(name, &to_yaml(&self.root.to_json()));
+            .read_as_product(name, &to_yaml(&self.root.to_json()), &check.neutral);
         context.problems.extend(check.problems);
         for note in check.notes {
             context.notes.push(format!("{name}: {note}"));
         }
         let mut deciding = check.deciding;
         deciding.retain(|field| !choice.is_moot(field));
+        let noted = context.notes.len();
         choice
             .accept
             .apply(&deciding, &self.root, source, choice.path, context);
+        for note in &mut context.notes[noted..] {
+            *note = format!("{name}: {note}");
+        }
         (context.problems.len() == before).then(|| Document::of(Arc::clone(source), self.root))
     }
 
@@ -301,6 +305,15 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
         yaml: to_yaml(&document.root.to_json()),
         deciding,
     })
+}
+
+/// The fields of an object that decide and are not simulated.
+pub(crate) fn deciding_of(
+    mut root: Node,
+    source: &Arc<Source>,
+    kind: &ObjectKind,
+) -> Vec<DecidingField> {
+    checked(&mut root, &[], source, &FileReader::object(kind)).deciding
 }
 
 /// The value, or nothing with its problem reported.

@@ -23,9 +23,12 @@ use crate::document::tree::{Key, Node, Value};
 use crate::document::wording::Wording;
 use table::{DecidesWhen, FieldClass, FieldNode, FieldRow, ValueForm};
 
-pub(crate) use accepted::{Accepted, names_to_accept};
+pub(crate) use table::deciding_names;
+
+pub(crate) use accepted::{Accepted, effect_of_app_field, names_to_accept};
 pub(crate) use document::{
-    BundleDocument, BundleKind, FileChoice, ObjectKind, bundle, object, read_file,
+    BundleDocument, BundleKind, FileChoice, ObjectKind, ReadFile, bundle, deciding_of, object,
+    read_file,
 };
 
 /// How a product reads a kind of file.
@@ -127,6 +130,10 @@ pub(crate) const PROCESS: FileReader = FileReader {
 };
 
 impl FileReader {
+    fn is_of_cloud_foundry(&self) -> bool {
+        self.product == APP_MANIFEST.product
+    }
+
     /// An object that the API server reads.
     const fn object(kind: &ObjectKind) -> Self {
         Self {
@@ -171,8 +178,8 @@ pub(crate) struct FileCheck {
     pub(crate) notes: Vec<String>,
     /// In the order of the file.
     pub(crate) deciding: Vec<DecidingField>,
-    /// How many fields of the file decide nothing.
-    pub(crate) neutral: usize,
+    /// The fields of the file that cannot change the rollout, by place and in order.
+    pub(crate) neutral: Vec<String>,
 }
 
 /// Walks a file along its table. Names are those of the table afterwards.
@@ -203,10 +210,13 @@ pub(crate) fn checked(
         found: &mut found,
     };
     walk.map(root, table, &Path::default(), false);
+    found.neutral.sort_unstable();
     found
 }
 
-/// The problem with a file of which the product would read nothing: another file was meant.
+/// The problem with a file of which the product would read nothing: another file was meant. An object without `kind`
+/// is taken for the expected one, so this holds for it, too. Files of Cloud Foundry have messages of their own: its API
+/// names every unknown field of a request, and a manifest needs `applications`.
 fn of_no_known_field(
     root: &Node,
     table: &FieldNode,
@@ -215,25 +225,33 @@ fn of_no_known_field(
 ) -> Option<Problem> {
     let entries = root.entries();
     let (first, _) = entries.first()?;
-    if reader.names != NameSpellings::AnyCase || knows_some(table, entries) {
+    if reader.is_of_cloud_foundry() || knows_some(table, entries, reader.names) {
         return None;
     }
     // An object of another kind is reported by its kind.
     if entries.iter().any(|(key, _)| key.text == "kind") {
         return None;
     }
-    let message = "no field of the file is one of a fleet.yaml";
-    let help =
-        "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+    let (message, help) = if reader.kind == FLEET_YAML.kind {
+        let help = "name the fleet.yaml of the bundle; Fleet would take this file for one with all defaults";
+        let message = "no field of the file is one of a fleet.yaml";
+        (message.to_owned(), help.to_owned())
+    } else {
+        let kind = reader.kind;
+        let message = format!("no field of the file is one of an object of kind `{kind}`");
+        let help = format!("name the file with the {kind}; Kubernetes would refuse this one");
+        (message, help)
+    };
+    let message = Wording::quoting(message, "no field of the file is known");
     let problem = source.at(first.at.clone(), first.text.clone(), message);
     Some(problem.with_help(help))
 }
 
-/// Whether a table has one of these fields, in any letter case.
-fn knows_some(table: &FieldNode, entries: &[(Key, Node)]) -> bool {
+/// Whether a table has one of these fields.
+fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) -> bool {
     for (key, _) in entries {
         for name in table.fields.keys() {
-            if name.eq_ignore_ascii_case(&key.text) {
+            if names.are_same(&key.text, name) {
                 return true;
             }
         }
@@ -279,7 +297,7 @@ impl FieldWalk<'_> {
         }
         let is_leaf = !matches!(form, ValueForm::List) && field.fields.is_empty();
         if is_leaf && has_class(field, FieldClass::Neutral) {
-            self.found.neutral += 1;
+            self.found.neutral.push(path.to_string());
         }
         let is_decided = is_decided || decides;
         match &mut node.value {
@@ -447,6 +465,10 @@ impl FieldWalk<'_> {
                 DecidesWhen::HasTemplate => has_template(node),
                 DecidesWhen::HasQuota => self.reader.has_quota,
                 DecidesWhen::NotPicked => !self.has_picked,
+                DecidesWhen::Above5Min => {
+                    matches!(node.value, Value::Int(seconds) if seconds > 300)
+                }
+                DecidesWhen::Unhealthy => is_unhealthy(node),
             }
     }
 }
@@ -490,6 +512,20 @@ fn has_template(node: &Node) -> bool {
         Value::Map(entries) => entries.iter().any(|(_, value)| has_template(value)),
         _ => false,
     }
+}
+
+/// Whether a list of conditions has one of the type `Healthy` that is not true.
+fn is_unhealthy(conditions: &Node) -> bool {
+    let mut conditions = conditions.items().iter();
+    conditions.any(|condition| {
+        is_text_at(condition, "type", "Healthy") && !is_text_at(condition, "status", "True")
+    })
+}
+
+/// Whether a field of a map has this text.
+fn is_text_at(node: &Node, key: &str, text: &str) -> bool {
+    let value = node.get(&Path::of(key));
+    value.is_some_and(|value| value.short_text() == text)
 }
 
 /// A value in words.

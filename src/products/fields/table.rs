@@ -56,6 +56,11 @@ pub(crate) enum DecidesWhen {
     HasQuota,
     /// Where the placement has no status that names its clusters.
     NotPicked,
+    /// Where the number is above 300 s.
+    #[serde(rename = "above5Min")]
+    Above5Min,
+    /// Where a condition `Healthy` is not true.
+    Unhealthy,
 }
 
 /// The form that a product's reader demands of a value.
@@ -147,6 +152,22 @@ pub(crate) fn rows() -> Vec<FieldRow> {
         }
     }
     rows
+}
+
+/// The last names of the fields of a kind that decide, each once.
+pub(crate) fn deciding_names(kind: &str) -> Vec<String> {
+    let mut names = Vec::new();
+    for row in rows() {
+        if row.kind != kind || row.class != FieldClass::Decides {
+            continue;
+        }
+        let named = row.path.trim_end_matches("[]");
+        let last = named.rsplit('.').next().unwrap_or(named).to_owned();
+        if !names.contains(&last) {
+            names.push(last);
+        }
+    }
+    names
 }
 
 /// The fields of a kind of file or object. `None`: there is no table of it.
@@ -258,6 +279,15 @@ mod tests {
         assert!(rows.len() > 1_700, "{}", rows.len());
         for row in rows {
             assert!(!row.source.is_empty(), "{}: {}", row.kind, row.path);
+            if row.class == FieldClass::Neutral {
+                assert!(
+                    row.effect.starts_with("none"),
+                    "{}: {}: {}",
+                    row.kind,
+                    row.path,
+                    row.effect
+                );
+            }
             if row.class == FieldClass::Decides {
                 let effect = row.effect.split([':', ' ', ',']).next().unwrap_or_default();
                 assert!(

@@ -22,6 +22,7 @@ use crate::rollout::rancher_fleet::{
 use crate::world::AgentSpec;
 
 pub(crate) use config::RancherFleetConfig;
+pub(crate) use targets::BundleSelection;
 pub use version::FleetVersion;
 
 /// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.

@@ -4,17 +4,22 @@
 //! and exclude clusters of them (`doNotDeploy`). A Bundle or a HelmOp has targets of its own. The rules are in
 //! `rollout::rancher_fleet`.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 
 use super::super::words::first_names;
 use super::clusters;
 use crate::document::context::{Context, Document};
+use crate::document::files::Files;
 use crate::document::path::Path;
-use crate::products::fields::{self, BundleDocument, BundleKind, FileChoice};
+use crate::document::problem::Source;
+use crate::document::tree;
+use crate::products::fields::{self, BundleDocument, BundleKind, FileChoice, ReadFile};
 use crate::products::{ChosenTarget, Fleet, Targets};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{
-    BundleTarget, BundleTargets, CustomizationMode, ManualPartition, TargetChoice,
+    BundleTarget, BundleTargets, CustomizationMode, FleetCluster, ManualPartition, TargetChoice,
 };
 use crate::units::counted;
 
@@ -55,6 +60,58 @@ const LISTS: [&str; 4] = [
     "targetRestrictions",
 ];
 
+/// What a file of a bundle says of its targets, without an experiment around it.
+#[derive(Debug)]
+pub(crate) struct BundleSelection {
+    targets: BundleTargets,
+    /// The targets of a GitRepo do not count.
+    pub(crate) replaces_repo: bool,
+}
+
+impl BundleSelection {
+    /// Reads a file. `None`: it selects nothing by itself, or cannot be read; then the check of the strategy says why.
+    pub(crate) fn of_file(source: &Arc<Source>) -> Option<Self> {
+        let ReadFile { yaml, .. } = fields::read_file("rancherFleet", source)?;
+        let read = Arc::new(source.with_text(yaml));
+        let mut root = tree::parse(&read).ok()?;
+        let mut kind = BundleKind::FleetYaml;
+        if root.get(&Path::of("kind")).is_some() {
+            kind = BundleKind::Object;
+            root = root.get(&Path::of("spec"))?.clone();
+        }
+        let document = Document::of(Arc::clone(&read), root);
+        if kind == BundleKind::FleetYaml && !has_some_list(&document) {
+            return None;
+        }
+        let mut files = Files::in_folder(".".into());
+        let mut context = Context {
+            files: &mut files,
+            source: &read,
+            tree: &document.tree,
+            struck: &[],
+            problems: Vec::new(),
+            notes: Vec::new(),
+        };
+        Some(Self {
+            targets: bundle_targets(&document, kind, &mut context)?,
+            replaces_repo: kind == BundleKind::Object || has_list(&document, "overrideTargets"),
+        })
+    }
+
+    /// For each cluster, whether it gets the bundle. `None`: the check of the strategy says why not.
+    pub(crate) fn choose(
+        &self,
+        clusters: &[FleetCluster],
+        knows_groups: bool,
+    ) -> Option<Vec<TargetChoice>> {
+        if !knows_groups && self.targets.named_groups().next().is_some() {
+            return None;
+        }
+        let choices = self.targets.choose(clusters).ok()?;
+        choices.contains(&TargetChoice::Target).then_some(choices)
+    }
+}
+
 /// The targets among the fleet. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
@@ -69,10 +126,7 @@ pub(super) fn of(
     let Some(BundleDocument { document, kind }) = read else {
         return Some(Targets::All);
     };
-    let is_plain = LISTS
-        .iter()
-        .all(|list| document.tree.get(&Path::of(list)).is_none());
-    if is_plain && kind == BundleKind::FleetYaml {
+    if kind == BundleKind::FleetYaml && !has_some_list(&document) {
         return Some(Targets::All);
     }
     let targets = bundle_targets(&document, kind, context)?;
@@ -133,6 +187,13 @@ fn bundle_targets(
     Some(BundleTargets::of_fleet_yaml(
         targets, overrides, of_repo, mode,
     ))
+}
+
+/// Whether the file has a list that selects clusters.
+fn has_some_list(document: &Document) -> bool {
+    LISTS
+        .iter()
+        .any(|list| document.tree.get(&Path::of(list)).is_some())
 }
 
 /// Whether the file has a list, which may be empty.

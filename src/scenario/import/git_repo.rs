@@ -43,6 +43,15 @@ struct GitRepoSpec {
     targets: Option<Vec<ManualPartition>>,
 }
 
+/// A cluster of an inventory as Fleet's rules see it.
+pub(crate) fn fleet_cluster(cluster: &InventoryCluster, groups: &[FleetGroup]) -> FleetCluster {
+    FleetCluster {
+        name: cluster.name.clone(),
+        labels: cluster.labels.clone().into(),
+        groups: groups_of(&cluster.labels, groups).unwrap_or_default(),
+    }
+}
+
 /// A GitRepo in a file of its own.
 #[derive(Debug)]
 pub(crate) struct GitRepo {
@@ -123,11 +132,7 @@ impl GitRepo {
             .filter(|targets| !targets.is_empty());
         let mut seen = Vec::new();
         for cluster in &clusters {
-            seen.push(FleetCluster {
-                name: cluster.name.clone(),
-                labels: cluster.labels.clone().into(),
-                groups: groups_of(&cluster.labels, groups).unwrap_or_default(),
-            });
+            seen.push(fleet_cluster(cluster, groups));
         }
         let path = Path::of("spec").key("targets");
         let selected = match selected_by(written.unwrap_or(&all), &seen) {

@@ -4,6 +4,7 @@
 mod canaries;
 mod requests;
 mod rollouts;
+mod start_timeouts;
 mod superseded;
 
 use std::fs;

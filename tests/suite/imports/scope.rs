@@ -1,6 +1,7 @@
 //! Namespaces, owners and names decide which objects of an export count.
 
 use std::fs;
+use std::path::Path;
 
 use super::exports::{
     APPLICATION_SET, PLACEMENT, STAGES, applications, deployment, fleet_clusters, members,
@@ -271,5 +272,98 @@ fn every_bad_label_counts() {
     assert!(
         error.contains("and 5 more problems") && error.contains("25 problems"),
         "{error}"
+    );
+}
+
+/// The number of targets of every strategy of the experiment in `out`.
+fn targets_of_strategies(folder: &Path) -> Vec<usize> {
+    let variants = loaded(&folder.join("out")).variants;
+    let mut counts = Vec::new();
+    for variant in &variants {
+        counts.push(variant.scenario.world.clusters.len());
+    }
+    counts
+}
+
+#[test]
+fn clusters_that_a_fleet_yaml_does_not_select_are_left_out_for_all_strategies() {
+    let strategy = "overrideTargets: [{clusterSelector: {matchLabels: {region: eu}}}]\n\
+        targetCustomizations: [{clusterName: store-0003, doNotDeploy: true}]\n";
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("fleet.yaml", strategy.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --strategy fleet.yaml -o out",
+    );
+    // Of store-0001 to store-0009, every third is in the region eu.
+    assert!(
+        imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),
+        "{imported}"
+    );
+    assert!(
+        imported.contains("note: left out: 1 cluster with `doNotDeploy` in fleet.yaml\n"),
+        "{imported}"
+    );
+    let counts = targets_of_strategies(folder.path());
+    assert!(
+        counts.len() > 2 && counts.iter().all(|count| *count == 2),
+        "{counts:?}"
+    );
+    let experiment = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("text");
+    assert!(
+        experiment.contains("with `doNotDeploy` in fleet.yaml: store-0003."),
+        "{experiment}"
+    );
+    let checked = printed(folder.path(), "check out");
+    assert!(!checked.contains("different targets"), "{checked}");
+}
+
+#[test]
+fn targets_of_the_fleet_yaml_take_the_place_of_those_of_the_git_repo() {
+    let repo = git_repo("targets: [{clusterSelector: {matchLabels: {region: us}}}]");
+    let strategy = "overrideTargets: [{clusterSelector: {matchLabels: {region: eu}}}]\n";
+    let folder = folder(&[
+        ("clusters.json", json(&fleet_clusters(10))),
+        ("gitrepo.yaml", repo),
+        ("fleet.yaml", strategy.to_owned()),
+    ]);
+    let imported = printed(
+        folder.path(),
+        "import --fleet clusters.json --gitrepo gitrepo.yaml --strategy fleet.yaml -o out",
+    );
+    let note = "note: the targets of the GitRepo do not count: fleet.yaml has its own\n";
+    assert!(imported.contains(note), "{imported}");
+    assert!(
+        imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),
+        "{imported}"
+    );
+    let counts = targets_of_strategies(folder.path());
+    assert!(counts.iter().all(|count| *count == 3), "{counts:?}");
+}
+
+#[test]
+fn members_that_a_placement_does_not_pick_are_named_in_the_experiment() {
+    let folder = folder(&[
+        ("members.json", json(&members(45))),
+        ("placement.yaml", PLACEMENT.to_owned()),
+        ("stages.yaml", STAGES.to_owned()),
+    ]);
+    printed(
+        folder.path(),
+        "import --members members.json --placement placement.yaml --strategy stages.yaml -o out",
+    );
+    let experiment = fs::read_to_string(folder.path().join("out/experiment.yaml")).expect("text");
+    let note =
+        "left out: 1 member with a taint that the placement does not tolerate: aks-member-039.";
+    assert!(
+        experiment.replace("\n# ", " ").contains(note),
+        "{experiment}"
+    );
+    let counts = targets_of_strategies(folder.path());
+    assert!(
+        counts.len() > 1 && counts.iter().all(|count| *count == counts[0]),
+        "{counts:?}"
     );
 }

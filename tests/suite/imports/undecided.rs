@@ -57,3 +57,39 @@ fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
     fs::write(&experiment, accepting).expect("writable");
     printed(folder.path(), "check out");
 }
+
+const MANIFEST: &str =
+    "applications:\n- name: shop\n  instances: 4\n  timeout: 90\n  health-check-interval: 5\n";
+
+#[test]
+fn a_field_of_an_app_that_is_not_simulated_is_an_error_until_the_user_accepts_it() {
+    let folder = folder(&[("manifest.yml", MANIFEST.to_owned())]);
+    let (code, problem) = refused(folder.path(), "import --manifest manifest.yml -o out", b"");
+    assert_eq!(code, 2);
+    assert!(
+        problem.contains("`applications[0].health-check-interval` is not simulated"),
+        "{problem}"
+    );
+    assert!(problem.contains(" --> manifest.yml:5:"), "{problem}");
+    let experiment = folder.path().join("out/experiment.yaml");
+    let written = fs::read_to_string(&experiment).expect("written");
+    assert!(written.contains("startTimeout: 90 s"), "{written}");
+    let (code, problem) = refused(folder.path(), "check out", b"");
+    assert_eq!(code, 2);
+    assert!(
+        problem.contains("`applications.health-check-interval` of the app is not simulated"),
+        "{problem}"
+    );
+
+    let line = "# accept: [applications.health-check-interval]";
+    let accepting = written.replace(line, line.trim_start_matches("# "));
+    assert_ne!(written, accepting);
+    fs::write(&experiment, accepting).expect("writable");
+    let checked = printed(folder.path(), "check out").replace("\n  ", " ");
+    assert!(
+        checked.contains(
+            "the app: `applications.health-check-interval` is accepted and not simulated"
+        ),
+        "{checked}"
+    );
+}

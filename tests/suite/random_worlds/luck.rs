@@ -62,6 +62,7 @@ impl Luck {
                     digest: (*name).to_owned(),
                     compressed: Bytes::new(bytes).into(),
                     uncompressed: Uncompressed::Ratio(2.0),
+                    is_zstd: false,
                 });
             }
         }

@@ -205,6 +205,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             unpack_slots: 1,
             disk: None,
             unpack_rate: luck.rate(1e7, 1e9).into(),
+            zstd_factor: calibration::ZSTD_FACTOR,
             unpack_spread: 0.1,
             unpack_per_layer: SimDuration::from_millis(25).into(),
             pull_constant: SimDuration::from_millis(300).into(),
@@ -250,6 +251,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                     period: SimDuration::from_secs(u64::from(luck.number(1, 10))),
                     success_threshold: luck.number(1, 2),
                 }),
+                start_timeout: None,
                 min_ready: SimDuration::from_secs(u64::from(luck.number(0, 3))),
                 termination: luck.duration(5.0),
             })

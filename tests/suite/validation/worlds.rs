@@ -84,6 +84,7 @@ pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64)
             digest: format!("{name}-{at}"),
             compressed: Bytes::new(compressed / count).into(),
             uncompressed: Uncompressed::Size(Bytes::new(uncompressed / count).into()),
+            is_zstd: false,
         })
         .collect()
 }

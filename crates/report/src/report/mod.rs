@@ -15,6 +15,7 @@ mod axis;
 mod calibration;
 #[cfg(not(target_family = "wasm"))]
 mod canvas;
+mod cautions;
 #[cfg(not(target_family = "wasm"))]
 mod charts;
 mod columns;
@@ -56,6 +57,7 @@ mod wrap;
 
 #[cfg(not(target_family = "wasm"))]
 pub use calibration::calibration_text;
+pub use cautions::{VariantTargets, different_targets};
 pub use data::Results;
 #[cfg(not(target_family = "wasm"))]
 pub use draw::{

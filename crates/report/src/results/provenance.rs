@@ -81,6 +81,9 @@ pub struct Provenance {
     /// Whether unstated links decide the answer, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
+    /// Notes on the products' files, for each strategy that has some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub file_notes: Vec<FileNotes>,
     /// The variants in the experiment's order. Reports show the variants listed here.
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
@@ -118,6 +121,15 @@ pub struct FileDigest {
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
+}
+
+/// What the products' files of a strategy have that is not simulated, or was read in a way that few people mean.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct FileNotes {
+    /// The strategy's name in the experiment file.
+    pub strategy: String,
+    /// One sentence each, with the name of the file.
+    pub notes: Vec<String>,
 }
 
 /// A limit that the experiment asserts.

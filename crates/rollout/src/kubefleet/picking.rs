@@ -98,7 +98,6 @@ struct RequiredTerms {
 #[serde(rename_all = "camelCase", default)]
 struct SelectorTerm {
     label_selector: Option<LabelSelector>,
-    property_selector: Option<IgnoredAny>,
     property_sorter: Option<IgnoredAny>,
 }
 
@@ -170,7 +169,7 @@ pub struct PickedMembers {
     /// The policy that picked them.
     pub by: PickedBy,
     /// Of the others, those that are selected and have a taint that is not tolerated.
-    pub tainted: usize,
+    pub tainted: Vec<usize>,
 }
 
 /// Why it is not known which clusters a placement picks.
@@ -231,15 +230,6 @@ impl PickingSpec {
         }
     }
 
-    /// The first required term that selects by properties.
-    pub fn property_selector(&self) -> Option<String> {
-        let terms = self.policy.required_terms()?;
-        let at = terms
-            .iter()
-            .position(|term| term.property_selector.is_some())?;
-        Some(format!("{TERMS}[{at}].propertySelector"))
-    }
-
     /// The clusters that the placement picks of these. Properties do not count.
     ///
     /// # Errors
@@ -291,7 +281,7 @@ impl PickingStatus {
         Ok(PickedMembers {
             members: named,
             by: PickedBy::Status,
-            tainted: 0,
+            tainted: Vec::new(),
         })
     }
 }
@@ -373,12 +363,9 @@ impl PickingPolicy {
     /// The members that the affinity selects and whose taints are tolerated.
     fn all(&self, members: &[SchedulableMember]) -> Result<PickedMembers, NotPicked> {
         let selected = self.selected(members)?;
-        let mut picked = Vec::new();
-        for at in &selected {
-            if self.tolerates(&members[*at]) {
-                picked.push(*at);
-            }
-        }
+        let (picked, tainted): (Vec<usize>, Vec<usize>) = selected
+            .into_iter()
+            .partition(|&at| self.tolerates(&members[at]));
         if picked.is_empty() {
             let at = match self.affinity {
                 Some(_) => AFFINITY,
@@ -387,7 +374,7 @@ impl PickingPolicy {
             return Err(NotPicked::new(at, NotPickedReason::Nobody));
         }
         Ok(PickedMembers {
-            tainted: selected.len() - picked.len(),
+            tainted,
             members: picked,
             by: PickedBy::Policy,
         })
@@ -418,7 +405,7 @@ impl PickingPolicy {
         Ok(PickedMembers {
             members: picked,
             by: PickedBy::Names,
-            tainted: 0,
+            tainted: Vec::new(),
         })
     }
 

@@ -26,6 +26,8 @@ pub struct InputFile {
     is_whole: bool,
     /// What a product's reader makes of it, as YAML: copied in place of a part of the text. `None`: its words say it.
     read_as: Option<Arc<str>>,
+    /// Fields of a product's file that cannot change the rollout, by their places in it.
+    pub neutral_fields: Vec<String>,
     /// Where it is on this machine. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
@@ -40,6 +42,7 @@ impl InputFile {
             bytes: Arc::new(bytes),
             is_whole: false,
             read_as: None,
+            neutral_fields: Vec::new(),
             file: None,
         }
     }
@@ -186,11 +189,13 @@ impl Files {
         }
     }
 
-    /// A product's reader makes this YAML of the file, with its own words and names of fields.
-    pub fn read_as_product(&mut self, name: &str, yaml: &str) {
+    /// A product's reader makes this YAML of the file, with its own words and names of fields. `neutral`: fields of the
+    /// file that cannot change the rollout.
+    pub fn read_as_product(&mut self, name: &str, yaml: &str, neutral: &[String]) {
         for input in &mut self.inputs {
             if input.path == name {
                 input.read_as = Some(yaml.into());
+                input.neutral_fields = neutral.to_vec();
             }
         }
     }

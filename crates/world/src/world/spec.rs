@@ -136,6 +136,8 @@ pub struct LayerSpec {
     pub compressed: SizeModel,
     /// Bytes on disk; drawn once a run.
     pub uncompressed: Uncompressed,
+    /// It is compressed with zstd; other layers that are compressed are with gzip.
+    pub is_zstd: bool,
 }
 
 /// The size of a layer on disk.

@@ -31,6 +31,7 @@ pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
         digest: digest.to_owned(),
         compressed: Bytes::new(bytes).into(),
         uncompressed: Uncompressed::Ratio(1.0),
+        is_zstd: false,
     }
 }
 
@@ -101,6 +102,7 @@ pub(crate) fn bare_world(count: usize) -> WorldSpec {
             pull_policy: PullPolicy::IfNotPresent,
             start: nothing.clone(),
             readiness: None,
+            start_timeout: None,
             min_ready: SimDuration::ZERO,
             termination: nothing.clone(),
         }],

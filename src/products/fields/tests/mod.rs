@@ -1,4 +1,5 @@
 mod page;
+mod upstream_types;
 
 use super::table::fields_of;
 use super::*;

@@ -120,6 +120,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "release.workloads[*].maxSurge",
             "release.workloads[*].progressDeadline",
             "release.workloads[*].minReady",
+            "release.workloads[*].startTimeout",
             "release.workloads[*].readiness.initialDelay",
             "release.workloads[*].readiness.successThreshold",
         ],

@@ -25,6 +25,7 @@ use self::groups::{Best, NamedVariant, VariantGroup};
 use self::sentence::{
     ShownInterval, completion, differences_of, listed, may_be_too, mean_of, pulls, quoted, some_of,
 };
+use crate::report::cautions::{VariantTargets, different_targets};
 use crate::report::data::{VariantResults, target_of};
 use crate::report::format::{ended, percents, time};
 use crate::report::limits::{AssertedLimit, exceeded, of_single_runs};
@@ -38,6 +39,8 @@ use fleetsim_units::stats::in_turn;
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct PageAnswer {
+    /// The sentence on variants that are compared and have different numbers of targets; empty where all have the same.
+    pub(in crate::report) caution: String,
     /// The sentence for all groups; empty when there is one group.
     pub(in crate::report) lead: String,
     /// A group's title and its answer.
@@ -114,10 +117,32 @@ pub(in crate::report) fn answer(
         answer.best.push(of_group.best);
         comparisons.push(of_group.comparison);
     }
+    answer.caution = caution(variants, groups);
     if groups.len() > 1 {
         answer.lead = lead_of_all(variants, groups, &comparisons, &answer.best);
     }
     answer
+}
+
+/// The caution of the first group whose variants have different numbers of targets; empty where there is none.
+fn caution(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -> String {
+    for group in groups {
+        let mut compared = Vec::new();
+        for &at in &group.members {
+            let variant = &variants[at];
+            let targets = variant.runs.iter().map(|run| run.targets);
+            compared.push(VariantTargets {
+                strategy: &variant.info.strategy,
+                variant: &variant.info.variant,
+                targets: targets.max().unwrap_or(0),
+            });
+        }
+        let infos = group.members.iter().map(|&at| variants[at].info);
+        if let Some(sentence) = different_targets(&compared, target_of(infos)) {
+            return sentence;
+        }
+    }
+    String::new()
 }
 
 /// The answer of one group.

@@ -21,12 +21,13 @@ use self::fleet::FleetData;
 use self::markup::{escaped, filled, marked};
 use self::series::PageSeries;
 use super::answer::{self, PageAnswer, groups};
+use super::cautions;
 use super::data::{Results, VariantResults};
 use super::format::RateUnit;
 use super::guesses;
 use super::limits::AssertedLimit;
 use super::style::CLUSTER_STATES;
-use crate::results::{Setting, distinct};
+use crate::results::{FileNotes, Setting, distinct};
 
 pub use explored::{EXPLORED, ExploredPage, explore_page, explored};
 
@@ -150,7 +151,10 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
             ("over_time", &over_time),
             ("title", &escaped(question)),
             ("extent", &about::extent(provenance, &variants)),
-            ("answer", &answer_html(&answer)),
+            (
+                "answer",
+                &(answer_html(&answer) + &file_notes_html(&provenance.file_notes)),
+            ),
             ("bold", bold(&answer)),
             (
                 "comparison",
@@ -318,8 +322,13 @@ fn answer_html(answer: &PageAnswer) -> String {
     if answer.parts.is_empty() {
         return "<p>No variant has any runs.</p>".to_owned();
     }
+    let caution = if answer.caution.is_empty() {
+        String::new()
+    } else {
+        format!("<p><strong>{}</strong></p>\n", marked(&answer.caution))
+    };
     if let [(_, text)] = answer.parts.as_slice() {
-        return format!("<p>{}</p>", marked(text));
+        return format!("{caution}<p>{}</p>", marked(text));
     }
     let mut parts = Vec::new();
     for (title, text) in &answer.parts {
@@ -334,7 +343,24 @@ fn answer_html(answer: &PageAnswer) -> String {
     } else {
         format!("<p>{}</p>\n", marked(&answer.lead))
     };
-    format!("{lead}<dl class=\"parts\">{}</dl>", parts.join("\n"))
+    format!(
+        "{caution}{lead}<dl class=\"parts\">{}</dl>",
+        parts.join("\n")
+    )
+}
+
+/// The block on what the products' files have that is not simulated, or was read with a note; empty without notes.
+fn file_notes_html(notes: &[FileNotes]) -> String {
+    let mut items = String::new();
+    for line in cautions::file_notes(notes) {
+        items.push_str(&format!("<li>{}</li>", marked(&line)));
+    }
+    if items.is_empty() {
+        return items;
+    }
+    format!(
+        "\n<div id=\"file-notes\"><strong>Notes on the products' files</strong><ul>{items}</ul></div>"
+    )
 }
 
 #[cfg(test)]

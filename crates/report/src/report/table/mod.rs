@@ -6,6 +6,7 @@ mod names;
 use itertools::Itertools;
 
 use super::answer::{PageAnswer, answer, groups};
+use super::cautions;
 use super::columns::{FilledColumn, SharedPhrase, identical};
 use super::data::{Results, VariantResults, target_of};
 use super::format::{ended, percents};
@@ -192,9 +193,19 @@ pub fn table(results: &Results, width: usize) -> String {
         width,
     ));
     text.push_str(&unfinished(&variants, width));
+    text.push_str(&file_notes(results, width));
     if !results.provenance.command.is_empty() {
         // A command is to be copied, so it is not broken.
         text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
+    }
+    text
+}
+
+/// What the products' files have that is not simulated, or was read in a way that few people mean.
+fn file_notes(results: &Results, width: usize) -> String {
+    let mut text = String::new();
+    for line in cautions::file_notes(&results.provenance.file_notes) {
+        text.push_str(&wrapped(&format!("note: {line}"), width, "  "));
     }
     text
 }
@@ -226,7 +237,8 @@ fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -
 
 /// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
 fn answered(answer: &PageAnswer, width: usize) -> String {
-    let mut text = paragraph(&answer.lead, width);
+    let mut text = paragraph(&answer.caution, width);
+    text.push_str(&paragraph(&answer.lead, width));
     if answer.parts.len() <= ANSWERS_MAX {
         for (title, part) in answer.parts.iter().filter(|(_, part)| !part.is_empty()) {
             let title = if title.is_empty() {

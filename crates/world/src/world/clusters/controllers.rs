@@ -148,10 +148,15 @@ impl World<'_> {
             let pod = &self.pods[pod.index()];
             match pod.phase {
                 PodPhase::Unready => true,
-                PodPhase::Running => shows_at_start && pod.troubled,
+                PodPhase::Running => shows_at_start && pod.troubled && !self.is_starting_again(pod),
                 _ => false,
             }
         })
+    }
+
+    /// Whether a pod's container was stopped for its start time-out, and starts again.
+    fn is_starting_again(&self, pod: &Pod) -> bool {
+        self.spec.workloads[pod.workload].start_timeout.is_some() && !pod.ready
     }
 
     pub(crate) fn sync_workload(&mut self, cluster: ClusterId, workload: usize, queue: &mut Queue) {

@@ -11,14 +11,18 @@
 //! after it, so `timeoutSeconds` has no effect while it does not exceed the period. `failureThreshold` takes readiness
 //! away, which only a crash does here.
 //!
-//! Left out: resources and evictions, init containers, liveness and startup probes (a process that they kill before it
-//! is ready is a defect to a rollout), and the seconds that the API server, the kubelet's status manager and the
-//! workload controllers need to see each other's changes. The kubelet sees container changes once a second (PLEG); the
-//! mean delay of half a second is part of the guessed `startOverhead`.
+//! With a start time-out, a check asks the process from its start. One that has not answered by then is stopped, which
+//! is a crash (code.cloudfoundry.org/executor `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup
+//! probe does the same). The period of the check is left out.
+//!
+//! Left out: resources and evictions, init containers, liveness probes, and the seconds that the API server, the
+//! kubelet's status manager and the workload controllers need to see each other's changes. The kubelet sees container
+//! changes once a second (PLEG); the mean delay of half a second is part of the guessed `startOverhead`.
 
 use crate::engine::EventId;
 use crate::world::backoff::BackoffEntry;
 use crate::world::clusters::restarts::{Crashes, Restarter};
+use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
@@ -393,23 +397,41 @@ impl World<'_> {
         let draws = self.clusters[pod.cluster.index()].draws;
         let is_defective = draws.is_defective(pod.revision);
         let works = !is_defective || self.spec.faults.defect.is_latent();
-        let probe = self.spec.workloads[workload].readiness;
-        if is_defective {
-            self.schedule_defect(id, start, queue);
+        let defect_crash = if is_defective {
+            self.show_defect(id, start, queue)
+        } else {
+            None
+        };
+        // A defective container never answers, unless its defect is latent.
+        let mut able = None;
+        if works {
+            let usual = &self.spec.workloads[workload].start;
+            able = Some(slowed(self.draw(id, usual, "start", start), draws.start));
         }
-        match probe {
-            None => self.pod_ready(id, start, queue),
-            // A defective container never answers its probe, unless its defect is latent.
-            Some(_) if !works => {}
-            Some(probe) => {
-                let usual = self.draw(id, &self.spec.workloads[workload].start, "start", start);
-                let able = slowed(usual, draws.start);
-                queue.schedule_in(
-                    probe.succeeds(able),
-                    Event::Workload(WorkloadEvent::PodReady { pod: id, start }),
-                );
+        let WorkloadSpec {
+            readiness,
+            start_timeout,
+            ..
+        } = self.spec.workloads[workload];
+        let late = start_timeout.filter(|limit| able.is_none_or(|able| able > *limit));
+        if let Some(crash) = defect_crash.into_iter().chain(late).min() {
+            let event = Event::Workload(WorkloadEvent::Crashed(id));
+            self.pods.schedule(id, crash, event, queue);
+        }
+        let ready = match (readiness, able) {
+            _ if late.is_some() => return,
+            (None, _) if start_timeout.is_none() => {
+                self.pod_ready(id, start, queue);
+                return;
             }
-        }
+            (_, None) => return,
+            (None, Some(able)) => able,
+            (Some(probe), Some(able)) => probe.succeeds(able),
+        };
+        queue.schedule_in(
+            ready,
+            Event::Workload(WorkloadEvent::PodReady { pod: id, start }),
+        );
     }
 
     pub(crate) fn pod_ready(&mut self, id: PodId, start: u32, queue: &mut Queue) {
@@ -470,8 +492,13 @@ impl World<'_> {
         pod.phase = PodPhase::CrashLoop;
         pod.ready = false;
         pod.available = false;
-        pod.never_ready = self.spec.workloads[workload].readiness.is_some()
-            && self.spec.faults.defect.detected_after.is_none();
+        let spec = &self.spec.workloads[workload];
+        let must_answer = spec.readiness.is_some() || spec.start_timeout.is_some();
+        let is_defective = self.clusters[cluster.index()]
+            .draws
+            .is_defective(pod.revision);
+        let is_latent = self.spec.faults.defect.is_latent();
+        pod.never_ready = must_answer && is_defective && !is_latent;
         let wait = pod.crashes.crash(now, &self.platform.restarts);
         self.totals.crashes += 1;
         self.set_troubled(id, true);

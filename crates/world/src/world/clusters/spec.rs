@@ -158,6 +158,11 @@ pub struct WorkloadSpec {
     /// The readiness probe. Without it, a pod is ready once started.
     #[serde(default)]
     pub readiness: Option<ProbeSpec>,
+    /// Longest `start`: a process that cannot answer by then is stopped and started again, as after a crash. With it,
+    /// a pod without `readiness` is ready after `start`. It is the `timeout` of Cloud Foundry's health check, and
+    /// `failureThreshold` times `periodSeconds` of a `startupProbe`. Default: no limit.
+    #[serde(default)]
+    pub start_timeout: Option<SimDuration>,
     /// Kubernetes' `minReadySeconds`, with a unit.
     #[serde(default)]
     pub min_ready: SimDuration,

@@ -3,15 +3,17 @@
 //! The defect shows at the first start, or after the container worked for a drawn time (`detected_after`): a leak, a
 //! cache that fills up, an expired certificate. Until then the container is ready and available for Kubernetes and
 //! every product, so a rollout may end before. A container that crashes restarts and works for as long again; one that
-//! stops being ready stays so. Without a readiness probe nothing detects an unready container.
+//! stops being ready stays so. Without a readiness probe nothing detects an unready container, but for a start
+//! time-out, which stops one that never answers.
 //!
 //! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
 
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
-use crate::world::event::{Event, FaultEvent, Queue, WorkloadEvent};
+use crate::world::event::{FaultEvent, Queue};
 use crate::world::faults::spec::{DefectKind, DefectSpec};
 use crate::world::ids::PodId;
+use fleetsim_units::SimDuration;
 
 impl DefectSpec {
     /// Whether a defective container works for some time first.
@@ -21,33 +23,31 @@ impl DefectSpec {
 }
 
 impl World<'_> {
-    /// A defective container has started: schedules the moment when the defect shows.
-    pub(crate) fn schedule_defect(&mut self, id: PodId, start: u32, queue: &mut Queue) {
+    /// A defective container has started: the time until it crashes of the defect. One that stops answering is
+    /// scheduled here.
+    pub(crate) fn show_defect(
+        &mut self,
+        id: PodId,
+        start: u32,
+        queue: &mut Queue,
+    ) -> Option<SimDuration> {
         let defect = &self.spec.faults.defect;
         match (defect.kind, defect.detected_after.as_ref()) {
-            (DefectKind::Crashes, latency) => {
-                let after = match latency {
-                    Some(works) => self.draw(id, works, "defect shows", start),
-                    None => self.draw(id, &defect.crash_after, "crash", start),
-                };
-                self.pods.schedule(
-                    id,
-                    after,
-                    Event::Workload(WorkloadEvent::Crashed(id)),
-                    queue,
-                );
-            }
+            (DefectKind::Crashes, Some(works)) => Some(self.draw(id, works, "defect shows", start)),
+            (DefectKind::Crashes, None) => Some(self.draw(id, &defect.crash_after, "crash", start)),
             (DefectKind::Unready, Some(works)) => {
                 let after = self.draw(id, works, "defect shows", start);
                 let event = FaultEvent::DefectShows { pod: id, start };
                 self.faults.schedule(queue.now() + after, event, queue);
+                None
             }
-            // No further event concerns it, so it is in trouble from now on.
             (DefectKind::Unready, None) => {
-                let workload = self.pods[id.index()].workload;
-                if self.spec.workloads[workload].readiness.is_some() {
+                let workload = &self.spec.workloads[self.pods[id.index()].workload];
+                // Without a start time-out no further event concerns it, so it is in trouble from now on.
+                if workload.readiness.is_some() && workload.start_timeout.is_none() {
                     self.set_troubled(id, true);
                 }
+                None
             }
         }
     }

@@ -44,8 +44,28 @@ pub(crate) struct Layer {
     pub chain: u16,
     pub compressed: Bytes,
     pub uncompressed: Bytes,
-    /// It must be decompressed before it is written.
-    pub is_compressed: bool,
+    pub packing: Packing,
+}
+
+/// How a layer is decompressed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Packing {
+    /// It goes over the wire as it is on disk.
+    Plain,
+    Gzip,
+    Zstd,
+}
+
+impl Packing {
+    fn of(spec: &LayerSpec) -> Self {
+        if spec.uncompressed == Uncompressed::AsSent {
+            Self::Plain
+        } else if spec.is_zstd {
+            Self::Zstd
+        } else {
+            Self::Gzip
+        }
+    }
 }
 
 /// An image with its layers, bottom first.
@@ -171,7 +191,7 @@ impl<'s> Numbering<'s> {
                     chain,
                     compressed,
                     uncompressed,
-                    is_compressed: spec.uncompressed != Uncompressed::AsSent,
+                    packing: Packing::of(spec),
                 }
             })
             .collect()
@@ -204,6 +224,7 @@ mod tests {
             digest: digest.to_owned(),
             compressed: Bytes::new(10).into(),
             uncompressed: Uncompressed::Size(Bytes::new(20).into()),
+            is_zstd: false,
         }
     }
 

@@ -17,6 +17,7 @@
 
 use crate::engine::EventId;
 use crate::world::ids::PullId;
+use crate::world::nodes::catalog::Packing;
 use crate::world::nodes::pull_progress::PullLayer;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
@@ -30,7 +31,7 @@ const MEMORY_RATE: f64 = 1e12;
 #[derive(Clone, Copy, Debug)]
 struct Writer {
     of: PullLayer,
-    /// The value of [`Disk::written`], [`Disk::copied`] or [`Disk::synced`] at which this layer is complete.
+    /// The value of [`Unpackers::written`], [`Disk::copied`] or [`Disk::synced`] at which this layer is complete.
     ends: f64,
 }
 
@@ -50,25 +51,91 @@ pub(crate) struct EndedWrites {
     pub unpacked: Vec<PullLayer>,
 }
 
+/// Uncompressed bytes per second that a node unpacks of one layer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct UnpackRates {
+    pub(crate) gzip: BytesPerSec,
+    pub(crate) zstd: BytesPerSec,
+}
+
+impl UnpackRates {
+    pub(crate) fn of(gzip: BytesPerSec, zstd_factor: f64) -> Self {
+        Self {
+            gzip,
+            zstd: BytesPerSec::new(gzip.get() * zstd_factor),
+        }
+    }
+
+    /// The rate of a layer of a node whose disk is never a limit.
+    pub(crate) const fn of_packing(self, packing: Packing) -> BytesPerSec {
+        match packing {
+            Packing::Plain | Packing::Gzip => self.gzip,
+            Packing::Zstd => self.zstd,
+        }
+    }
+}
+
+/// Layers that are decompressed at the same rate.
+#[derive(Debug, Default)]
+struct Unpackers {
+    /// Bytes per second of one layer.
+    decompress: f64,
+    /// Bytes that a permanent writer would have written.
+    written: f64,
+    writers: Vec<Writer>,
+}
+
+impl Unpackers {
+    fn new(decompress: BytesPerSec) -> Self {
+        Self {
+            decompress: decompress.get(),
+            ..Self::default()
+        }
+    }
+
+    fn begin(&mut self, of: PullLayer, bytes: f64) {
+        let ends = self.written + bytes;
+        self.writers.push(Writer { of, ends });
+    }
+
+    /// The rate of all of them, where each has at most this share of the disk.
+    fn rate_of_all(&self, share: f64) -> f64 {
+        self.writers.len() as f64 * self.decompress.min(share)
+    }
+
+    fn advance(&mut self, share: f64, span: f64) {
+        if !self.writers.is_empty() {
+            self.written += self.decompress.min(share) * span;
+        }
+    }
+
+    fn take_done(&mut self) -> Vec<PullLayer> {
+        take_done(&mut self.writers, self.written)
+    }
+
+    /// Seconds until the first layer is complete.
+    fn until_first(&self, share: f64) -> Option<f64> {
+        until_first(&self.writers, self.written, self.decompress.min(share))
+    }
+}
+
 /// The state of one disk.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
     /// Bytes per second.
     rate: f64,
     buffer: f64,
-    /// Decompression rate of one layer, bytes per second.
-    decompress: f64,
     /// Bytes in memory that are not yet on the disk.
     dirty: f64,
-    /// Bytes that a permanent writer would have written.
-    written: f64,
     /// Bytes that a permanent writer without decompression would have written.
     copied: f64,
     /// Bytes that a permanent sync would have written.
     synced: f64,
     now: SimTime,
-    /// Layers that are unpacked.
-    writers: Vec<Writer>,
+    /// Layers with gzip that are unpacked.
+    gzip: Unpackers,
+    /// Layers with zstd that are unpacked.
+    zstd: Unpackers,
     /// Layers that are written without decompression.
     copies: Vec<Writer>,
     /// Downloads that are synced.
@@ -80,32 +147,28 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk with this writing rate and room in memory, and processors that decompress at this rate.
-    pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, decompress: BytesPerSec) -> Self {
+    /// A disk with this writing rate and room in memory, and processors that decompress at these rates.
+    pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, unpack: UnpackRates) -> Self {
         Self {
             rate: rate.get(),
             buffer: buffer.get() as f64,
-            decompress: decompress.get(),
+            gzip: Unpackers::new(unpack.gzip),
+            zstd: Unpackers::new(unpack.zstd),
             ..Self::default()
         }
     }
 
     /// A layer of `bytes` uncompressed bytes begins to be unpacked.
-    pub(crate) fn begin(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
+    pub(crate) fn begin(&mut self, now: SimTime, of: PullLayer, bytes: f64, packing: Packing) {
         self.advance(now);
-        self.writers.push(Writer {
-            of,
-            ends: self.written + bytes,
-        });
-    }
-
-    /// A layer of `bytes` bytes that is not compressed begins to be unpacked.
-    pub(crate) fn begin_copy(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
-        self.advance(now);
-        self.copies.push(Writer {
-            of,
-            ends: self.copied + bytes,
-        });
+        match packing {
+            Packing::Gzip => self.gzip.begin(of, bytes),
+            Packing::Zstd => self.zstd.begin(of, bytes),
+            Packing::Plain => self.copies.push(Writer {
+                of,
+                ends: self.copied + bytes,
+            }),
+        }
     }
 
     /// The download of a layer begins.
@@ -135,16 +198,18 @@ impl Disk {
     /// Cancels the layers that a pull still writes.
     pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
-        self.writers.retain(|writer| writer.of.pull != pull);
+        self.gzip.writers.retain(|writer| writer.of.pull != pull);
+        self.zstd.writers.retain(|writer| writer.of.pull != pull);
         self.copies.retain(|writer| writer.of.pull != pull);
         self.syncs.retain(|writer| writer.of.pull != pull);
         self.downloads.retain(|download| download.of.pull != pull);
     }
 
-    /// Removes and returns the layers that are complete at `now`, in the order in which they began.
+    /// Removes and returns the layers that are complete at `now`, of each packing in the order in which they began.
     pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
         self.advance(now);
-        let mut unpacked = take_done(&mut self.writers, self.written);
+        let mut unpacked = self.gzip.take_done();
+        unpacked.extend(self.zstd.take_done());
         unpacked.extend(take_done(&mut self.copies, self.copied));
         EndedWrites {
             synced: take_done(&mut self.syncs, self.synced),
@@ -155,7 +220,8 @@ impl Disk {
     /// When the next layer is complete, or the buffer is full and rates change. `None`: nothing is being written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let ends = [
-            until_first(&self.writers, self.written, self.unpack_rate()),
+            self.gzip.until_first(self.unpack_share()),
+            self.zstd.until_first(self.unpack_share()),
             until_first(&self.copies, self.copied, self.copy_rate()),
             until_first(&self.syncs, self.synced, self.sync_rate()),
         ];
@@ -174,7 +240,7 @@ impl Disk {
     /// The share of the disk of each of those that write to it.
     fn share(&self) -> f64 {
         let waiting = if self.is_full() {
-            self.writers.len() + self.copies.len()
+            self.gzip.writers.len() + self.zstd.writers.len() + self.copies.len()
         } else {
             0
         };
@@ -186,13 +252,19 @@ impl Disk {
         self.share()
     }
 
-    /// The rate of each layer that is unpacked.
-    fn unpack_rate(&self) -> f64 {
+    /// The most of the disk that each layer that is unpacked has: no limit while the buffer has room.
+    fn unpack_share(&self) -> f64 {
         if self.is_full() {
-            self.decompress.min(self.share())
+            self.share()
         } else {
-            self.decompress
+            f64::INFINITY
         }
+    }
+
+    /// The rate of all layers that are unpacked.
+    fn unpack_rate(&self) -> f64 {
+        let share = self.unpack_share();
+        self.gzip.rate_of_all(share) + self.zstd.rate_of_all(share)
     }
 
     /// The rate of each layer that is written without decompression: of a full disk, what the others leave.
@@ -201,14 +273,13 @@ impl Disk {
             return MEMORY_RATE;
         }
         let syncing = self.syncs.len() as f64 * self.sync_rate();
-        let unpacking = self.writers.len() as f64 * self.unpack_rate();
-        (self.rate - syncing - unpacking) / self.copies.len().max(1) as f64
+        (self.rate - syncing - self.unpack_rate()) / self.copies.len().max(1) as f64
     }
 
     /// The rate at which dirty pages of unpacked layers grow, bytes per second.
     fn filling(&self) -> f64 {
         let flushed = self.rate - self.syncs.len() as f64 * self.sync_rate();
-        let mut written = self.writers.len() as f64 * self.unpack_rate();
+        let mut written = self.unpack_rate();
         if !self.copies.is_empty() {
             written += self.copies.len() as f64 * self.copy_rate();
         }
@@ -218,9 +289,9 @@ impl Disk {
     fn advance(&mut self, now: SimTime) {
         let span = (now - self.now).as_secs_f64();
         let filling = self.filling();
-        if !self.writers.is_empty() {
-            self.written += self.unpack_rate() * span;
-        }
+        let share = self.unpack_share();
+        self.gzip.advance(share, span);
+        self.zstd.advance(share, span);
         if !self.copies.is_empty() {
             self.copied += self.copy_rate() * span;
         }
@@ -263,7 +334,7 @@ mod tests {
         Disk::new(
             BytesPerSec::new(100.0),
             Bytes::new(buffer),
-            BytesPerSec::new(300.0),
+            UnpackRates::of(BytesPerSec::new(300.0), 2.0),
         )
     }
 
@@ -296,19 +367,37 @@ mod tests {
     #[test]
     fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
         let mut disk = disk(10_000);
-        disk.begin(SimTime::ZERO, layer(0), 20_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Gzip);
         // It fills at 300 - 100 = 200 B/s: full after 50 s, 15 000 B written. The other 5 000 B at 100 B/s: 50 s more.
         assert_ends(&run(&mut disk), &[(0, 100.0)]);
         // For 25 s the disk continues alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
-        disk.begin(SimTime::from_secs(125), layer(1), 5_000.0);
+        disk.begin(SimTime::from_secs(125), layer(1), 5_000.0, Packing::Gzip);
         assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
+    }
+
+    #[test]
+    fn zstd_is_as_fast_as_its_own_rate_until_the_buffer_is_full() {
+        // 600 B/s fill the buffer at 500: full after 20 s, 12 000 B written. The other 8 000 B at 100 B/s: 80 s more.
+        let mut slow = disk(10_000);
+        slow.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Zstd);
+        assert_ends(&run(&mut slow), &[(0, 100.0)]);
+        // With room for all: 6 000 B at 600 B/s beside 6 000 B at 300 B/s.
+        let mut roomy = disk(100_000);
+        roomy.begin(SimTime::ZERO, layer(0), 6_000.0, Packing::Gzip);
+        roomy.begin(SimTime::ZERO, layer(1), 6_000.0, Packing::Zstd);
+        assert_ends(&run(&mut roomy), &[(1, 10.0), (0, 20.0)]);
+        // A full disk is shared equally: 50 B/s each.
+        let mut full = disk(0);
+        full.begin(SimTime::ZERO, layer(0), 100.0, Packing::Gzip);
+        full.begin(SimTime::ZERO, layer(1), 200.0, Packing::Zstd);
+        assert_ends(&run(&mut full), &[(0, 2.0), (1, 3.0)]);
     }
 
     #[test]
     fn writers_share_a_full_disk_and_not_an_empty_buffer() {
         let mut disk = disk(10_000);
-        disk.begin(SimTime::ZERO, layer(0), 3_000.0);
-        disk.begin(SimTime::ZERO, layer(1), 9_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
+        disk.begin(SimTime::ZERO, layer(1), 9_000.0, Packing::Gzip);
         // Together 600 B/s, filling at 500: the first is written after 10 s, with 5 000 B in the buffer. The other has
         // 6 000 B left and fills at 200: it needs 20 s and would be stopped after 25.
         assert_ends(&run(&mut disk), &[(0, 10.0), (1, 30.0)]);
@@ -317,8 +406,8 @@ mod tests {
     #[test]
     fn without_a_buffer_writers_share_the_disk_equally() {
         let mut disk = disk(0);
-        disk.begin(SimTime::ZERO, layer(0), 100.0);
-        disk.begin(SimTime::ZERO, layer(1), 300.0);
+        disk.begin(SimTime::ZERO, layer(0), 100.0, Packing::Gzip);
+        disk.begin(SimTime::ZERO, layer(1), 300.0, Packing::Gzip);
         // 50 B/s each until 2 s; then 200 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 4.0)]);
     }
@@ -326,8 +415,13 @@ mod tests {
     #[test]
     fn a_cancelled_layer_leaves_its_share_to_others() {
         let mut disk = disk(0);
-        disk.begin(SimTime::ZERO, PullLayer::new(PullId(7), 0), 1_000.0);
-        disk.begin(SimTime::ZERO, layer(1), 300.0);
+        disk.begin(
+            SimTime::ZERO,
+            PullLayer::new(PullId(7), 0),
+            1_000.0,
+            Packing::Gzip,
+        );
+        disk.begin(SimTime::ZERO, layer(1), 300.0, Packing::Gzip);
         disk.cancel(SimTime::from_secs(2), PullId(7));
         // 100 B in two seconds, 200 B in two more.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
@@ -338,13 +432,13 @@ mod tests {
         let mut disk = Disk::new(
             BytesPerSec::new(100e6),
             Bytes::new(10_000_000_000),
-            BytesPerSec::new(300e6),
+            UnpackRates::of(BytesPerSec::new(300e6), 2.0),
         );
-        disk.begin_copy(SimTime::ZERO, layer(0), 9_000e6);
+        disk.begin(SimTime::ZERO, layer(0), 9_000e6, Packing::Plain);
         // The buffer has room for all of it.
         assert_ends(&run(&mut disk), &[(0, 0.0)]);
         // After a second the disk has written 100 MB: room for 1 100 MB. The other 8 900 MB go at 100 MB/s.
-        disk.begin_copy(SimTime::from_secs(1), layer(1), 10_000e6);
+        disk.begin(SimTime::from_secs(1), layer(1), 10_000e6, Packing::Plain);
         assert_ends(&run(&mut disk), &[(1, 90.0)]);
     }
 
@@ -353,10 +447,10 @@ mod tests {
         let mut disk = Disk::new(
             BytesPerSec::new(1000.0),
             Bytes::new(0),
-            BytesPerSec::new(300.0),
+            UnpackRates::of(BytesPerSec::new(300.0), 2.0),
         );
-        disk.begin(SimTime::ZERO, layer(0), 600.0);
-        disk.begin_copy(SimTime::ZERO, layer(1), 2_400.0);
+        disk.begin(SimTime::ZERO, layer(0), 600.0, Packing::Gzip);
+        disk.begin(SimTime::ZERO, layer(1), 2_400.0, Packing::Plain);
         // 300 B/s for 2 s beside 700 B/s; then 1 000 B at 1 000 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 3.0)]);
     }
@@ -377,7 +471,7 @@ mod tests {
     #[test]
     fn a_download_goes_before_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
         let mut disk = disk(1_200);
-        disk.begin(SimTime::ZERO, layer(0), 3_000.0);
+        disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.sync(SimTime::ZERO, layer(1), 1_000.0);
         // The buffer fills at 300 B/s for 4 s, 1 200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
         // end at 16 s, with 1 800 B unpacked; then 1 200 B at 100 B/s.

@@ -12,7 +12,7 @@ use crate::engine::EntityKey;
 use crate::world::event::{Event, Queue};
 use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, Image, ImageRef, Layer};
-use crate::world::nodes::disk::Disk;
+use crate::world::nodes::disk::{Disk, UnpackRates};
 use crate::world::nodes::pull_progress::PullLayer;
 use crate::world::registry::request::HostRole;
 use crate::world::token_bucket::TokenBucket;
@@ -162,7 +162,7 @@ pub(crate) struct NodeState {
     pub disk: Option<Box<Disk>>,
     /// Layers being unpacked.
     pub unpacking: u32,
-    pub unpack_rate: BytesPerSec,
+    pub(crate) unpack_rates: UnpackRates,
     /// Pulls in progress.
     pub pulls: Vec<PullId>,
     /// Downloads that hold a slot, if slots are counted per node.
@@ -200,14 +200,14 @@ impl NodeState {
         key: EntityKey,
         hardware: NodeHardware,
     ) -> Self {
-        let unpack_rate = hardware.unpack_rate;
+        let unpack_rates = UnpackRates::of(hardware.unpack_rate, spec.zstd_factor);
         let disk = hardware
             .disk
-            .map(|disk| Box::new(Disk::new(disk.rate, disk.buffer, unpack_rate)));
+            .map(|disk| Box::new(Disk::new(disk.rate, disk.buffer, unpack_rates)));
         Self {
             cluster,
             key,
-            unpack_rate,
+            unpack_rates,
             disk,
             unpacking: 0,
             content,

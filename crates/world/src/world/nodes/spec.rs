@@ -10,7 +10,7 @@ use crate::world::clusters::restarts::Restarts;
 use crate::world::nodes::runtime::spec::{RuntimeSpec, RuntimeVersion};
 use crate::world::quantity::{DurationModel, RateModel};
 use crate::world::registry::spec::RequestLimit;
-use fleetsim_units::serial::{positive, spread};
+use fleetsim_units::serial::{positive, speed_factor, spread};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
 /// Kubelet, container runtime, disk and network card. A quantity that is drawn for each cluster is the same on all its
@@ -62,6 +62,9 @@ pub struct NodeSpec {
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
+    /// How many times as fast a layer with zstd is unpacked as one with gzip, which has `unpackRate`; 0.1 to 100.
+    #[serde(deserialize_with = "speed_factor")]
+    pub zstd_factor: f64,
     /// The disk that downloads and unpacked layers of a node are written to. Default: a `boot-disk`.
     pub disk: Option<DiskSpec>,
     /// Variation of `unpackRate` between nodes, from 0 to 2. It is the sigma of a lognormal factor with median 1.
@@ -98,6 +101,7 @@ impl Default for NodeSpec {
             keep_blobs: default::KEEP_BLOBS,
             unpack_slots: default::UNPACK_SLOTS,
             unpack_rate: default::UNPACK_RATE.into(),
+            zstd_factor: default::ZSTD_FACTOR,
             disk: None,
             unpack_spread: default::UNPACK_SPREAD,
             unpack_per_layer: default::UNPACK_PER_LAYER,

@@ -6,10 +6,11 @@
 //! bytes over a rate; a node with a `disk` writes them through it, and its downloads too.
 //!
 //! A layer that is not compressed is only written, so the page cache takes it at once and the disk at its rate. On a
-//! node whose disk is never a limit the rate is that of measured pulls, with their disk, and holds for every layer.
+//! node whose disk is never a limit the rate is that of measured pulls, with their disk, and holds for every layer. A
+//! layer with zstd has a rate of its own, by a factor.
 //!
 //! Left out: decompressors on several cores (set a higher rate), reading the blob back from the disk, and the time to
-//! hash what is not compressed. zstd takes as long as gzip.
+//! hash what is not compressed.
 
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
@@ -145,7 +146,7 @@ impl World<'_> {
                 layer.uncompressed
             };
             let writing = written
-                .time_at(node.unpack_rate)
+                .time_at(node.unpack_rates.of_packing(layer.packing))
                 .expect("a checked unpack rate is not zero");
             queue.schedule_in(
                 constant + writing,
@@ -179,11 +180,7 @@ impl World<'_> {
         let state = &mut self.nodes[node.index()];
         let disk = state.disk.as_mut().expect("it writes to a disk");
         let layer = PullLayer::new(id, layer);
-        if spec.is_compressed {
-            disk.begin(queue.now(), layer, bytes);
-        } else {
-            disk.begin_copy(queue.now(), layer, bytes);
-        }
+        disk.begin(queue.now(), layer, bytes, spec.packing);
         state.schedule_disk(node, queue);
     }
 

@@ -407,6 +407,28 @@ fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
 }
 
 #[test]
+fn a_layer_with_zstd_is_unpacked_at_a_rate_of_its_own() {
+    let mut world = bare_world(1);
+    world.clusters[0].downlink = BytesPerSec::new(1e12).into();
+    world.node.unpack_rate = BytesPerSec::new(50e6).into();
+    world.node.zstd_factor = 2.0;
+    let zstd = LayerSpec {
+        is_zstd: true,
+        ..layer("a", 500_000_000)
+    };
+    world.images[0].layers = vec![zstd.clone()];
+    assert_near(ready(&play(&world, 1, DAY), 0), 5.0, 0.01, "100 MB/s");
+    world.node.disk = Some(DiskSpec {
+        rate: BytesPerSec::new(50e6).into(),
+        buffer: Bytes::new(100_000_000),
+        ..DiskSpec::default()
+    });
+    // The blob is synced in 10 s. At 100 MB/s the buffer is full after 2 s and 200 MB; then 300 MB at 50 MB/s.
+    let with_disk = ready(&play(&world, 1, DAY), 0);
+    assert_near(with_disk, 10.0 + 2.0 + 6.0, 0.01, "the disk");
+}
+
+#[test]
 fn a_layer_that_an_image_lists_twice_is_downloaded_once_and_unpacked_twice() {
     for scope in [SlotScope::Node, SlotScope::Image] {
         for (slots, keep_blobs) in [(1, true), (1, false), (3, true), (3, false)] {

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::world::clusters::spec::ProbeSpec;
+use crate::world::faults::spec::DefectKind;
 
 #[test]
 fn a_pod_is_ready_at_the_first_probe_it_can_answer() {
@@ -146,6 +147,71 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
         assert!(
             (gate - 1e-6..=gate * 1.5 + 1e-6).contains(&gap),
             "{gap} s after a gate of {gate} s"
+        );
+    }
+}
+
+#[test]
+fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
+    // Start, time-out, probe's period, ready after the pull's 1 s.
+    for (start, timeout, period, expected) in [
+        (30.0, 60.0, None, 30.0),
+        (60.0, 60.0, None, 60.0),
+        (30.0, 60.0, Some(20.0), 40.0),
+    ] {
+        let mut world = bare_world(1);
+        world.node.start_spread = 0.0;
+        world.workloads[0].start = fixed(secs(start));
+        world.workloads[0].start_timeout = Some(secs(timeout));
+        world.workloads[0].readiness = period.map(|period| ProbeSpec {
+            initial_delay: secs(0.0),
+            period: secs(period),
+            success_threshold: 1,
+        });
+        let played = play(&world, 1, DAY);
+        assert_near(ready(&played, 0), 1.0 + expected, 1e-6, "it answers");
+        assert_eq!(played.totals.crashes, 0, "{start} {timeout}");
+    }
+}
+
+#[test]
+fn a_process_that_does_not_answer_in_time_is_started_again_and_again() {
+    let mut world = bare_world(1);
+    world.node.start_spread = 0.0;
+    world.workloads[0].start = fixed(secs(61.0));
+    world.workloads[0].start_timeout = Some(secs(60.0));
+    let played = play(&world, 1, secs(500.0));
+    let starts =
+        played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
+    // Pulled at 1 s; each life lasts 60 s, and the waits between them are 0, 10, 20, 40 and 80 s.
+    let expected = [1.0, 61.0, 131.0, 211.0, 311.0, 451.0];
+    for (start, expected) in starts.iter().zip(expected) {
+        assert_near(*start, expected, 1e-6, "a start");
+    }
+    assert_eq!(starts.len(), expected.len());
+    assert_eq!(played.ready_s(), [None]);
+}
+
+#[test]
+fn a_start_timeout_stops_a_defective_process_that_never_answers() {
+    for (kind, crash_after, life) in [
+        (DefectKind::Unready, 0.0, 20.0),
+        (DefectKind::Crashes, 5.0, 5.0),
+        (DefectKind::Crashes, 25.0, 20.0),
+    ] {
+        let mut world = bare_world(1);
+        world.faults.defect.share = Share::ALL;
+        world.faults.defect.kind = kind;
+        world.faults.defect.crash_after = fixed(secs(crash_after));
+        world.workloads[0].start_timeout = Some(secs(20.0));
+        let played = play(&world, 1, DAY);
+        assert_eq!(played.ready_s(), [None], "{kind:?}");
+        let crashes =
+            played.times(|event| matches!(event, Event::Workload(WorkloadEvent::Crashed(_))));
+        assert_near(crashes[0], 1.0 + life, 1e-6, "the first crash");
+        assert_eq!(
+            played.totals.crashes, 1,
+            "what it does from then on changes nothing"
         );
     }
 }

@@ -1,0 +1,126 @@
+//! Fields of exported objects that decide and are not simulated.
+//!
+//! An export of a fleet cannot be accepted by name, as a strategy's file can: `clusters.csv` has no place for such
+//! a field. So the import says what it passes over, once for each field with the objects that have it. Objects beside the
+//! fleet that no option reads, such as schedules and overrides, are looked at in the same way. Left out: Applications
+//! and the Secrets of clusters, which `argo_cd` reads, and strategies.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::sources::Texts;
+use crate::document::problem::{Source, some_of};
+use crate::document::tree::{MOST_YAML_VALUES, parse_as_product};
+use crate::products::fields::{ObjectKind, deciding_names, deciding_of};
+use crate::scenario::import::objects::{ExportObject, objects_of_product};
+
+/// An object of an export with a table of fields.
+struct ExportedKind {
+    /// The beginning of its `apiVersion`.
+    group: &'static str,
+    kind: &'static str,
+}
+
+impl ExportedKind {
+    const fn of(group: &'static str, kind: &'static str) -> Self {
+        Self { group, kind }
+    }
+}
+
+const FLEET: &str = "fleet.cattle.io/";
+const KUBEFLEET: &str = "placement.kubernetes-fleet.io/";
+
+/// The objects that are looked at.
+const EXPORTED: [ExportedKind; 10] = [
+    ExportedKind::of(FLEET, "Cluster"),
+    ExportedKind::of(FLEET, "Schedule"),
+    ExportedKind::of(FLEET, "BundleNamespaceMapping"),
+    ExportedKind::of(FLEET, "GitRepoRestriction"),
+    ExportedKind::of(FLEET, "Policy"),
+    ExportedKind::of("cluster.kubernetes-fleet.io/", "MemberCluster"),
+    ExportedKind::of(KUBEFLEET, "ClusterResourceOverride"),
+    ExportedKind::of(KUBEFLEET, "ResourceOverride"),
+    ExportedKind::of(KUBEFLEET, "ClusterResourcePlacementEviction"),
+    ExportedKind::of("argoproj.io/", "AppProject"),
+];
+
+/// Fields of one kind of object with one effect, and the objects that have them.
+#[derive(Default)]
+struct PassedOver {
+    fields: BTreeSet<String>,
+    objects: BTreeSet<String>,
+}
+
+/// One note for each kind of object and each effect, of all files that were read.
+pub(super) fn notes(texts: &Texts) -> Vec<String> {
+    let mut notes = Vec::new();
+    for source in texts.sources() {
+        notes.extend(notes_on(source));
+    }
+    notes
+}
+
+fn notes_on(source: &Arc<Source>) -> Vec<String> {
+    // Most exports have no such field, and some have 100,000 objects.
+    let mut kinds = Vec::new();
+    for exported in &EXPORTED {
+        if !source.text.contains(exported.kind) {
+            continue;
+        }
+        let names = deciding_names(exported.kind);
+        if names.iter().any(|name| source.text.contains(name)) {
+            kinds.push(exported);
+        }
+    }
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let mut found: BTreeMap<(&str, String), PassedOver> = BTreeMap::new();
+    for object in objects_of_product(source).unwrap_or_default() {
+        if let Some(kind) = kind_of(&object, &kinds) {
+            add_fields(&object, kind, &mut found);
+        }
+    }
+    let mut notes = Vec::new();
+    for ((kind, effect), passed) in found {
+        let fields: Vec<String> = passed.fields.into_iter().collect();
+        let objects: Vec<String> = passed.objects.into_iter().collect();
+        notes.push(format!(
+            "{}: not simulated, and can change the answer: {} of {kind} {} ({effect})",
+            source.name,
+            some_of(&fields),
+            some_of(&objects)
+        ));
+    }
+    notes
+}
+
+/// The kind of an object, if it is one of these.
+fn kind_of(object: &ExportObject<'_>, kinds: &[&'static ExportedKind]) -> Option<&'static str> {
+    let json = object.to_json();
+    let group = json["apiVersion"].as_str().unwrap_or_default();
+    let kind = json["kind"].as_str().unwrap_or_default();
+    let mut known = kinds.iter();
+    known
+        .find(|known| known.kind == kind && group.starts_with(known.group))
+        .map(|known| known.kind)
+}
+
+/// Adds the fields of an object that decide.
+fn add_fields(
+    object: &ExportObject<'_>,
+    kind: &'static str,
+    found: &mut BTreeMap<(&'static str, String), PassedOver>,
+) {
+    let json = object.to_json();
+    let source = Arc::new(Source::new(kind, json.to_string()));
+    let Ok((root, _)) = parse_as_product(MOST_YAML_VALUES, &source) else {
+        return;
+    };
+    let name = json["metadata"]["name"].as_str().unwrap_or_default();
+    for field in deciding_of(root, &source, &ObjectKind::of(kind)) {
+        let passed = found.entry((kind, field.effect)).or_default();
+        passed.fields.insert(field.name);
+        passed.objects.insert(name.to_owned());
+    }
+}
