@@ -1,9 +1,9 @@
 //! Fields of exported objects that decide and are not simulated.
 //!
 //! An export of a fleet cannot be accepted by name, as a strategy's file can: `clusters.csv` has no place for such
-//! a field. So the import says what it passes over, once for each field with the objects that have it. Objects beside the
-//! fleet that no option reads, such as schedules and overrides, are looked at in the same way. Left out: Applications
-//! and the Secrets of clusters, which `argo_cd` reads, and strategies.
+//! a field. So the import says what it passes over, once for each field with the objects that have it. Objects that no
+//! option reads, such as schedules and overrides, are looked at in the same way. Left out: Applications and the Secrets
+//! of clusters, which `argo_cd` reads, and strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

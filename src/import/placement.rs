@@ -1,7 +1,7 @@
 //! The member clusters that a placement picks, with what a reader of an import should know.
 //!
-//! The rules are in `rollout::kubefleet`. A choice by properties is a field that decides and is not simulated, unless the
-//! placement has a status that names its clusters.
+//! The rules are in `rollout::kubefleet`. A choice by properties is a field that decides and is not simulated, unless
+//! the placement has a status that names its clusters.
 
 use super::left_out::LeftOut;
 use crate::rollout::kubefleet::{

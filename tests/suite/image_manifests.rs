@@ -296,7 +296,8 @@ fn the_rate_of_zstd_is_an_assumption_of_an_import_and_a_note_of_check() {
     let experiment = "name: x\nfleet: [{name: a, nodes: 1}]\nrelease: {images: [{name: app, manifest: app.json}], \
                       workloads: [{kind: Deployment, image: app}]}\nstrategies: {all: {allAtOnce: {}}}\n";
     let written = format!("{experiment}node: {{zstdFactor: 2}}\n");
-    let process = r#"{"resources": [{"guid": "g", "type": "web", "instances": 2}]}"#;
+    let process = r#"{"pagination": {"total_results": 1, "next": null},
+        "resources": [{"guid": "g", "type": "web", "instances": 2, "health_check": {"type": "port", "data": {}}}]}"#;
     let folder = folder_with(&[
         ("app.json", &manifest),
         ("experiment.yaml", experiment),

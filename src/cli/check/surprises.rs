@@ -4,8 +4,8 @@
 //! program that decides does not exist, or the code that ships does something else for this fleet than the
 //! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
 //! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
-//! about the world, starts that nothing waits for, and how many fields of a product's file decide nothing. Variants that
-//! are compared over different targets come first. A text that several variants share is printed once.
+//! about the world, starts that nothing waits for, and how many fields of a product's file decide nothing. Variants
+//! that are compared over different targets come first. A text that several variants share is printed once.
 
 use fleetsim::report::{self, VariantTargets, wrapped};
 use fleetsim::results::{Setting, compared, grouped};

@@ -53,7 +53,7 @@ pub(crate) struct CloudFoundryConfig {
     /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
     /// carry a note.
     accept: Accepted,
-    /// Fields of the app's manifest or process that decide and are not simulated, by name, as `import` writes them.
+    /// Fields of the app that decide and are not simulated, by name. `import` writes them.
     /// Each is an error unless `accept` has it.
     not_simulated: Vec<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.

@@ -51,6 +51,9 @@ impl Accepted {
 
     /// Reports names of which no table says that they decide.
     fn check_names(&self, path: &Path, context: &mut Context<'_>) {
+        if self.0.is_empty() {
+            return;
+        }
         let mut known = Vec::new();
         for row in table::rows() {
             if row.class == FieldClass::Decides {
@@ -101,7 +104,7 @@ pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
     for row in table::rows() {
         let is_of_app = [APP_MANIFEST.kind, PROCESS.kind].contains(&row.kind.as_str());
         if is_of_app && row.class == FieldClass::Decides && plain(&row.path) == name {
-            return Some(row.effect);
+            return Some(row.effect.clone());
         }
     }
     None

@@ -131,13 +131,18 @@ static TABLES: LazyLock<BTreeMap<String, FieldNode>> = LazyLock::new(|| {
     let mut tables: BTreeMap<String, FieldNode> = BTreeMap::new();
     for row in rows() {
         let table = tables.entry(row.kind.clone()).or_default();
-        insert(table, row);
+        insert(table, row.clone());
     }
     tables
 });
 
-/// All rows of all products.
-pub(crate) fn rows() -> Vec<FieldRow> {
+/// All rows of all products. Read once: an experiment with drawn constants is loaded for each draw.
+pub(crate) fn rows() -> &'static [FieldRow] {
+    static ROWS: LazyLock<Vec<FieldRow>> = LazyLock::new(read_rows);
+    &ROWS
+}
+
+fn read_rows() -> Vec<FieldRow> {
     let files = [
         include_str!("fleet.csv"),
         include_str!("argo_cd.csv"),

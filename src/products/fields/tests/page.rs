@@ -42,7 +42,10 @@ const KINDS: [&str; 8] = [
 fn written() -> String {
     let mut by_kind: BTreeMap<String, Vec<FieldRow>> = BTreeMap::new();
     for row in rows() {
-        by_kind.entry(row.kind.clone()).or_default().push(row);
+        by_kind
+            .entry(row.kind.clone())
+            .or_default()
+            .push(row.clone());
     }
     let mut page = HEAD.to_owned();
     for kind in KINDS {

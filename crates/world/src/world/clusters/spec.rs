@@ -65,7 +65,7 @@ pub struct ClusterSpec {
     pub registered: bool,
     /// Whether the previous revision runs in it when an update begins; `false`: it runs nothing.
     pub installed: bool,
-    /// Whether it is offline when the rollout starts, in every run: beside those that `faults.offline.share` draws.
+    /// Whether it is offline at the start of every run. `faults.offline.share` draws others.
     pub offline: bool,
 }
 
@@ -158,7 +158,7 @@ pub struct WorkloadSpec {
     /// The readiness probe. Without it, a pod is ready once started.
     #[serde(default)]
     pub readiness: Option<ProbeSpec>,
-    /// Longest `start`: a process that cannot answer by then is stopped and started again, as after a crash. With it,
+    /// Longest `start`: a process that does not answer by then is stopped and started again. With it,
     /// a pod without `readiness` is ready after `start`. It is the `timeout` of Cloud Foundry's health check, and
     /// `failureThreshold` times `periodSeconds` of a `startupProbe`. Default: no limit.
     #[serde(default)]

@@ -62,7 +62,7 @@ pub struct NodeSpec {
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
-    /// How many times as fast a layer with zstd is unpacked as one with gzip, which has `unpackRate`; 0.1 to 100.
+    /// Factor on `unpackRate` for layers compressed with zstd. 1 is the rate of gzip. 0.1 to 100.
     #[serde(deserialize_with = "speed_factor")]
     pub zstd_factor: f64,
     /// The disk that downloads and unpacked layers of a node are written to. Default: a `boot-disk`.
