@@ -312,7 +312,7 @@ mod tests {
     fn what_tells_no_layers_is_refused() {
         let mut images = KnownImages::default();
         for (text, message) in [
-            ("{}", "no image manifest: it has no `layers`"),
+            ("{}", "not an image manifest: it has no `layers`"),
             (
                 r#"{"manifests": []}"#,
                 "an index without the manifest of a platform",

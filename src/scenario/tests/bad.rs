@@ -449,7 +449,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {fleet.2.nodes: [1], ",
             &[
-                "19:9: sweep: `fleet[2].nodes` is not a setting of this file: there is no `fleet[2]` to set (help: indices count \
+                "19:9: sweep: `fleet[2].nodes` is not a setting of this file: there is no `fleet[2]` (help: indices count \
                from 0, and only maps have settings inside)",
             ],
         ),

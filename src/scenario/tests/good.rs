@@ -468,7 +468,22 @@ fn the_example_of_the_format_document_loads() {
     assert_eq!(experiment.variants.len(), 6);
 }
 
-/// Each of them is put into the page's own example, in place of what stands there.
+/// The example with another value of a field at the top of the file.
+fn with_field(example: &str, field: &str, value: &str) -> String {
+    let mut kept = Vec::new();
+    let mut is_replaced = false;
+    for line in example.lines() {
+        if !line.starts_with([' ', '#']) {
+            is_replaced = line.starts_with(&format!("{field}:"));
+        }
+        if !is_replaced {
+            kept.push(line);
+        }
+    }
+    format!("{}\n{field}: {value}\n", kept.join("\n"))
+}
+
+/// Each of them replaces the value in the page's own example.
 #[test]
 fn the_twenty_fields_of_the_format_document_take_their_examples() {
     let document = include_str!("../../../docs/experiment-format.md");
@@ -477,28 +492,28 @@ fn the_twenty_fields_of_the_format_document_take_their_examples() {
         .find_map(|part| part.starts_with("name:").then(|| part.split("```").next()))
         .flatten()
         .expect("an example");
-    let rows: Vec<(&str, &str)> = document
-        .lines()
-        .filter(|line| line.starts_with("| [`"))
-        .map(|line| {
-            let mut code = line.split('`').skip(1).step_by(2);
-            let field = code.next().expect("a field");
-            (field, code.next().expect("an example"))
-        })
-        .collect();
-    assert_eq!(rows.len(), 20);
-    let folder = folder();
-    let file = folder.path().join("experiment.yaml");
-    fs::write(&file, example).expect("written");
-    for (field, value) in rows {
-        let overrides = Overrides {
-            set: vec![format!("{field}={value}")],
-            ..Overrides::default()
-        };
+    let rows = document.lines().filter(|line| line.starts_with("| [`"));
+    let mut fields = 0;
+    for row in rows {
+        fields += 1;
+        let mut code = row.split('`').skip(1).step_by(2);
+        let field = code.next().expect("a field");
+        let value = code.next().expect("an example");
+        let folder = folder();
+        let file = folder.path().join("experiment.yaml");
+        let is_at_top = !field.contains(['.', '[']);
+        let mut overrides = Overrides::default();
+        if is_at_top {
+            fs::write(&file, with_field(example, field, value)).expect("written");
+        } else {
+            fs::write(&file, example).expect("written");
+            overrides.set.push(format!("{field}={value}"));
+        }
         if let Err(error) = load(&file, &overrides) {
             panic!("{field}: {value}: {error}");
         }
     }
+    assert_eq!(fields, 20);
 }
 
 #[test]

@@ -111,7 +111,7 @@ fn problems_point_at_the_argument() {
     assert_eq!(
         refused(&["fleet[7].nodes=3"]),
         [
-            "--set:1:1: fleet[7].nodes: `fleet[7].nodes` is not a setting of this file: there is no `fleet[7]` to set (help: \
+            "--set:1:1: fleet[7].nodes: `fleet[7].nodes` is not a setting of this file: there is no `fleet[7]` (help: \
           indices count from 0, and only maps have settings inside)"
         ]
     );
