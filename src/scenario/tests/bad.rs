@@ -288,7 +288,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "store-{0001..0900}",
             "store-{0001..}",
             &[
-                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` beside \
+                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` next to \
                it, or an end such as `{001..900}`)",
             ],
         ),
