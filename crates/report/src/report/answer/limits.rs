@@ -79,7 +79,7 @@ fn of_one(only: &BoundVariant<'_, '_>, own: &[&AssertedLimit]) -> String {
 }
 
 /// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to
-/// tell.
+/// decide.
 fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usize) -> String {
     let variants: Vec<&VariantResults<'_>> = bound.iter().map(|bound| bound.variant).collect();
     let which = which(&variants, own);
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(
             said(&[("one", 10)], &[(share, None)]).expect("a sentence"),
             "`one` is not shown to meet the limit P(peak_pulls < 9000) >= 95%. For one variant, these runs are too few \
-             to tell."
+             to decide."
         );
         let both = said(
             &[("one", 10), ("two", 500)],
