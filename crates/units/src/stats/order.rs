@@ -49,9 +49,9 @@ pub struct Prediction {
 }
 
 /// The prediction interval of one further value, drawn as these were. Of n values, the next one is equally likely in
-/// each of the n + 1 gaps, so it is between the r-th least and the r-th greatest with probability (n + 1 - 2 r) / (n +
-/// 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches `level`, and 1 where
-/// none does. Values may be infinite. `None` for fewer than two values.
+/// each of the n + 1 gaps, so it is between the r-th least and the r-th greatest with probability
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches
+/// `level`, and 1 where none does. Values may be infinite. `None` for fewer than two values.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not a number.
