@@ -167,7 +167,10 @@ impl FleetExports {
         }
         if let Some(found) = &self.strategy {
             let origin = &found.file.origin;
-            lines.push(format!("{origin}: the rolloutStrategy of a fleet.yaml"));
+            lines.push(match &found.kind {
+                Some(kind) => format!("{origin}: the rolloutStrategy of a {kind}"),
+                None => format!("{origin}: the rolloutStrategy of a fleet.yaml"),
+            });
         }
         lines
     }
@@ -490,12 +493,15 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
             agentless += 1;
         }
     }
-    let all = paused + agentless;
-    if all == 0 {
-        return None;
-    }
+    let reasons = match (paused, agentless) {
+        (0, 0) => return None,
+        (_, 0) => format!("{paused} paused"),
+        (0, _) => format!("{agentless} without agent"),
+        _ => format!("{paused} paused, {agentless} without agent"),
+    };
     Some(format!(
-        "{all} of the clusters cannot be updated: {paused} paused, {agentless} without agent"
+        "{} of the clusters cannot be updated: {reasons}",
+        paused + agentless
     ))
 }
 

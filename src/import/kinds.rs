@@ -104,6 +104,12 @@ pub(super) const STAGES: ExpectedKind = kubernetes(
     KUBEFLEET,
     "kubectl get clusterstagedupdatestrategies NAME -o yaml",
 );
+pub(super) const UPDATE_RUN: ExpectedKind = kubernetes(
+    STRATEGY,
+    &["ClusterStagedUpdateRun", "StagedUpdateRun"],
+    KUBEFLEET,
+    "kubectl get clusterstagedupdateruns NAME -o yaml",
+);
 pub(super) const APPLICATIONS: ExpectedKind = kubernetes(
     "--applications",
     &["Application"],
@@ -489,6 +495,14 @@ impl ExportShape {
             return Some(MEMBERS.option);
         }
         None
+    }
+
+    /// The kind of an object of Kubernetes.
+    pub(super) fn kind(&self) -> Option<String> {
+        match self {
+            Self::Kubernetes(kind, _) => Some(kind.clone()),
+            Self::Client(..) | Self::Unknown => None,
+        }
     }
 
     /// A short name.

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::draft::{ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::fleet::check_objects;
 use super::guess::Guess;
-use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES};
+use super::kinds::{ExpectedKind, ExportShape, MEMBERS, PLACEMENT, STAGES, UPDATE_RUN};
 use super::left_out::LeftOut;
 use super::offline;
 use super::placement::{self, AwayMember, Unpickable};
@@ -19,9 +19,10 @@ use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Problem};
+use crate::document::yaml::quoted;
 use crate::rollout::kubefleet::{
-    ClusterStagedUpdateStrategy, ClusterTaint, PickedMembers, PickingSpec, PickingStatus,
-    SchedulableMember, StageTask, parse_duration,
+    ClusterStagedUpdateRun, ClusterStagedUpdateStrategy, ClusterTaint, PickedMembers, PickingSpec,
+    PickingStatus, RunState, SchedulableMember, StageTask, parse_duration,
 };
 use crate::scenario::import::object::{KubeCondition, KubeObject, OrDefault};
 use crate::scenario::import::objects::ReadObject;
@@ -89,7 +90,11 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         source.name,
         counted(all, "member cluster")
     )];
-    let FoundStrategies { placement, staged } = strategies(sources, texts)?;
+    let FoundStrategies {
+        placement,
+        staged,
+        run,
+    } = strategies(sources, texts)?;
     let mut picked: Vec<usize> = (0..members.len()).collect();
     let mut left_out = Vec::new();
     if let Some(placement) = &placement {
@@ -104,13 +109,19 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
         notes.extend(note_on_runs(staged));
         read_lines.push(format!("{}: the stages of update runs", staged.file.origin));
     }
+    if let Some(run) = &run {
+        read_lines.push(format!("{}: an update run", run.file.origin));
+    }
     let mut targets = Vec::new();
     let mut heartbeats = Vec::new();
     for at in picked {
         targets.push(target(sorted.joined[at]));
         heartbeats.push(last_heartbeat(sorted.joined[at]));
     }
-    let strategy = strategy_of(placement, staged, &mut notes)?;
+    let mut strategy = strategy_of(placement, staged, &mut notes)?;
+    if let Some(run) = &run {
+        strategy.shown = run_lines(run, &mut notes)?;
+    }
     offline::mark_silent(&mut targets, &heartbeats, sources.clock, &mut notes);
     Ok(ImportedFleet {
         in_words: counted(targets.len(), "member cluster"),
@@ -183,15 +194,53 @@ impl<'m> SortedMembers<'m> {
     }
 }
 
-/// The note on an update run in the file with the stages.
+/// The number of update runs in the file with the stages.
+fn runs_beside(staged: &FoundStrategy) -> usize {
+    let kinds = staged.others.iter();
+    kinds
+        .filter(|kind| UPDATE_RUN.kinds.contains(&kind.as_str()))
+        .count()
+}
+
+/// The note on several update runs in the file with the stages: which of them is rolled out is not known.
 fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
-    let mut others = staged.others.iter();
-    let kind = others.find(|kind| kind.ends_with("StagedUpdateRun"))?;
-    let file = &staged.file.origin;
+    let runs = runs_beside(staged);
+    if runs < 2 {
+        return None;
+    }
     Some(format!(
-        "left out: a {kind} in {file}; to simulate it, save it as run.yaml beside experiment.yaml, and write \
-         `runs: [{{file: run.yaml}}]` below the `file` of kubeFleetStaged"
+        "left out: {runs} update runs in {}; to simulate them, save each as a file beside experiment.yaml, and write \
+         `runs: [{{file: run.yaml}}, …]` below the `file` of kubeFleetStaged",
+        staged.file.origin
     ))
+}
+
+/// The settings of `kubeFleetStaged` that an exported update run gives.
+fn run_lines(found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Vec<String>> {
+    let ClusterStagedUpdateRun { metadata, spec } = found.read()?;
+    let state = spec.state.unwrap_or_default();
+    if state != RunState::Run {
+        notes.push(format!(
+            "the update run `{}` is in the state {state:?}, in which it updates nothing; the experiment sets `Run` at the \
+             release",
+            metadata.name
+        ));
+    }
+    let mut fields = vec![format!("name: {}", quoted(&metadata.name))];
+    if !spec.placement_name.is_empty() {
+        fields.push(format!("placementName: {}", quoted(&spec.placement_name)));
+    }
+    let mut lines = Vec::new();
+    if let Ok(release) = spec.resource_snapshot_index.parse::<u32>() {
+        fields.push(format!("resourceSnapshotIndex: \"{release}\""));
+        let installed = release.saturating_sub(1);
+        lines.push(format!(
+            "resourceSnapshots: {{installed: {installed}, release: {release}}}"
+        ));
+    }
+    fields.push("state: Run".to_owned());
+    lines.push(format!("runs: [{{{}}}]", fields.join(", ")));
+    Ok(lines)
 }
 
 /// The target that a member is.
@@ -241,23 +290,45 @@ struct FoundStrategies {
     placement: Option<FoundStrategy>,
     /// The stages of update runs.
     staged: Option<FoundStrategy>,
+    /// The update run in the file with the stages, if there is exactly one.
+    run: Option<FoundStrategy>,
 }
 
-/// The placement and the strategy of staged update runs; a placement may be named with `--strategy` too.
+/// The placement and the strategy of staged update runs. A placement may also be in the file of `--strategy`, alone or
+/// with the stages, and so may an update run.
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
-    let placement = read_placement(sources.placement.as_deref(), texts)?;
+    let mut placement = read_placement(sources.placement.as_deref(), texts)?;
     let path = sources.strategy.as_deref();
-    match read_of_kind(path, &STAGES, "strategy.yaml", texts) {
-        Ok(staged) => Ok(FoundStrategies { placement, staged }),
-        Err(problems) if placement.is_none() => match read_placement(path, texts) {
-            Ok(placement) => Ok(FoundStrategies {
+    let staged = match read_of_kind(path, &STAGES, "strategy.yaml", texts) {
+        Ok(staged) => staged,
+        Err(problems) if placement.is_none() => {
+            let Ok(placement) = read_placement(path, texts) else {
+                return Err(problems);
+            };
+            return Ok(FoundStrategies {
                 placement,
                 staged: None,
-            }),
-            Err(_) => Err(problems),
-        },
-        Err(problems) => Err(problems),
+                run: None,
+            });
+        }
+        Err(problems) => return Err(problems),
+    };
+    let mut run = None;
+    if let Some(staged) = &staged {
+        let mut kinds = staged.others.iter();
+        let has_placement = kinds.any(|kind| PLACEMENT.kinds.contains(&kind.as_str()));
+        if placement.is_none() && has_placement {
+            placement = read_placement(path, texts)?;
+        }
+        if runs_beside(staged) == 1 {
+            run = read_of_kind(path, &UPDATE_RUN, "run.yaml", texts)?;
+        }
     }
+    Ok(FoundStrategies {
+        placement,
+        staged,
+        run,
+    })
 }
 
 /// Reads the placement of a file, if one is named.

@@ -17,6 +17,8 @@ use crate::scenario::import::objects::{ExportObject, objects_of_product, unpacke
 /// A strategy of some product.
 pub(super) struct FoundStrategy {
     pub(super) file: StrategyFile,
+    /// Its kind. `None`: it is no object of Kubernetes.
+    pub(super) kind: Option<String>,
     /// The file as the user wrote it, for the places of problems.
     source: Arc<Source>,
     number: usize,
@@ -110,6 +112,7 @@ pub(super) fn in_file(
     }
     Ok(FoundStrategy {
         file,
+        kind: shapes[number].kind(),
         source: Arc::clone(source),
         number,
         others,
@@ -125,6 +128,7 @@ fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy
             origin: source.name.clone(),
             text: source.text.clone(),
         },
+        kind: None,
         source: Arc::clone(source),
         number: 0,
         others: Vec::new(),

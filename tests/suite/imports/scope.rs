@@ -184,22 +184,57 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
 }
 
 #[test]
-fn an_update_run_beside_the_stages_is_named_with_the_place_for_it() {
-    let run = "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterStagedUpdateRun\nmetadata: {name: run}\n\
-               spec: {placementName: shop, stagedRolloutStrategyName: by-stage, state: Initialize}\n";
+fn an_update_run_and_a_placement_beside_the_stages_count() {
+    let run = |name: &str| {
+        format!(
+            "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterStagedUpdateRun\nmetadata: {{name: {name}}}\n\
+             spec: {{placementName: shop, stagedRolloutStrategyName: by-stage, resourceSnapshotIndex: \"7\"}}\n"
+        )
+    };
+    let placement = "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterResourcePlacement\n\
+                     metadata: {name: shop}\nspec: {strategy: {type: External}, policy: {placementType: PickFixed, \
+                     clusterNames: [CLUSTERS]}}\n";
+    let exported = members(30);
+    let mut picked = Vec::new();
+    for at in [1, 2, 3] {
+        let name = exported["items"][at]["metadata"]["name"].as_str();
+        picked.push(name.expect("a name").to_owned());
+    }
+    let placement = placement.replace("CLUSTERS", &picked.join(", "));
     let folder = folder(&[
-        ("members.json", json(&members(30))),
-        ("stages.yaml", format!("{STAGES}{run}")),
+        ("members.json", json(&exported)),
+        (
+            "one.yaml",
+            format!("{STAGES}{}{placement}", run("release-7")),
+        ),
+        ("two.yaml", format!("{STAGES}{}{}", run("a"), run("b"))),
     ]);
     let imported = printed(
         folder.path(),
-        "import --members members.json --strategy stages.yaml -o out",
+        "import --members members.json --strategy one.yaml -o one",
     );
-    let note = "note: left out: a ClusterStagedUpdateRun in stages.yaml; to simulate it, save it as run.yaml";
+    let note = "the update run `release-7` is in the state Initialize, in which it updates nothing";
+    assert!(imported.contains(note), "{imported}");
     assert!(
-        imported.contains(note) && imported.contains("`runs: [{file: run.yaml}]`"),
+        imported.contains("read one.yaml: a placement"),
         "{imported}"
     );
+    let written =
+        std::fs::read_to_string(folder.path().join("one/experiment.yaml")).expect("written");
+    for line in [
+        "      resourceSnapshots: {installed: 6, release: 7}\n",
+        "      runs: [{name: release-7, placementName: shop, resourceSnapshotIndex: \"7\", state: Run}]\n",
+    ] {
+        assert!(written.contains(line), "{written}");
+    }
+    let variants = loaded(&folder.path().join("one")).variants;
+    assert_eq!(variants[0].scenario.world.clusters.len(), 3);
+    let imported = printed(
+        folder.path(),
+        "import --members members.json --strategy two.yaml -o two",
+    );
+    let note = "note: left out: 2 update runs in two.yaml; to simulate them, save each as a file";
+    assert!(imported.contains(note), "{imported}");
 }
 
 #[test]
