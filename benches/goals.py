@@ -1,4 +1,4 @@
-"""The table of goals of docs/performance.md: `python3 benches/goals.py [PART…]` from the repository's folder.
+"""The table of goals, results/performance/goals.csv: `python3 benches/goals.py [PART…]` from the repository's folder.
 
 Builds the program and the bench `goals`, runs both, and writes results/performance/goals.csv and million.csv. Parts:
 `parts` (engine and flow), `runs` (whole runs), `million` (the simulation of a million clusters for each product),

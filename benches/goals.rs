@@ -2,8 +2,8 @@
 //!
 //! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time for a unit of work,
 //! those of the reference, and the ratio. Work and reference take turns, and the smallest time of each counts: other
-//! work on the machine can only make a time longer. `benches/goals.py` adds whole runs and writes the table of
-//! `docs/performance.md`.
+//! work on the machine can only make a time longer. `benches/goals.py` adds whole runs and writes
+//! `results/performance/goals.csv`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.
 //! Without `--bench`, as in `cargo test --benches`, each load runs once with little work.

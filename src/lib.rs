@@ -59,6 +59,8 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! `docs/library.md` has more, and `docs/life-of-a-pull.md` follows one image through the files.
 
 // A page in a browser has no charts and no files, so that parts are not used there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
@@ -83,3 +85,8 @@ pub use fleetsim_rollout as rollout;
 pub use fleetsim_units as units;
 pub use fleetsim_units::{io, stats};
 pub use fleetsim_world::{document, engine, flow, world};
+
+/// The examples of the guide are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/library.md")]
+pub struct LibraryGuide;

@@ -312,14 +312,14 @@ mod tests {
     fn what_tells_no_layers_is_refused() {
         let mut images = KnownImages::default();
         for (text, message) in [
-            ("{}", "no image manifest: it has no `layers`"),
+            ("{}", "not an image manifest: it has no `layers`"),
             (
                 r#"{"manifests": []}"#,
                 "an index without the manifest of a platform",
             ),
             (
                 r#"{"layers": [{"digest": "a", "size": "large"}]}"#,
-                "which is no number of bytes",
+                "which is not a number of bytes",
             ),
             ("layers:", "not JSON"),
         ] {

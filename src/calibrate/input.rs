@@ -177,7 +177,7 @@ pub(super) fn names(paths: &[PathBuf]) -> String {
     names.format(", ").to_string()
 }
 
-/// The last part of a path: where a file lies does not belong into results.
+/// The last part of a path: the folder of a file does not belong in results.
 pub(super) fn short(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }

@@ -85,7 +85,7 @@ impl Tape {
         Ok(self.bytes.fill_buf()?.first().copied())
     }
 
-    /// The next byte that is no space and no byte order mark.
+    /// The next byte that is neither a space nor a byte order mark.
     fn next_visible(&mut self) -> io::Result<Option<u8>> {
         while let Some(byte) = self.next()? {
             if !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(&byte) {
@@ -96,7 +96,7 @@ impl Tape {
         Ok(None)
     }
 
-    /// Goes to the next byte that is no space, and looks at what begins there.
+    /// Skips spaces, and returns the kind of value that begins there.
     fn value_start(&mut self) -> io::Result<ValueStart> {
         let first = self.next_visible()?;
         self.forget();
@@ -132,7 +132,7 @@ impl Tape {
         self.seen.clear();
     }
 
-    /// A problem at a byte of what was seen.
+    /// A problem at a byte of the input so far.
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);
@@ -378,7 +378,7 @@ impl JsonStream {
                 hand_over: &mut |text| hand_over(Content::Element(text)),
                 refused: &mut refused,
             };
-            // What was taken of an array to look at its first element.
+            // The bytes that were read to look at an array's first element.
             let taken = Cursor::new(tape.borrow().seen.clone());
             let read = within.deserialize(&mut serde_json::Deserializer::from_reader(
                 taken.chain(TapeReader { tape }),

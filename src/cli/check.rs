@@ -1,4 +1,4 @@
-//! `fleetsim check`: report whether an experiment is valid, and what about it is legal but may surprise.
+//! `fleetsim check`: report whether an experiment is valid, and valid settings that may surprise.
 
 mod surprises;
 

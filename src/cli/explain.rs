@@ -281,7 +281,7 @@ fn flow(value: &Value) -> String {
                     continue;
                 }
                 parts.push(if name.starts_with('~') {
-                    // A group of settings that are written beside the others.
+                    // A group of settings that are written among the others.
                     flow(value).trim_matches(['{', '}']).to_owned()
                 } else {
                     format!("{name}: {}", flow(value))

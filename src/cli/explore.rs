@@ -33,7 +33,7 @@ pub(super) struct ExploreArgs {
     /// Write the page to this file, with the simulator inside, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
-    /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz beside the program]
+    /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz next to the program]
     #[arg(long, value_name = "FILE", requires = "page")]
     engine: Option<PathBuf>,
 }
@@ -98,7 +98,7 @@ fn write(
 ) -> Result<(), Failure> {
     let bytes = read_file(engine, MOST_BYTES).map_err(|error| {
         let fix =
-            "releases have it beside the program; otherwise run `web/build` in a checkout and name it with --engine";
+            "releases have it next to the program; otherwise run `web/build` in a checkout and name it with --engine";
         Failure::Usage(format!("--page needs the simulator as WebAssembly, {}: {error}\n  {fix}", engine.display()))
     })?;
     if !bytes.starts_with(&[0x1f, 0x8b]) {

@@ -2,7 +2,7 @@
 //!
 //! Every question has an answer in brackets, which Enter accepts, and an option that answers it beforehand. Without a
 //! terminal the answers are read line by line; where the input ends, the answers in brackets are taken. An answer that
-//! is no valid value is asked again at a terminal, and refused elsewhere.
+//! is not valid is asked again at a terminal, and refused elsewhere.
 
 mod product;
 mod template;
@@ -134,7 +134,7 @@ impl InitQuestion<'_> {
     fn refused(&self, answer: &str, reason: &str) -> Failure {
         let Self { option, text, .. } = self;
         Failure::Usage(format!(
-            "`{answer}` is no answer to --{option} ({text}): {reason}"
+            "`{answer}` is not a valid answer to --{option} ({text}): {reason}"
         ))
     }
 }

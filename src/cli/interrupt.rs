@@ -14,13 +14,13 @@ use fleetsim::results::SavedRuns;
 
 use super::{Failure, output, progress};
 
-/// What a signal would interrupt.
+/// The work that a signal would interrupt.
 static WORK: Mutex<CurrentWork> = Mutex::new(CurrentWork::None);
 
 /// Longest time to print the last words. A terminal or a pipe may have stopped to take any.
 const PATIENCE: Duration = Duration::from_millis(300);
 
-/// What the program does now.
+/// The current work of the program.
 enum CurrentWork {
     /// Nothing whose end has to be reported.
     None,

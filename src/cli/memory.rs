@@ -1,4 +1,4 @@
-//! `--memory`: the most that a simulation may take. What needs more is refused before anything is simulated.
+//! `--memory`: the most that a simulation may take. A study that needs more is refused before the first run.
 
 use std::thread::available_parallelism;
 

@@ -69,7 +69,7 @@ impl MergeArgs {
             let place = simulate.experiment.experiment.display();
             let fix = "add `--experiment EXPERIMENT`, or merge in the folder that has it";
             return Err(Failure::Usage(format!(
-                "the shards' experiment {place} must be there; {fix}"
+                "the shards' experiment {place} does not exist; {fix}"
             )));
         }
         simulate.experiment.allow_commands = self.again.allow_commands;

@@ -223,8 +223,8 @@ enum Failure {
     /// Existing results are not what the program computes.
     #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
-    /// The results exceed an asserted limit, or have too few runs to tell; they are written and printed.
-    #[error("an asserted limit was exceeded, or has too few runs to tell")]
+    /// The results exceed an asserted limit, or have too few runs to decide; they are written and printed.
+    #[error("an asserted limit was exceeded, or has too few runs to decide")]
     Assertion,
     /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
     #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]

@@ -1,7 +1,7 @@
 //! Writing to the terminal and to the files that options name.
 //!
 //! All text for the terminal passes one place, which escapes what a terminal would obey. A file is written beside its
-//! place and renamed, so that a failure leaves the old one. A reader that closes the pipe is no failure.
+//! place and renamed, so that a failure leaves the old one. A reader that closes the pipe does not cause an error.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdout};
@@ -228,7 +228,8 @@ fn create_locked(path: &Path) -> io::Result<Option<PartialFile>> {
     }))
 }
 
-/// Removes the hidden files of killed processes, whose names are `start` and two numbers. What cannot be removed stays.
+/// Removes the hidden files of killed processes, whose names are `start` and two numbers. Files that cannot be removed
+/// stay.
 fn remove_abandoned(place: &Path, start: &str) {
     let Some(Ok(entries)) = place.parent().map(fs::read_dir) else {
         return;

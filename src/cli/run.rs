@@ -30,7 +30,7 @@ pub(super) struct RunArgs {
     pub(super) junit: Option<PathBuf>,
 }
 
-/// What a reader of the results must know about strategies, a line for each note with the strategies that it is about.
+/// Notes on the strategies for a reader of the results, a line for each note with its strategies.
 pub(super) fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
@@ -98,7 +98,7 @@ struct SimulatedStudy {
     variants: Vec<VariantRecord>,
     /// The runs with drawn constants, if the experiment draws them.
     drawn: Option<DrawnRuns>,
-    /// Whether links that nobody stated decide the answer, in sentences.
+    /// Whether unstated links decide the answer, in sentences.
     deciding_links: Vec<String>,
 }
 
@@ -109,7 +109,7 @@ struct WrittenResults {
     precision: String,
 }
 
-/// Simulates the other runs that a study needs: with drawn constants, and with links that nobody stated.
+/// Simulates the other runs that a study needs: with drawn constants, and with unstated links.
 fn complete(
     variants: Vec<VariantRecord>,
     args: &RunArgs,
@@ -226,7 +226,7 @@ fn draw(
 /// Runs of a variant that make a few more of them cheap.
 const MANY: u32 = 10;
 
-/// Whether links that nobody stated decide the answer, in sentences.
+/// Whether unstated links decide the answer, in sentences.
 fn deciding_links(
     args: &RunArgs,
     experiment: &Experiment,

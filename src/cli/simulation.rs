@@ -228,8 +228,8 @@ impl Recording {
     }
 }
 
-/// The journal of a study. Without a place for it, the study goes on, and a line says what that means. To `reproduce`
-/// results, every run is simulated: nothing that was saved before can show that they are right.
+/// The journal of a study. Without a folder for it, the study continues, and a note says that interrupted runs are
+/// lost. To `reproduce` results, every run is simulated: nothing that was saved before can show that they are right.
 fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, ResultsError> {
     if let Some(stray) = Journal::beside(target) {
         output::err(&format!(
@@ -273,7 +273,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
             publication.write(&copy, &bytes)?;
             if !left_out.is_empty() {
                 output::err(&format!(
-                    "note: {copy} leaves out what is not simulated: {}\n",
+                    "note: {copy} leaves out fields that are not simulated: {}\n",
                     some_of(&left_out)
                 ));
             }

@@ -1,4 +1,4 @@
-//! The timers of a controller: what each is for, by its number. Their times lie on the engine's queue.
+//! The timers of a controller: what each is for, by its number. Their times are in the engine's queue.
 //!
 //! A product may run several controllers, each with an agenda. The highest bits of a number say which agenda it is
 //! from.
@@ -54,7 +54,7 @@ impl<T> Agenda<T> {
         Some(item)
     }
 
-    /// What a pending timer is for. `None`: it is of another agenda.
+    /// The purpose of a pending timer. `None`: it is of another agenda.
     pub fn peek(&self, number: u32) -> Option<&T> {
         let slot = number.checked_sub(self.first)? as usize;
         let (_, item) = self.slots.get(slot)?.as_ref()?;

@@ -30,7 +30,7 @@ pub trait Clusters {
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
     /// The management cluster instructs a cluster to remove what it runs. That downloads nothing, and the simulated
-    /// world goes on as it is.
+    /// world continues unchanged.
     fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 }
 

@@ -97,7 +97,7 @@ pub trait Controller {
     /// Shows the conditions that people see on the product's objects: at the start, after [`Plane::shows`], at the end.
     fn show(&mut self, _log: &mut StatusLog) {}
 
-    /// The purpose of a pending timer, in words for a count of such timers. `None`: nobody has named it.
+    /// The purpose of a pending timer, in words for a count of such timers. `None`: it has no name.
     fn timer_kind(&self, _number: u32) -> Option<&'static str> {
         None
     }

@@ -1,4 +1,4 @@
-//! Connects a controller with the clusters of one run: what it hears when, and what comes of it.
+//! Connects a controller with the clusters of one run: its inputs, their times, and their effects.
 //!
 //! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
 //! recorded fleet in a test.
@@ -22,7 +22,7 @@ pub struct ControlPlane<'s> {
     /// Which clusters answer, as a process knows it.
     online: Vec<bool>,
     record: Record,
-    /// The log of the conditions that the product shows to people. `None`: nobody looks.
+    /// The log of the conditions that the product shows to people. `None`: it is not recorded.
     statuses: Option<StatusLog>,
 }
 
@@ -223,7 +223,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// The world is over: a process goes on alone until it reports completion.
+    /// The world is over: a process continues alone until it reports completion.
     pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if self.traits.is_process && !self.has_failed() {
             self.input(ControllerInput::Over, clusters, queue);

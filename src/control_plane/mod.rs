@@ -10,9 +10,9 @@
 //!                                     the engine's queue ◀── ApiClient (latency, limits) ──▶ instructions
 //! ```
 //!
-//! All times lie on the engine's queue, and what is due at one instant happens in the order in which it was scheduled.
-//! Latencies and tokens are drawn in one place, [`ApiClient`]. [`ControlPlane`] connects a controller with a simulated
-//! world, and with recorded fleets in tests. An external process is a controller, too.
+//! All times are in the engine's queue. Events that are due at one instant happen in the order in which they were
+//! scheduled. Latencies and tokens are drawn in one place, [`ApiClient`]. [`ControlPlane`] connects a controller with
+//! a simulated world, and with recorded fleets in tests. An external process is a controller, too.
 //!
 //! Sources: kubernetes/client-go (`util/workqueue`, `util/retry`, `rest`) and controller-runtime; each file names what
 //! it follows. Left out: the CPU time of controllers, an API server that slows down under load, watches that break.

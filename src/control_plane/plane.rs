@@ -28,7 +28,7 @@ pub(super) struct Record {
     pub(super) promoted: Vec<Option<Revision>>,
     /// The revisions that each cluster was ever promoted to, as bits.
     pub(super) ever_promoted: Vec<u32>,
-    /// First promotions of a cluster to a revision. Going back and forth between revisions is no progress.
+    /// First promotions of a cluster to a revision. Going back and forth between revisions does not count as progress.
     pub(super) first_promotions: u64,
     /// Clusters whose state the controller sees differently since the last input.
     pub(super) changed: Vec<ClusterId>,
@@ -186,8 +186,8 @@ impl Plane<'_> {
         });
     }
 
-    /// The last pass that began goes on until `end`, and creates objects. A pass that goes on after the last target was
-    /// ready has been recorded.
+    /// The last pass that began continues until `end`, and creates objects. A pass that continues after the last
+    /// target was ready has been recorded.
     pub fn pass_until(&mut self, end: SimTime, created: u64) {
         if let Some(pass) = self.record.passes.last_mut() {
             pass.duration_s = end.as_secs_f64() - pass.t_s;
@@ -242,7 +242,7 @@ impl Plane<'_> {
         given.inspect(|given| self.waits_for_person(asked, *given))
     }
 
-    /// A timed wait of the strategy goes on from `begins` until `ends`, while the rollout also waits for a person.
+    /// A timed wait of the strategy lasts from `begins` until `ends`, while the rollout also waits for a person.
     pub fn waits_for_time(&mut self, begins: SimTime, ends: SimTime) {
         self.record.timed_waits.push((begins, ends));
     }

@@ -132,7 +132,7 @@ impl History {
         {
             return;
         }
-        // What lasted less than the spacing is left out.
+        // Conditions that lasted less than the spacing are left out.
         self.last = None;
         if self.kept.last().is_some_and(|shown| shown.at == change.at) {
             self.kept.pop();
@@ -241,7 +241,7 @@ mod tests {
             (2.0, "Bundle/app display.state", "NotReady"),
             (3.0, "GitRepo/app display.state", "NotReady"),
             (4.0, "Bundle/app Ready", "True"),
-            // It was shown and is empty again. An empty field that was never anything else is no row.
+            // It was shown and is empty again. A field that was always empty has no row.
             (4.0, "Bundle/app display.state", ""),
         ];
         assert_eq!(

@@ -272,7 +272,7 @@ impl WorkerPool {
         }
     }
 
-    /// The first worker that is free takes work that takes so long. Returns when it ends.
+    /// The first worker that is free takes work of this duration. Returns when it ends.
     pub fn work(&mut self, now: SimTime, duration: SimDuration) -> SimTime {
         let is_free = self.busy.peek().is_some_and(|Reverse(free)| *free <= now);
         let begin = if is_free || self.busy.len() >= self.size {

@@ -158,7 +158,7 @@ fn add<'s>(
         if is_left_out(path, controls) {
             continue;
         }
-        // Faults as a whole are a map that nobody changes as such.
+        // Faults as a whole are a map, and readers change its fields instead.
         if path == "faults" {
             for (key, value) in inside {
                 let path = format!("faults.{key}");

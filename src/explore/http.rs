@@ -27,7 +27,7 @@ pub(super) struct HttpHead {
     lines: Vec<(String, String)>,
     /// Bytes of the body.
     length: usize,
-    /// What has arrived of the body.
+    /// The received part of the body.
     body: Vec<u8>,
 }
 
@@ -162,7 +162,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
             .trim()
             .to_owned();
         let name = line.name.to_ascii_lowercase();
-        // What decides who asks, and where the body ends, must be said once.
+        // Headers that decide on the origin and on the end of the body must be given once.
         let is_twice = lines.iter().any(|(known, _)| *known == name);
         if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str())
         {

@@ -76,7 +76,7 @@ impl Server {
     /// The address of the page.
     ///
     /// # Errors
-    /// When the system does not tell the port.
+    /// When the system does not report the port.
     pub fn address(&self) -> io::Result<String> {
         Ok(format!(
             "http://{}/{}/",
@@ -144,7 +144,7 @@ impl Server {
         (taken < MOST_READERS).then_some(reader)
     }
 
-    /// What a request asks for, if it shows the token and comes from the page.
+    /// The purpose of a request, if it has the token and comes from the page.
     fn route(&self, request: &HttpHead) -> Result<Route, HttpStatus> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);

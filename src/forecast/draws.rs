@@ -61,7 +61,7 @@ pub(super) struct PaceDraw {
     pub(super) end: DrawEnd,
 }
 
-/// The end of a run that goes on from now.
+/// The end of a run that continues from now.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DrawEnd {
     /// Seconds from the release until all targets but failed ones are ready; infinite for never.
@@ -338,7 +338,7 @@ fn ln_tail(share: f64) -> f64 {
     libm::log(share.max(1e-12))
 }
 
-/// The end of a run that goes on from now.
+/// The end of a run that continues from now.
 fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     let record = &run.record;
     let now = seen.now.as_secs_f64();

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::scenario::import::object::{KubeObject, OrDefault};
 
-/// The fields that tell the kind of an object.
+/// The fields that identify the kind of an object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct KindMark {

@@ -114,7 +114,7 @@ impl<'s> Forecaster<'s> {
         let paused = paused(&shown, scenario);
         if !paused.is_empty() {
             let message = format!(
-                "the product has paused {}, and does not update what is paused",
+                "the product has paused {}, and does not update paused targets",
                 some_of(&paused)
             );
             let help = "resume them and export again, or set `paused: true` for them in the experiment's `fleet`";
@@ -585,7 +585,7 @@ fn targets(
 /// A target as it was seen, with times from the release.
 fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     let RolloutTimes { released, now } = times;
-    // What was ready before the rollout is ready on the old revision, unless the product says otherwise.
+    // A target that was ready before the rollout is ready on the old revision, unless the product says otherwise.
     let was_ready_before = target.ready.is_some_and(|ready| ready < released);
     let is_ready = target.state == SeenState::Ready;
     if is_ready && target.instructed.is_none() && was_ready_before {

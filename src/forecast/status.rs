@@ -12,8 +12,8 @@
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. So is an object by which nothing
-//! goes on:
+//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. So is an object of a rollout
+//! that is not in progress:
 //!
 //! | product | refused |
 //! |---|---|
@@ -75,7 +75,7 @@ pub(super) struct ShownRollout {
     pub(super) newest: Option<Nanos>,
     /// Targets are instances, by number.
     pub(super) is_numbered: bool,
-    /// Times that people have continued it, at least, as far as the product counts them.
+    /// Times that people have continued it, at least; 0 for products that do not count them.
     pub(super) acts: usize,
     /// The product calls it complete, so nothing begins any more: what is wrong if a target is not ready.
     pub(super) over: Option<Problem>,
@@ -272,7 +272,7 @@ impl ShownRollout {
     /// Remembers an object that must list the targets of the rollout, if it has none.
     fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
         if count == 0 && self.empty.is_none() {
-            let message = format!("`{field}` must list what is rolled out, and is empty");
+            let message = format!("`{field}` is empty; it must list the targets of the rollout");
             self.empty = Some(object.problem(field, message).with_help(help.to_owned()));
         }
     }
@@ -505,7 +505,7 @@ impl ShownRollout {
             canary,
         } = &*read.status;
         let steps = &canary.steps;
-        // A canary that goes on after its last pause stays at its last step.
+        // A canary that continues after its last pause stays at its last step.
         let is_last = reason == "DEPLOYING" && steps.current == steps.total;
         self.acts = if is_last {
             steps.current
@@ -595,7 +595,7 @@ fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalC
     })
 }
 
-/// An object by which nothing goes on, at one of its fields.
+/// An object of a rollout that is not in progress, at one of its fields.
 fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
     let problem = object.problem(field, message.to_owned());
     vec![problem.with_help(help.to_owned())]

@@ -68,7 +68,7 @@ pub(crate) enum ApprovedEnd {
 pub(crate) struct RelabelFile {
     /// The clusters, by the labels that they have at the start.
     clusters: LabelSelector,
-    /// Labels that they have from then on, beside their others.
+    /// Labels that they have from then on, in addition to their others.
     labels: Labels,
 }
 

@@ -154,7 +154,7 @@ pub(super) fn in_durations<'t>(
     .into())
 }
 
-/// Whether a character is no part of a time of day. It must be ASCII for the text to be cut beside it.
+/// Whether a character is not part of a time of day. It must be ASCII, so that the text can be cut next to it.
 const fn is_outside_of_time(c: char) -> bool {
     !c.is_ascii_alphanumeric() && c != ':' && c != ' '
 }

@@ -54,7 +54,7 @@ pub(crate) struct ExperimentFile {
     /// Time of day at which the rollout starts, e.g. `22:00` or `Fri 22:00`. Limits may then end at a time of day:
     /// `completion_p95 < 06:00`.
     pub(crate) starts_at: Option<ClockTime>,
-    /// Number of clusters in all groups of `fleet`, of which each takes a share.
+    /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,
     /// Groups of similar clusters. This, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
@@ -85,9 +85,9 @@ pub(crate) struct ExperimentFile {
     /// Acts of people in mid-rollout, such as a stop. By default there are none.
     pub(crate) changes: Vec<ChangeFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
-    /// each product, see below.
+    /// each product.
     pub(crate) agent: Option<AgentSpec>,
-    /// API requests and delays of the rollout controller's loop. The defaults are those of each product, see below.
+    /// API requests and delays of the rollout controller's loop. The defaults are those of each product.
     pub(crate) controller: Option<ControlLoop>,
     /// The strategies to compare: a name of your own, and one product with its configuration.
     #[cfg_attr(test, schemars(required))]

@@ -38,7 +38,7 @@ pub(crate) struct PlanFile {
     /// that 95% of all runs do; with another `confidence` as many as it needs.
     pub(crate) confirm: Option<u32>,
     /// Most settings of each strategy and world that are tried. The search then chooses which, and the plan shows the
-    /// front of time against load and exposure beside the present setting. By default all are tried, and with `auto`
+    /// front of time against load and exposure with the present setting. By default all are tried, and with `auto`
     /// 100.
     pub(crate) tries: Option<u32>,
     /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no
@@ -62,7 +62,7 @@ impl Default for PlanFile {
     }
 }
 
-/// The word for the settings that a product knows for its strategies.
+/// The word that stands for the settings of a product's strategies.
 pub(super) const AUTO: &str = "auto";
 
 /// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where they know their place;

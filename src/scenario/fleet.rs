@@ -230,7 +230,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Links of clusters that neither a group nor the inventory tells.
+    /// Links of clusters that are neither in a group nor in the inventory.
     pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
         let place = if self.is_set(&Path::of("inventory")) {

@@ -72,8 +72,9 @@ impl Checker<'_> {
         let mut shares = Vec::new();
         for (index, group) in groups.iter().enumerate() {
             let Some(CountOrPercent::Percent(share)) = group.clusters else {
-                let message =
-                    format!("this group is no share of the {all} clusters that the file asks for");
+                let message = format!(
+                    "this group is not a share of the {all} clusters that the file asks for"
+                );
                 let help = "write e.g. `{name: \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out";
                 self.report(&fleet.index(index), message, help);
                 return None;
@@ -115,7 +116,7 @@ impl Checker<'_> {
             (GroupSize::Wrong, _) => return None,
             (GroupSize::ByName, true) => {
                 let message = format!("nothing says how many clusters `{name}` is");
-                let help = "write `clusters: 900` beside it, or an end such as `{001..900}`";
+                let help = "write `clusters: 900` next to it, or an end such as `{001..900}`";
                 self.report(&path.key("name"), message, help);
                 return None;
             }

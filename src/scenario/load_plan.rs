@@ -23,7 +23,7 @@ const FEWEST_TRIES: u32 = 5;
 /// The objective by default.
 const OBJECTIVE: &str = "reachable_ready_median";
 
-/// Share of all runs that the runs of an answer show to meet the limits, as far as `confirm` is not given.
+/// Share of all runs that the runs of an answer show to meet the limits, unless `confirm` is given.
 const SHOWN: f64 = 0.95;
 
 /// The number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs do: 59 for

@@ -91,7 +91,7 @@ pub(super) struct ReadExperiment {
     struck: Vec<Path>,
 }
 
-/// What the variants of an experiment share.
+/// The parts that the variants of an experiment share.
 pub(super) struct VariantGrid {
     pub(super) axes: Vec<Axis>,
     /// The worlds that were checked.
@@ -216,7 +216,7 @@ impl Loader {
         })
     }
 
-    /// The checked experiment, as far as its runs need it.
+    /// The parts of the checked experiment that its runs need.
     pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
@@ -245,7 +245,7 @@ impl Loader {
         }
     }
 
-    /// The problem with a path under a part of which nothing can be set.
+    /// The problem with a path below a value that has no fields.
     pub(super) fn no_setting(
         &self,
         path: &Path,
@@ -253,7 +253,7 @@ impl Loader {
         at: &Range<usize>,
         field: &str,
     ) -> Problem {
-        let message = format!("`{path}` is no setting of this file: there is no `{part}` to set");
+        let message = format!("`{path}` is not a setting of this file: there is no `{part}`");
         self.source
             .at(at.clone(), field, message)
             .with_help("indices count from 0, and only maps have settings inside")
@@ -268,7 +268,7 @@ impl Loader {
     }
 
     /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
-    /// file. What cannot be read is reported later.
+    /// file. Unreadable files are reported later.
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree);
         for axis in &axes {
@@ -323,7 +323,7 @@ impl Loader {
         Some((source, part))
     }
 
-    /// `None` when nothing at all could be read; then, and often else, there are problems.
+    /// `None` when nothing at all could be read; there are problems then, and often otherwise too.
     fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
         let mut base_errors = Vec::new();
@@ -455,7 +455,7 @@ impl Loader {
         let words = self.words(error);
         if let Some(axis) = leads_nowhere {
             let message = format!(
-                "`{}` is no setting of this file: {}",
+                "`{}` is not a setting of this file: {}",
                 axis.path, words.message
             );
             return self

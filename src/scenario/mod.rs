@@ -140,7 +140,7 @@ fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     found
 }
 
-/// A value of the sites' links that nobody has stated.
+/// A value of the sites' links that is not stated.
 #[derive(Clone, Debug)]
 pub struct GuessedLink {
     /// Its path among the constants.
@@ -216,7 +216,7 @@ pub struct Scenario {
     pub changes: Vec<(SimDuration, Change)>,
     /// When a run is given up.
     pub horizon: SimDuration,
-    /// What a reader of results must know of the product's files, one sentence each.
+    /// Notes on the product's files for a reader of results, one sentence each.
     pub file_notes: Vec<String>,
 }
 
@@ -230,7 +230,7 @@ impl Scenario {
         }
     }
 
-    /// What a reader of results must know of the strategy and its files, one sentence each.
+    /// Notes on the strategy and its files for a reader of results, one sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.file_notes.clone();

@@ -12,7 +12,7 @@ pub(super) const LONGEST_NAME: usize = 253;
 /// written with leading zeros gives names of that many digits.
 ///
 /// # Errors
-/// When a range is no range, runs backwards, or there would be more than [`MOST_NAMES`]; in words.
+/// When a range is not valid, runs backwards, or there would be more than [`MOST_NAMES`]; in words.
 pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     // Each range with the text before it.
     let mut ranges: Vec<(&str, NumberRange)> = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The message on a text in braces that is no range.
+/// The message on a text in braces that is not a range.
 fn no_range(text: &str) -> String {
     format!("`{text}` is not a range; write e.g. `{{001..900}}`")
 }
@@ -73,7 +73,7 @@ pub(crate) fn is_open(text: &str) -> bool {
 /// alike.
 ///
 /// # Errors
-/// When the open range is no range, is not the only one, or has too few digits, and when `count` is above
+/// When the open range is not valid, is not the only one, or has too few digits, and when `count` is above
 /// [`MOST_NAMES`]; in words.
 pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
     let (head, after) = text.split_once("..}").unwrap_or((text, ""));
@@ -82,7 +82,7 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
         return Err(format!("`{text}` has no open range such as `{{0001..}}`"));
     }
     if before.contains('{') || after.contains('{') {
-        return Err(format!("`{text}` has another range beside the open one"));
+        return Err(format!("`{text}` has another range next to the open one"));
     }
     if count > MOST_NAMES {
         return Err(format!(
@@ -208,12 +208,12 @@ mod tests {
             (
                 "{1..2}-{01..}",
                 2,
-                "`{1..2}-{01..}` has another range beside the open one",
+                "`{1..2}-{01..}` has another range next to the open one",
             ),
             (
                 "{01..}-{01..}",
                 2,
-                "`{01..}-{01..}` has another range beside the open one",
+                "`{01..}-{01..}` has another range next to the open one",
             ),
             ("c-{..}", 2, "`c-{..}` has no open range such as `{0001..}`"),
             (

@@ -105,7 +105,7 @@ struct WrittenRange<'n> {
 }
 
 impl<'n> WrittenRange<'n> {
-    /// `None`: the node is no range.
+    /// `None`: the node is not a range.
     fn of(node: &'n Node) -> Option<Self> {
         let from = node.get(&Path::of("from"))?;
         let to = node.get(&Path::of("to"))?;
@@ -119,7 +119,7 @@ impl<'n> WrittenRange<'n> {
 /// An end of a range.
 struct NumberWithUnit {
     number: f64,
-    /// What follows the number, with the blanks before it.
+    /// The text after the number, with the blanks before it.
     unit: String,
     /// It is written without a point.
     is_whole: bool,

@@ -13,7 +13,7 @@ use crate::world::{
     RequestLimit, WindowSpec,
 };
 
-/// Settings that are laid over those of a preset field by field; others replace the preset's.
+/// Settings that replace those of a preset field by field; others replace the preset's.
 const NESTED: &[&str] = &["token", "blobs"];
 
 /// The name of `registry` in results.
@@ -24,7 +24,7 @@ const SERIES_HELP: &str =
     "the first column has times in seconds, another one rates: `10 Mbit/s`, or bytes per second";
 
 impl Checker<'_> {
-    /// The registries beside the first.
+    /// The registries other than the first.
     pub(super) fn registries(
         &mut self,
         written: &[NamedRegistry],
@@ -88,7 +88,7 @@ impl Checker<'_> {
             .any(|key| self.is_set(&blobs.key(key)));
         if !registry.blobs.redirect && has_host {
             let message = "without a redirect the API host sends the blobs, so the limits of this host have no effect";
-            let help = "write the limits beside `blobs`, or `redirect: true`";
+            let help = "write the limits next to `blobs`, or `redirect: true`";
             self.report(&blobs.key("redirect"), message, help);
         }
         self.windows(&path.key("windows"), &mut registry.windows);

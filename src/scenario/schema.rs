@@ -206,7 +206,8 @@ pub(super) mod tests {
         let released: std::collections::BTreeSet<String> =
             written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // Whatever is a rate is a rate or `unlimited`, too, and a duration is one or `off`. A value is a distribution.
+        // A field that takes a rate may also take `unlimited`, and one that takes a duration may take `off`. A value
+        // is a distribution.
         let widened = [
             (": Rate", "RateLimit"),
             (": Rate", "RateDistribution"),
@@ -287,7 +288,11 @@ pub(super) mod tests {
 
     #[test]
     fn the_format_document_names_every_field() {
-        let document = include_str!("../../docs/experiment-format.md");
+        let pages = crate::scenario::tests::documented::format_pages();
+        let document: String = pages
+            .iter()
+            .map(|page| std::fs::read_to_string(page).expect("a page of the format"))
+            .collect();
         let mut silent = Vec::new();
         walk(&generated(), "", &mut |path, name, _| {
             // Kubernetes' own selectors and Fleet's partitions are documented by their projects.

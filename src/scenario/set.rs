@@ -67,7 +67,7 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
     Ok(values)
 }
 
-/// The path and the value of an argument beside those before it.
+/// The path and the value of an argument that follows others.
 ///
 /// # Errors
 /// Why it sets nothing.
@@ -87,7 +87,10 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
     }
     match tree::parse(&Arc::new(Source::new("", value))) {
         Ok(node) => Ok((path, node)),
-        Err(problem) => Err(format!("`{value}` is no value: {}", problem.message)),
+        Err(problem) => Err(format!(
+            "`{value}` is not a valid value: {}",
+            problem.message
+        )),
     }
 }
 

@@ -96,7 +96,7 @@ pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     (axes, problems)
 }
 
-/// One entry of a sweep beside the axes before it.
+/// One entry of a sweep, after the axes before it.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, WordedProblem> {
     let path = Path::parse(&key.text).map_err(|message| {
         WordedProblem::new(
@@ -113,14 +113,14 @@ fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Ax
     check_path(&axis, strategies)?;
     if !matches!(node.value, Value::List(_)) || axis.values.is_empty() {
         return Err(WordedProblem::new(
-            format!("`{}` has no values to take", key.text),
+            format!("`{}` is empty: list at least one value", key.text),
             "write a list of one value or more, e.g. `[10 Gbit/s, 20 Gbit/s]`",
         ));
     }
     let labels = axis.values.iter().map(Node::label).sorted();
     if let Some(twice) = labels.duplicates().next() {
         return Err(WordedProblem::new(
-            format!("the value `{twice}` is there twice"),
+            format!("the value `{twice}` appears twice"),
             "keep one; equal settings have equal results",
         ));
     }
@@ -321,13 +321,13 @@ sweep:
             ("a..b: [1]", "`a..b` is not a path: it has an empty step"),
             (
                 "registry.egress: []",
-                "`registry.egress` has no values to take",
+                "`registry.egress` is empty: list at least one value",
             ),
             (
                 "registry.egress: 10 Gbit/s",
-                "`registry.egress` has no values to take",
+                "`registry.egress` is empty: list at least one value",
             ),
-            ("registry.egress: [1, 1]", "the value `1` is there twice"),
+            ("registry.egress: [1, 1]", "the value `1` appears twice"),
             (
                 "seed: [1, 2]",
                 "`seed` is of the whole experiment and cannot vary",

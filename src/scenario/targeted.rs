@@ -1,7 +1,7 @@
 //! Worlds whose fleets are the targets of a strategy.
 //!
 //! A strategy's files may select a part of the fleet. Its rollout is simulated in a world of these targets alone: what
-//! is no target pulls nothing, and is not waited for.
+//! is not a target pulls nothing, and the rollout does not wait for it.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

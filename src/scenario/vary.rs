@@ -1,4 +1,4 @@
-//! An experiment whose constants can be given other values, each laid into its document by its path.
+//! An experiment whose constants can be given other values, each written into its document at its path.
 
 use std::path::Path as FsPath;
 
@@ -30,7 +30,7 @@ pub struct VariedConstant {
     pub own_name: String,
     /// The values of it in this experiment, each once: of groups of clusters, or of products.
     pub values: Vec<VariedValue>,
-    /// The strategies that it is a constant of. Runs of the others do not depend on it.
+    /// The strategies that have this constant. Runs of the others do not depend on it.
     pub strategies: Vec<String>,
 }
 
@@ -162,8 +162,8 @@ impl VariedExperiment {
         &self.constants
     }
 
-    /// The experiment with some constants at other levels, as far as its runs need it: without the settings in force
-    /// and the files. The numbers are those of [`VariedExperiment::constants`].
+    /// The experiment with some constants at other levels, for its runs alone: without the settings in force and the
+    /// files. The numbers are those of [`VariedExperiment::constants`].
     ///
     /// # Errors
     /// When the values do not fit together; a range of the user's own may be impossible.

@@ -14,7 +14,7 @@ use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimTime};
 use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 
-/// Real machines that pull images, and the clock that they go by. It sees every event just before it happens.
+/// Real machines that pull images, and their clock. It sees every event just before it happens.
 pub trait Laboratory: Observer<Event> {
     /// Why it cannot go on.
     type Error: From<RunFailure>;

@@ -9,7 +9,7 @@ pub enum RunFailure {
     /// The process that decides has failed.
     #[error(transparent)]
     Process(#[from] ProcessError),
-    /// The run goes on and on without progress.
+    /// The run continues without progress.
     #[error(transparent)]
     NoProgress(#[from] NoProgress),
 }

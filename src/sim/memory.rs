@@ -29,7 +29,7 @@ const NODE: f64 = 640.0;
 /// Bytes of a pull in progress, with its downloads and events, and of each layer of its image.
 const PULL: f64 = 900.0;
 const PULLED_LAYER: f64 = 55.0;
-/// Bytes of what a node knows of each blob, once it has pulled.
+/// Bytes for a node's knowledge of each blob, once it has pulled.
 const NODE_BLOB: f64 = 20.0;
 /// Bytes of a pod, and of one that has to pull.
 const POD: f64 = 150.0;
@@ -53,7 +53,7 @@ const LISTED_TARGET: f64 = 45.0;
 pub struct MemoryPart {
     /// Its bytes.
     pub bytes: f64,
-    /// What takes them, with its number: `1,000,000 clusters`.
+    /// The kind of part, with its number: `1,000,000 clusters`.
     pub of: String,
 }
 

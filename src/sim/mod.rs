@@ -5,9 +5,9 @@
 //! returns.
 //!
 //! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
-//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon. After a complete
-//! run the product goes on alone until it reports completion itself. The world then stands still, so that a failure
-//! after the end changes nothing; all but that one time is recorded before.
+//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon. After a
+//! complete run the product continues alone until it reports completion itself. The world then stops, so that a
+//! failure after the end changes nothing; all but that one time is recorded before.
 //!
 //! A process that keeps its own control loop has timers that fleetsim does not see. Its run is stalled only when the
 //! process has heard all news, and has said or shown that it does nothing more until the horizon.
@@ -122,7 +122,7 @@ fn simulate<O: Observer<Event>>(
     conclude(sim, &mut queue, end, variant, replicate)
 }
 
-/// Records a run that has ended, after which the product goes on until it reports completion.
+/// Records a run that has ended, after which the product continues until it reports completion.
 fn conclude(
     mut sim: Sim<'_>,
     queue: &mut Queue,
@@ -236,7 +236,7 @@ impl<'s> Sim<'s> {
         self.control.release(queue);
     }
 
-    /// The rollout is complete: the product goes on in a world that stands still until it reports completion itself.
+    /// The rollout is complete: the product continues in a stopped world until it reports completion itself.
     fn await_reported_completion(
         &mut self,
         queue: &mut Queue,
@@ -296,8 +296,8 @@ impl<'s> Sim<'s> {
 
     /// When a process must be asked again, unless it acts before. `None`: not before the horizon.
     ///
-    /// What is left in a world at rest can advance nothing, and only its failures would be news for a process. So a
-    /// process may go ahead of all else that is left there; what it then does happens in its time.
+    /// The remaining events of a world at rest cannot advance the rollout, and only its failures would be news for a
+    /// process. So a process may go ahead of all else that is left there; what it then does happens in its time.
     fn next_for_process(&self, queue: &Queue) -> Option<SimTime> {
         let brings_no_news = self.world.is_at_rest(queue, 0) && !self.world.expects_failures();
         if brings_no_news {

@@ -1,4 +1,4 @@
-//! A run that follows what was seen of a rollout in progress, and goes on by itself from there.
+//! A run that follows what was seen of a rollout in progress, and simulates the rest.
 //!
 //! The run begins at the release. Until now, the product's own rules decide on what was seen, in the order and at the
 //! times at which it happened:

@@ -38,7 +38,7 @@ pub(super) struct PeoplesWaits {
     pub(super) pauses: Vec<(SimTime, SimTime)>,
     /// Timed waits of the strategy, in which a person delays nothing.
     pub(super) timed: Vec<(SimTime, SimTime)>,
-    /// Approvals at times that the experiment sets: the path has waited for one since it stood still.
+    /// Approvals at times that the experiment sets: the path has waited for one since its last step.
     pub(super) approvals: Vec<SimTime>,
 }
 
@@ -70,7 +70,7 @@ fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDurat
     sum
 }
 
-/// Where a path begins and ends.
+/// The beginning and the end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEnds {
     pub(super) released: SimTime,
@@ -261,7 +261,7 @@ mod tests {
             ..PeoplesWaits::default()
         };
         for waits in [approval, request] {
-            // All is done at 60. A wait until 660 goes on beside the approval.
+            // All is done at 60. A wait until 660 continues during the approval.
             let beside = |given: u64| PeoplesWaits {
                 timed: vec![(at(60), at(660))],
                 ..waits(given)

@@ -4,10 +4,10 @@
 //! an object again as soon as it sees its own write, and a container that crashes at its start may be started again
 //! immediately. The clock then stands, or creeps, and no horizon ends the run.
 //!
-//! Progress is what can happen only so often: virtual time that passes, a target that is instructed for the first
-//! time, more targets that are done than ever, an act of a person. A run fails when it has had many times as many
-//! events as one round of all its targets could need, within a second of virtual time and without any progress. The
-//! kinds of the events that follow are counted for the message.
+//! Progress is an event that can only happen a limited number of times: virtual time that passes, a target that is
+//! instructed for the first time, more targets that are done than ever, an act of a person. A run fails when it has
+//! had many times as many events as one round of all its targets could need, within a second of virtual time and
+//! without any progress. The kinds of the events that follow are counted for the message.
 //!
 //! Left out: loops within one event, which do not exist, and runs that are slow but go on.
 
@@ -19,8 +19,8 @@ use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{Event, WorkloadKind, WorldSpec};
 
-/// Events without progress count together when they lie in as short a time. In a second, products write an object a few
-/// times at most: their statuses tell times in whole seconds.
+/// Events without progress count together when they are within as short a time. In a second, products write an object
+/// a few times at most: their statuses have times in whole seconds.
 const SPAN: SimDuration = SimDuration::from_secs(1);
 
 /// Events of controllers without progress that any run may have, and how many more for each target. A target's first
@@ -73,7 +73,7 @@ fn advice(zero: &[String]) -> String {
     )
 }
 
-/// What only grows as a run goes on.
+/// Counts that only grow during a run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ProgressMark {
     /// First promotions of a target to a revision.

@@ -79,7 +79,7 @@ impl ClusterCounts {
     }
 }
 
-/// What the passes of a run did together.
+/// Totals over the passes of a run.
 #[derive(Default)]
 struct PassCounts {
     passes: u64,

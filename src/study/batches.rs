@@ -10,7 +10,7 @@ use crate::scenario::Experiment;
 /// Clusters of all experiments with drawn constants that are kept in memory together.
 const MOST_DRAWN_CLUSTERS: usize = 2_000_000;
 
-/// Experiments with drawn constants that are in memory together: at most so many, and fewer where they are large.
+/// Experiments with drawn constants that are in memory together: at most this many, and fewer where they are large.
 pub(super) fn experiments_at_once(experiment: &Experiment, most: usize) -> usize {
     let clusters = settings(experiment).max(1.0) as usize;
     (MOST_DRAWN_CLUSTERS / clusters).clamp(1, most)

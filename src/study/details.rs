@@ -15,8 +15,8 @@ use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 /// Most bytes of details that a study keeps.
 const BUDGET: usize = 256 << 20;
 
-/// Recording what a product shows costs up to a quarter of a run. Above so many runs of a variant, simulating one of
-/// them again costs less.
+/// Recording what a product shows costs up to a quarter of a run. Above this number of runs of a variant, simulating
+/// one of them again costs less.
 const RUNS_MAX: u32 = 3;
 
 /// The details of runs.
@@ -74,7 +74,7 @@ impl RunDetails {
 }
 
 impl Details {
-    /// For a study of at most so many runs of each variant.
+    /// For a study with at most this many runs of each variant.
     pub(super) fn new(runs: u32) -> Self {
         Self {
             kept: Mutex::default(),

@@ -2,7 +2,8 @@
 //!
 //! A study keeps the experiment and the results of finished runs, and has as many runs in progress as threads. The
 //! tables and charts are made when no run is in progress any more. [`crate::sim::memory_of_run`] estimates a run, and
-//! says how far off it is. What is kept is an upper bound: series have as many bins as the horizon allows.
+//! says how far off it is. The part for kept results is an upper bound: series have as many bins as the horizon
+//! allows.
 
 use super::batches::{experiments_at_once, settings};
 use crate::scenario::{Experiment, Variant, VariedExperiment};
@@ -33,11 +34,11 @@ const FORECAST_TARGET: f64 = 140.0;
 /// The estimated memory of a study.
 #[derive(Clone, Debug)]
 pub struct MemoryEstimate {
-    /// What is there while runs are in progress.
+    /// Memory while runs are in progress.
     kept: Vec<MemoryPart>,
     /// Of each run in progress.
     run: Vec<MemoryPart>,
-    /// What takes the place of the runs when they have ended.
+    /// Memory that replaces that of the runs when they have ended.
     after: Vec<MemoryPart>,
     /// Number of runs: no more are in progress at a time.
     runs: u64,
@@ -152,7 +153,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of this many runs of variants of an experiment, of which nothing is kept.
+    /// Of this many runs of variants of an experiment, without keeping any of their results.
     #[must_use]
     pub fn of_runs(experiment: &Experiment, variants: &[Variant], runs: u64) -> Self {
         let mut largest = Vec::new();

@@ -40,7 +40,7 @@ pub enum StudyError {
     /// Runs failed; at least one. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
     Runs(Vec<RunFailure>),
-    /// Further runs belong to other shards. Those of this shard, as far as they can be known, were done and saved.
+    /// Further runs belong to other shards. The known runs of this shard were done and saved.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
     /// A run that was simulated again came out otherwise.
@@ -99,7 +99,7 @@ fn row_of(
 }
 
 /// The run that is saved under `id`, if it is one of this variant and replicate. A file with runs is an input: its key
-/// says of which study it is, and this checks that each run is the one that its number promises.
+/// names its study, and this checks that each run is the one that its number promises.
 fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) -> Option<RunRecord> {
     let saved = journal.take(id)?;
     let run = &saved.run;
@@ -341,7 +341,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Some(run)
     }
 
-    /// Reports that a round begins with these runs, of which some are saved.
+    /// Reports that a round begins with these runs; some of them are saved.
     fn announce(&self, round: &[RoundRun], wanted: &[u32]) {
         let mut at_hand = self.counts();
         let mut wanted = wanted.to_vec();

@@ -149,8 +149,8 @@ mod tests {
     fn intervals_after_stopping_cover_about_as_often_as_their_level() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
-        // Coverage as measured once with 2,000 studies, by the seeds of another generator. What no run shows, such as
-        // an outage that meets one run in ten, stops a study too early: the last case.
+        // Coverage as measured once with 2,000 studies, by the seeds of another generator. Events that no run shows,
+        // such as an outage that meets one run in ten, stop a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
             (
                 "normal, spread 10%",

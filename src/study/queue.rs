@@ -64,7 +64,7 @@ impl<T> JobQueue<T> {
     fn fail(&self, error: StudyError) {
         let mut done = self.done.lock().expect("no holder panics");
         match error {
-            // What makes one run fail does not concern the others.
+            // The failure of one run does not affect the others.
             StudyError::Runs(mut more) => match done.as_mut() {
                 Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
                 Err(StudyError::Runs(failures)) => failures.append(&mut more),

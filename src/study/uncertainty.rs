@@ -235,7 +235,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
                 .iter()
                 .map(|constant| constant.drawn)
                 .collect();
-            // What does not depend on the link is the same in every run, up to the registry's answers.
+            // Times that do not depend on the link are the same in every run, up to the registry's answers.
             let rest: Vec<f64> = times
                 .iter()
                 .zip(&rates)

@@ -122,9 +122,10 @@ const NOT_RUN: &[(&str, &str)] = &[
         "fleetsim sensitivity ",
         "takes minutes in a test's build; `sensitivity` runs smaller ones",
     ),
+    ("fleetsim init my-rollout ", "asks; `init` answers"),
     (
-        "fleetsim run my-rollout.yaml",
-        "takes minutes in a test's build; `committed_results` runs the same experiment",
+        "fleetsim run my-rollout ",
+        "needs the answers to `init`, which `init` gives",
     ),
     (
         "fleetsim compare ",
@@ -135,7 +136,7 @@ const NOT_RUN: &[(&str, &str)] = &[
         "needs an export; the tests of `forecast` run it",
     ),
     (
-        "fleetsim plan my-rollout.yaml",
+        "fleetsim plan my-rollout ",
         "takes minutes in a test's build; `plan` runs smaller ones",
     ),
 ];

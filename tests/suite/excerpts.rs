@@ -132,7 +132,7 @@ fn place_and_reason_remain() {
         (
             USES[3],
             "{\"auths\": {}}\n",
-            "this is no image manifest: it has no `layers`",
+            "this is not an image manifest: it has no `layers`",
             1,
         ),
         (USES[7], "a: 1\ns3cr3t: [\n", "not YAML", 2),
@@ -145,7 +145,7 @@ fn place_and_reason_remain() {
         (
             USES[10],
             "kind: s3cr3t\n",
-            "the content is not what is expected here",
+            "the content is not valid here",
             1,
         ),
     ] {

@@ -126,16 +126,16 @@ const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("schema-1", Refused(1, "", "a Docker schema 1 manifest")),
     (
         "capital-digest",
-        Refused(17, "layers[1].digest", "is no digest"),
+        Refused(17, "layers[1].digest", "is not a digest"),
     ),
     (
         "digest-without-algorithm",
-        Refused(12, "layers[0].digest", "is no digest"),
+        Refused(12, "layers[0].digest", "is not a digest"),
     ),
     ("size-zero", Refused(12, "layers[0].size", "the size is 0")),
     (
         "config-size-negative",
-        Refused(6, "config.size", "`-1`, which is no number of bytes"),
+        Refused(6, "config.size", "`-1`, which is not a number of bytes"),
     ),
     ("no-layers", Refused(1, "", "the image has no layers")),
 ];

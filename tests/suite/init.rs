@@ -84,9 +84,12 @@ fn an_invalid_answer_says_why_and_writes_nothing() {
     let cases: [(&[&str], &str); 5] = [
         (
             &["--clusters", "0"],
-            "`0` is no answer to --clusters (How many clusters are there?): it must be a whole number from 1 to 1000000",
+            "`0` is not a valid answer to --clusters (How many clusters are there?): it must be a whole number from 1 to 1000000",
         ),
-        (&["--egress", "10"], "`10` is no answer to --egress"),
+        (
+            &["--egress", "10"],
+            "`10` is not a valid answer to --egress",
+        ),
         (
             &["--changed", "500 MB"],
             "it must be at most the image's size, 400 MB",

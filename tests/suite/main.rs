@@ -46,6 +46,7 @@ mod product_files;
 mod product_rows;
 mod product_types;
 mod program;
+mod questions;
 mod random_worlds;
 mod report_page;
 mod result_tables;

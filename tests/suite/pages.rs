@@ -186,7 +186,7 @@ fn files_that_pages_name_exist() {
     let mut missing = Vec::new();
     for (name, text) in pages() {
         for path in text.split('`').skip(1).step_by(2) {
-            let is_path = ["src/", "tests/", "examples/", "experiments/"]
+            let is_path = ["src/", "crates/", "tests/", "examples/", "experiments/"]
                 .iter()
                 .any(|folder| path.starts_with(folder));
             if is_path && !path.contains(['<', '*', ' ', '{', '\n']) && !root().join(path).exists()
@@ -196,6 +196,57 @@ fn files_that_pages_name_exist() {
         }
     }
     assert!(missing.is_empty(), "{}", missing.join("\n"));
+}
+
+#[test]
+fn every_page_is_a_chapter_of_the_site() {
+    let summary = std::fs::read_to_string(root().join("site/SUMMARY.md")).expect("the summary");
+    let is_missing =
+        |name: &String| !name.starts_with("examples/") && !summary.contains(&format!("]({name})"));
+    let missing: Vec<String> = pages()
+        .into_iter()
+        .map(|(name, _)| name)
+        .filter(is_missing)
+        .collect();
+    assert_eq!(missing, [""; 0], "add them to site/SUMMARY.md");
+}
+
+/// The files that a page links, each with the functions that the page names after it and before the next one.
+fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
+    let mut found: Vec<(String, Vec<String>)> = Vec::new();
+    for part in page.split('`') {
+        if let Some(rest) = part.strip_prefix("](") {
+            let file = rest.split(')').next().expect("a link has an end");
+            found.push((file.to_owned(), Vec::new()));
+        }
+        if let Some(function) = part.strip_suffix("()")
+            && !function.contains(' ')
+        {
+            let (_, functions) = found.last_mut().expect("a file comes first");
+            functions.push(function.to_owned());
+        }
+    }
+    found
+}
+
+#[test]
+fn functions_that_the_life_of_a_pull_names_are_in_the_files_it_names() {
+    let page = std::fs::read_to_string(root().join("docs/life-of-a-pull.md")).expect("the page");
+    let mut missing = Vec::new();
+    let mut checked = 0;
+    for (file, functions) in named_functions(&page) {
+        let text = std::fs::read_to_string(root().join("docs").join(&file)).expect("the file");
+        for function in functions {
+            checked += 1;
+            if !text.contains(&format!("fn {function}("))
+                && !text.contains(&format!("fn {function}<"))
+            {
+                missing.push(format!("{file}: {function}"));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "{}", missing.join("\n"));
+    assert!(checked >= 25, "only {checked} functions");
 }
 
 #[test]

@@ -556,7 +556,7 @@ fn a_statement_on_a_mean_names_the_rarest_events_that_it_covers() {
         .find(|sentence| sentence.contains("no setting"))
         .expect("a promise");
     assert!(
-        promise.contains("as far as events in at least 5% of the runs decide it"),
+        promise.contains("for events in at least 5% of the runs"),
         "{promise}"
     );
 }

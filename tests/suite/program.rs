@@ -297,7 +297,8 @@ fn a_failed_assertion_is_reported_and_the_exit_code_is_99() {
         "{told}"
     );
     assert!(
-        stderr.ends_with("\nerror: an asserted limit was exceeded, or has too few runs to tell\n"),
+        stderr
+            .ends_with("\nerror: an asserted limit was exceeded, or has too few runs to decide\n"),
         "{stderr}"
     );
     let (code, told, stderr) = run("complexion < 1s");

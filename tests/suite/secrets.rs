@@ -118,7 +118,7 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
     assert!(run.status.success(), "{stderr}");
     assert!(
         stderr.contains(
-            "note: inputs/fleet.yaml leaves out what is not simulated: helm.chart, helm.repo"
+            "note: inputs/fleet.yaml leaves out fields that are not simulated: helm.chart, helm.repo"
         ),
         "{stderr}"
     );

@@ -1,4 +1,4 @@
-//! What fleetsim records of simulated rollouts, and what it draws from these records.
+//! Records of simulated rollouts, and the charts, tables and pages drawn from them.
 //!
 //! | module | contents |
 //! |---|---|

@@ -219,12 +219,7 @@ mod tests {
             (Baseline::BatchPercent(10), 3, 1, "to at least one"),
             (Baseline::BatchPercent(0), 200, 1, "also for 0 %"),
             (Baseline::BatchPercent(100), 200, 200, "all"),
-            (
-                Baseline::BatchSize(0),
-                200,
-                1,
-                "a batch of none would stop the rollout",
-            ),
+            (Baseline::BatchSize(0), 200, 1, "a batch must not be empty"),
             (
                 Baseline::BatchSize(500),
                 200,
@@ -236,7 +231,7 @@ mod tests {
                 Baseline::Doubling(0),
                 20,
                 1,
-                "a first wave of none would stop the rollout",
+                "the first wave must not be empty",
             ),
         ];
         for (baseline, targets, batch, why) in cases {

@@ -1,6 +1,6 @@
 //! Counts what a pass visits, so that tests measure its cost without a clock.
 //!
-//! Whatever handles one target of many, or steps to the next of a set, calls [`visit`]. Outside of tests it does
+//! Code that handles one target of many, or steps to the next of a set, calls [`visit`]. Outside of tests it does
 //! nothing.
 
 /// Something is visited.

@@ -54,7 +54,7 @@ fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     run_at_least(0, files, args)
 }
 
-/// The same, of at least so many cases.
+/// The same, with at least this number of cases.
 fn run_at_least(fewest: usize, files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     let folder = TempDir::new().expect("a folder for the test");
     for (path, text) in files {

@@ -88,7 +88,7 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
 /// A visitor that reads one text, or a number as if it were text, with a function.
 #[derive(Debug)]
 pub struct TextVisitor<F> {
-    /// What the text may be, for the error message.
+    /// The valid texts, for the error message.
     pub expecting: &'static str,
     /// Reads the text.
     pub read: F,

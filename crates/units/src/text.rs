@@ -67,7 +67,7 @@ pub trait WithUnit: Copy + PartialEq + 'static {
     /// Reads one number with one unit: `200 MiB`, `10 Gbit/s`, `600/min`, `0.2 %`.
     ///
     /// # Errors
-    /// The text is no number, has no unit or one of another quantity, or is out of range.
+    /// The text is not a number, has no unit or one of another quantity, or is out of range.
     fn parse(value: &str) -> Result<Self, UnitError> {
         let Some((number, rest)) = split_number(value.trim()) else {
             return Err(Self::NOTATION.not_a_number(value));

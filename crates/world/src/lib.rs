@@ -1,6 +1,6 @@
 //! The simulated world of fleetsim, and what it is built from.
 //!
-//! A module imports only modules above it in this list. [`fleetsim_units`] and [`fleetsim_rollout`] lie above all of
+//! A module imports only modules above it in this list. [`fleetsim_units`] and [`fleetsim_rollout`] are above all of
 //! them.
 //!
 //! | module | contents |

@@ -278,7 +278,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     })
 }
 
-/// What an event of a pod tells. The error: why it is left out.
+/// The content of an event of a pod. The error: why it is left out.
 fn happening(object: &ObjectJson) -> Result<Happening, &'static str> {
     let reason = object.reason.as_deref().unwrap_or_default();
     let message = object.message.as_deref().unwrap_or_default();

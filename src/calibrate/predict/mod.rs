@@ -3,7 +3,7 @@
 //! Two ways: from the events alone (`replay`: the pods, nodes, images and times of schedule are those of the events),
 //! or an experiment with the calibrated settings in place of its own (`experiment`). Both use the simulator's world.
 //!
-//! Compared are starts of containers, as events do not tell readiness.
+//! Starts of containers are compared, because events do not report readiness.
 
 mod experiment;
 pub(super) mod pasted;

@@ -83,7 +83,7 @@ impl RateProblem<'_> {
             let CriticalPath { length, counts } = self.path(at, group);
             let of_free: f64 = free.iter().map(|index| at[*index] * counts[*index]).sum();
             let weight = 1.0 / group.median;
-            // What is not explained by parameters that are kept, or by known requests.
+            // The remainder that kept parameters and known requests do not explain.
             let wanted = (group.median - (length - of_free)) * weight;
             for (row, i) in free.iter().enumerate() {
                 right[row] += counts[*i] * weight * wanted;

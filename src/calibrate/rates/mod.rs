@@ -521,7 +521,7 @@ impl RatesReport<'_> {
 
     fn parameters_of_layers(&self) -> Vec<RateParameter> {
         let Chosen { free, requests, .. } = &self.chosen;
-        let untold = "these images do not tell; the default is kept";
+        let untold = "these images do not determine it; the default is kept";
         let constant_note = if !free[CONSTANT] {
             untold
         } else if *requests == RequestTimes::default() {
@@ -538,7 +538,7 @@ impl RatesReport<'_> {
         let download_note = if free[DOWNLOAD] {
             "of one connection"
         } else {
-            "these pulls do not tell"
+            "these pulls do not determine it"
         };
         let mut parameters = vec![
             self.time(CONSTANT)

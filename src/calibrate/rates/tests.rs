@@ -101,7 +101,7 @@ fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
 
 #[test]
 fn published_pull_times_give_the_published_rates() {
-    // The rates that pull times of container-chonks@fa06749 give with all their images (docs/model.md): nodes,
+    // The rates that pull times of container-chonks@fa06749 give with all their images (docs/validation-details.md): nodes,
     // constant, milliseconds a layer, MB/s.
     let csv = include_str!("../../../tests/suite/validation/data/unpack-chonks.csv");
     for (nodes, constant, per_layer, unpack) in [

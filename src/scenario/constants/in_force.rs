@@ -16,7 +16,7 @@ use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
-/// Parts of an experiment that are in force although nobody writes them.
+/// Parts of an experiment that are in force although they are not written.
 const ALWAYS: [&str; 6] = [
     "agent",
     "controller",
@@ -41,7 +41,7 @@ pub struct SettingInForce {
     pub value: String,
     /// Where it is from, in words: a line, or a default.
     pub origin: String,
-    /// Names and values of what is inside of it; of a map alone.
+    /// Names and values of its entries; for a map only.
     pub inside: Vec<(String, String)>,
     /// Its path with `*` for every index, and the key of its product.
     place: String,

@@ -123,7 +123,7 @@ impl ConstantKind {
 
 fn part_of_drawn<Q: Quantity>(node: &Node, part: VariedPart) -> Option<f64> {
     match (part, reader::read::<Distribution<Q>>(node.clone()).value?) {
-        // What the user measured is no guess.
+        // A value that the user measured is not a guess.
         (VariedPart::Location, Distribution::Unread(_) | Distribution::Empirical(_)) => None,
         (VariedPart::Location, model) => Some(model.typical().to_number()),
         (VariedPart::Sigma, Distribution::LogNormal { sigma, .. }) => Some(sigma),

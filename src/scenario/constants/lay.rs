@@ -33,7 +33,7 @@ impl Level {
 /// Ranges that the experiment states in place of a constant's own, in the constant's unit.
 pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 
-/// A value that was laid into a tree.
+/// A value that was written into a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
@@ -43,7 +43,7 @@ pub(crate) struct LaidValue {
     pub(crate) from: f64,
     /// The ends of the range here.
     pub(crate) ends: [f64; 2],
-    /// The value laid.
+    /// The written value.
     #[cfg(test)]
     pub(crate) to: f64,
 }
@@ -66,7 +66,7 @@ impl<'f> FactorLevel<'f> {
         }
     }
 
-    /// Lays its values into a tree, for one strategy and its product. Returns what was laid; nothing where the
+    /// Writes its values into a tree, for one strategy and its product. Returns the written values; nothing where the
     /// experiment does not use the factor.
     pub(crate) fn lay(
         &self,
@@ -173,8 +173,8 @@ pub(crate) fn lay_all(
     }
 }
 
-/// The product whose constants a strategy of the tree has: its own. A bound has those of the first product of the file,
-/// which it is compared with.
+/// The product whose constants a strategy of the tree has: its own. A bound has the constants of the file's first
+/// product, because it is compared with that.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = tree.get(&Path::of("strategies"))?;
     let own = chosen_product(strategies.get(&Path::of(strategy))?)?;

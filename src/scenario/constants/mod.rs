@@ -42,8 +42,8 @@ pub struct Constant {
     /// Keys of the products that it is of; empty: all.
     #[serde(default)]
     pub products: Vec<String>,
-    /// Where experiments set it, the first place naming it. What stands before `|` must be there, the rest is made.
-    /// After `?`, only written values count.
+    /// Where experiments set it, the first place naming it. The part before `|` must exist; the rest is created. After
+    /// `?`, only written values count.
     pub(crate) places: Vec<String>,
     /// The quantity that it measures.
     pub kind: ConstantKind,
@@ -181,7 +181,7 @@ impl Constant {
         }
     }
 
-    /// A value as an experiment writes it, as a number. `None`: it is no value of this constant.
+    /// A value as an experiment writes it, as a number. `None`: it is not a value of this constant.
     pub(crate) fn parse(&self, text: &str) -> Option<f64> {
         self.own_kind().parse(text)
     }

@@ -32,7 +32,7 @@ pub(super) fn steps(pattern: &str) -> Vec<&str> {
 
 /// A path that the place of a constant stands for.
 pub(super) struct ConstantPath {
-    /// The path of what must be there.
+    /// The path of the setting that must exist.
     pub(super) needs: Path,
     pub(super) path: Path,
 }
@@ -168,7 +168,7 @@ fn link_of_site(site: SiteKind) -> Json {
     json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
 }
 
-/// The value of a setting where another one chooses all of a kind.
+/// The value of a setting that depends on another one, which chooses a preset.
 fn of_choice<C: DeserializeOwned, S: Serialize>(
     choice: &Node,
     spec: impl Fn(C) -> S,
@@ -178,7 +178,7 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
     spec.get(&Path::of(key)).cloned()
 }
 
-/// A setting beside an unwritten one takes its place: connections have the rates of a content delivery network, and
+/// Another setting replaces one that is not written: connections have the rates of a content delivery network, and
 /// nodes without a disk have neither its rate nor its buffer.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);

@@ -1,10 +1,10 @@
 //! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
 //!
-//! A layer's `size` is what goes over the wire. What it takes on disk is the same when its media type says that it is
-//! not compressed; otherwise it is not in a manifest and is estimated elsewhere.
+//! A layer's `size` is what goes over the wire. Its size on disk is the same when its media type says that it is not
+//! compressed; otherwise it is not in a manifest and is estimated elsewhere.
 //!
-//! What a container runtime would not run as an image is refused: artifacts of other kinds, layers that it does not
-//! unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
+//! Artifacts that a container runtime would not run as an image are refused: artifacts of other kinds, layers that it
+//! does not unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
 //! `core/remotes/docker/fetcher.go` asks them first), which is not simulated.
 
 use std::collections::{BTreeMap, HashMap};
@@ -59,7 +59,7 @@ struct ManifestJson {
 struct BlobJson {
     digest: String,
     uncompressed: Option<u64>,
-    /// Kept as it is written: what is no size must be told with the digest.
+    /// Kept as it is written: an invalid size must be reported with the digest.
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
@@ -75,7 +75,7 @@ pub(crate) struct PlatformEntry {
 }
 
 impl PlatformEntry {
-    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which nobody runs.
+    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which does not run.
     /// BuildKit lists those as `unknown/unknown`, with an annotation.
     pub(crate) fn runnable(&self) -> Option<&ImagePlatform> {
         let platform = self.platform.as_ref()?;
@@ -174,14 +174,14 @@ fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     let is_first_schema = version.is_some_and(|version| *version == 1);
     let (message, help) = if json.fs_layers.is_some() || is_first_schema {
         (
-            "this is a Docker schema 1 manifest, which tells no sizes",
+            "this is a Docker schema 1 manifest, which has no sizes",
             "push the image again with a current client, or write its layers in place",
         )
     } else if let Some(problem) = artifact(json, source) {
         return Some(problem);
     } else if json.layers.is_none() {
         (
-            "this is no image manifest: it has no `layers`",
+            "this is not an image manifest: it has no `layers`",
             "write it with `crane manifest IMAGE`",
         )
     } else if json.layers.as_ref().is_some_and(Vec::is_empty) {
@@ -380,8 +380,10 @@ fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Byte
     })?;
     if !is_digest(digest) {
         let message = Wording::quoting(
-            format!("`{digest}` is no digest, such as `sha256:` and 64 of the digits 0-9 and a-f"),
-            "this is no digest",
+            format!(
+                "`{digest}` is not a digest; it must be `sha256:` and 64 of the digits 0-9 and a-f"
+            ),
+            "this is not a digest",
         );
         let problem = source.at(place, format!("{field}.digest"), message);
         return Err(Box::new(problem.with_help(
@@ -417,7 +419,7 @@ fn checked_size(written: &serde_json::Value) -> Result<Bytes, String> {
         )),
         Some(size) => Ok(Bytes::new(size)),
         None => Err(format!(
-            "the size is `{written}`, which is no number of bytes"
+            "the size is `{written}`, which is not a number of bytes"
         )),
     }
 }
@@ -472,9 +474,15 @@ mod tests {
                 "1000000000000000000",
                 "the size is 1000000000000000000 bytes; at most 10^13 are believed",
             ),
-            ("-1", "the size is `-1`, which is no number of bytes"),
-            ("1e30", "the size is `1e+30`, which is no number of bytes"),
-            ("\"5\"", "the size is `\"5\"`, which is no number of bytes"),
+            ("-1", "the size is `-1`, which is not a number of bytes"),
+            (
+                "1e30",
+                "the size is `1e+30`, which is not a number of bytes",
+            ),
+            (
+                "\"5\"",
+                "the size is `\"5\"`, which is not a number of bytes",
+            ),
         ] {
             let errors = with(size).expect_err(size);
             assert_eq!(
@@ -497,12 +505,12 @@ mod tests {
             ),
             (
                 r#"{"schemaVersion":1,"fsLayers":[{"blobSum":"sha256:a"}]}"#,
-                "m.json:1:1: this is a Docker schema 1 manifest, which tells no sizes \
+                "m.json:1:1: this is a Docker schema 1 manifest, which has no sizes \
                  (help: push the image again with a current client, or write its layers in place)",
             ),
             (
                 "{}",
-                "m.json:1:1: this is no image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)",
+                "m.json:1:1: this is not an image manifest: it has no `layers` (help: write it with `crane manifest IMAGE`)",
             ),
             (
                 r#"{"layers":[]}"#,

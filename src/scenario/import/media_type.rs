@@ -1,4 +1,4 @@
-//! Media types of an image manifest: which layers a container runtime unpacks and how, and what is no image.
+//! Media types of an image manifest: which layers a container runtime unpacks and how, and which ones are not images.
 //!
 //! Layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as containerd's
 //! `core/images/mediatypes.go` reads them. Configs: those of images, and the defaulted values that old registries have
@@ -56,7 +56,7 @@ pub(crate) fn is_image_config(media_type: Option<&str>) -> bool {
     )
 }
 
-/// What a registry stores beside images.
+/// What a registry stores other than images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OtherArtifact {
     Attestation,
@@ -68,7 +68,7 @@ pub(crate) enum OtherArtifact {
 }
 
 impl OtherArtifact {
-    /// What a media type says. `None`: it is unknown here.
+    /// The meaning of a media type. `None`: it is unknown here.
     pub(crate) fn of(media_type: &str) -> Option<Self> {
         let known = [
             ("in-toto", Self::Attestation),

@@ -1,4 +1,4 @@
-//! Objects of the Kubernetes API, as far as every kind has the same fields.
+//! Objects of the Kubernetes API: the fields that all kinds have.
 
 use std::collections::BTreeMap;
 use std::ops::Deref;

@@ -101,7 +101,7 @@ fn objects_in(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportOb
         }
         Err(error) => error,
     };
-    // What begins with a brace may be YAML in flow style.
+    // A text that begins with a brace may be YAML in flow style.
     if is_yaml && let Ok(found) = yaml_objects(source, words) {
         return Ok(found);
     }
@@ -484,7 +484,7 @@ mod tests {
                 "x:2:9: not JSON: expected `:`",
             ),
             ("a: 1\n---\nb: [1\n", "x:"),
-            ("a: 1\na: 2\n", "x:2:1: the key `a` is there twice"),
+            ("a: 1\na: 2\n", "x:2:1: the key `a` appears twice"),
         ] {
             let source = source("x", text);
             let problems = objects(&source).err().expect(text);

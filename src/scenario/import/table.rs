@@ -121,8 +121,8 @@ impl Table<'_> {
                     Wording::quoting(format!("unknown column `{column}`"), "unknown column");
                 self.report(0, column, message, help);
             } else if columns[..index].contains(column) {
-                let message = format!("the column `{column}` is there twice");
-                let message = Wording::quoting(message, "a column is there twice");
+                let message = format!("the column `{column}` appears twice");
+                let message = Wording::quoting(message, "a column appears twice");
                 self.report(0, column, message, "keep one of the two");
             }
         }
@@ -264,13 +264,13 @@ fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     for pair in text.split(',').filter(|_| text != "<none>") {
         let (key, value) = pair
             .split_once('=')
-            .ok_or_else(|| format!("`{pair}` is no label; write `key=value`"))?;
+            .ok_or_else(|| format!("`{pair}` is not a label; write `key=value`"))?;
         if labels
             .insert(key.trim().to_owned(), value.trim().to_owned())
             .is_some()
         {
             return Err(format!(
-                "the label `{}` is there twice; keep one",
+                "the label `{}` appears twice; keep one",
                 key.trim()
             ));
         }
@@ -358,7 +358,7 @@ mod tests {
             ),
             (
                 "name,name\na,b\n",
-                "clusters.csv:1:1: name: the column `name` is there twice",
+                "clusters.csv:1:1: name: the column `name` appears twice",
             ),
             (
                 "name,nodes\na,1\na,2\n",
@@ -386,7 +386,7 @@ mod tests {
             ),
             (
                 "name,labels\na,\"env=a,ring=1,env=b\"\n",
-                "clusters.csv:2:3: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` is there twice",
+                "clusters.csv:2:3: labels: invalid `labels`: `env=a,ring=1,env=b`: the label `env` appears twice",
             ),
             (
                 "name,loss\na,100%\n",

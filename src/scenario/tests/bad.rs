@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn bad_input_is_refused_with_its_place_and_the_mend() {
     let shop = "{kind: Deployment, image: shop, replicas: 6, start: {median: 4 s, sigma: 0.6}, readiness: {period: 10 s}}";
-    // What is replaced in the sketch, by what, and all problems that are told.
+    // The replaced text of the sketch, the new text, and all reported problems.
     let cases: &[(&str, &str, &[&str])] = &[
         (
             "seed: 1\n",
@@ -288,7 +288,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "store-{0001..0900}",
             "store-{0001..}",
             &[
-                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` beside \
+                "7:12: fleet[0].name: nothing says how many clusters `store-{0001..}` is (help: write `clusters: 900` next to \
                it, or an end such as `{001..900}`)",
             ],
         ),
@@ -320,7 +320,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "fleet:\n  - {name: \"store-{0001..0900}\"",
             "clusters: 1000\nfleet:\n  - {name: \"store-{0001..}\", clusters: 90%",
             &[
-                "9:6: fleet[1]: this group is no share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
+                "9:6: fleet[1]: this group is not a share of the 1000 clusters that the file asks for (help: write e.g. `{name: \
                \"store-{0001..}\", clusters: 90%}`, or leave the file's `clusters` out)",
             ],
         ),
@@ -383,7 +383,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "blobs: {redirect: false, workers: 3}",
             &[
                 "9:30: registry.blobs.redirect: without a redirect the API host sends the blobs, so the limits \
-                 of this host have no effect (help: write the limits beside `blobs`, or `redirect: true`)",
+                 of this host have no effect (help: write the limits next to `blobs`, or `redirect: true`)",
             ],
         ),
         (
@@ -433,7 +433,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "rancherFleet.maxUnavailable:",
             "rancherFleet.maxUnavailble:",
             &[
-                "19:9: sweep: `strategies.defaults.rancherFleet.maxUnavailble` is no setting of this file: unknown field \
+                "19:9: sweep: `strategies.defaults.rancherFleet.maxUnavailble` is not a setting of this file: unknown field \
                `maxUnavailble` (help: did you mean `maxUnavailable`?)",
             ],
         ),
@@ -449,7 +449,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {fleet.2.nodes: [1], ",
             &[
-                "19:9: sweep: `fleet[2].nodes` is no setting of this file: there is no `fleet[2]` to set (help: indices count \
+                "19:9: sweep: `fleet[2].nodes` is not a setting of this file: there is no `fleet[2]` (help: indices count \
                from 0, and only maps have settings inside)",
             ],
         ),
@@ -462,7 +462,7 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             "sweep: {",
             "sweep: {strategies.bound.batches.size: [1, 2], ",
             &[
-                "19:9: sweep: `strategies.bound.batches.size` is no setting of this file: choose exactly one of \
+                "19:9: sweep: `strategies.bound.batches.size` is not a setting of this file: choose exactly one of \
                `rancherFleet`, `cloudFoundry`, `argoCd`, `argoCdProposal`, `allAtOnce`, `batches`, `oneByOne`, `doubling`, `kubeFleetStaged`, `kubeFleetRolling` or `external`",
             ],
         ),

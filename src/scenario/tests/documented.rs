@@ -1,6 +1,7 @@
-//! The tables of docs/experiment-format.md are those of the schema, whose defaults are the values of the settings.
+//! The tables of docs/experiment-format.md and its chapters are those of the schema, whose defaults are the values of
+//! the settings.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
@@ -8,20 +9,47 @@ const OPEN: &str = "<!-- generated: ";
 /// Longest default in a cell, in characters.
 const LONGEST_DEFAULT: usize = 75;
 const CLOSE: &str = "<!-- end of generated -->";
+/// Chapters that are checked at least.
+const FEWEST_CHAPTERS: usize = 15;
 
 #[test]
 fn the_tables_of_the_format_document_are_current() {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("docs/experiment-format.md");
-    let written = std::fs::read_to_string(&path).expect("the document");
-    let current = with_tables(&written, &crate::scenario::schema());
-    if written != current && std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(path, current).expect("docs can be written");
-        return;
+    let schema = crate::scenario::schema();
+    let mut outdated = Vec::new();
+    for path in format_pages() {
+        let written = std::fs::read_to_string(&path).expect("the page");
+        let current = with_tables(&written, &schema);
+        if written == current {
+            continue;
+        }
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            std::fs::write(&path, current).expect("docs can be written");
+        } else {
+            outdated.push(path);
+        }
     }
     assert!(
-        written == current,
-        "docs/experiment-format.md is out of date; write it with `UPDATE_DOCS=1 cargo test --lib documented`"
+        outdated.is_empty(),
+        "these pages are out of date; write them with `UPDATE_DOCS=1 cargo test --lib documented`: {outdated:?}"
     );
+}
+
+/// The page of the format, and its chapters in the order of their names.
+pub(in crate::scenario) fn format_pages() -> Vec<PathBuf> {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let chapters = std::fs::read_dir(docs.join("experiment-format")).expect("the folder");
+    let mut pages: Vec<PathBuf> = chapters
+        .map(|chapter| chapter.expect("a chapter").path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    assert!(
+        pages.len() >= FEWEST_CHAPTERS,
+        "only {} chapters",
+        pages.len()
+    );
+    pages.sort();
+    pages.insert(0, docs.join("experiment-format.md"));
+    pages
 }
 
 /// The document with the tables between its markers made again.

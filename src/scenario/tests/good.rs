@@ -1,4 +1,4 @@
-//! What a good experiment becomes.
+//! Reading valid experiments.
 
 use super::*;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
@@ -466,6 +466,54 @@ fn the_example_of_the_format_document_loads() {
     let experiment =
         load_text(example.flatten().expect("an example")).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(experiment.variants.len(), 6);
+}
+
+/// The example with another value of a field at the top of the file.
+fn with_field(example: &str, field: &str, value: &str) -> String {
+    let mut kept = Vec::new();
+    let mut is_replaced = false;
+    for line in example.lines() {
+        if !line.starts_with([' ', '#']) {
+            is_replaced = line.starts_with(&format!("{field}:"));
+        }
+        if !is_replaced {
+            kept.push(line);
+        }
+    }
+    format!("{}\n{field}: {value}\n", kept.join("\n"))
+}
+
+/// Each of them replaces the value in the page's own example.
+#[test]
+fn the_twenty_fields_of_the_format_document_take_their_examples() {
+    let document = include_str!("../../../docs/experiment-format.md");
+    let example = document
+        .split("```yaml\n")
+        .find_map(|part| part.starts_with("name:").then(|| part.split("```").next()))
+        .flatten()
+        .expect("an example");
+    let rows = document.lines().filter(|line| line.starts_with("| [`"));
+    let mut fields = 0;
+    for row in rows {
+        fields += 1;
+        let mut code = row.split('`').skip(1).step_by(2);
+        let field = code.next().expect("a field");
+        let value = code.next().expect("an example");
+        let folder = folder();
+        let file = folder.path().join("experiment.yaml");
+        let is_at_top = !field.contains(['.', '[']);
+        let mut overrides = Overrides::default();
+        if is_at_top {
+            fs::write(&file, with_field(example, field, value)).expect("written");
+        } else {
+            fs::write(&file, example).expect("written");
+            overrides.set.push(format!("{field}={value}"));
+        }
+        if let Err(error) = load(&file, &overrides) {
+            panic!("{field}: {value}: {error}");
+        }
+    }
+    assert_eq!(fields, 20);
 }
 
 #[test]

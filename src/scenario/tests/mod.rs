@@ -1,7 +1,7 @@
 //! Whole experiments, good and bad, in folders of their own.
 
 mod bad;
-mod documented;
+pub(super) mod documented;
 mod good;
 mod refused;
 mod set;

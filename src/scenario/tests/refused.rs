@@ -1,5 +1,4 @@
-//! What is refused beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at
-//! all.
+//! Errors beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at all.
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 
@@ -8,7 +7,7 @@ use super::*;
 #[test]
 fn files_that_an_experiment_names_are_refused_at_their_own_place() {
     let cases: &[(&str, &str, &str)] = &[
-        // file, its text, what is told of it
+        // file, its text, the reported problem
         (
             "clusters.json",
             r#"{"items": []}"#,
@@ -289,7 +288,7 @@ proptest! {
         }
     }
 
-    /// Whatever is done to a good file, reading it ends with an experiment or with problems, never with a panic.
+    /// Reading a modified good file ends with an experiment or with problems, never with a panic.
     #[test]
     fn no_damage_makes_reading_panic(
         at in 0..SKETCH.len(), len in 0..40_usize, insert in "[ -~\n]{0,12}|[\u{0}-\u{ff}]{0,4}", truncate in any::<bool>()

@@ -111,7 +111,7 @@ fn problems_point_at_the_argument() {
     assert_eq!(
         refused(&["fleet[7].nodes=3"]),
         [
-            "--set:1:1: fleet[7].nodes: `fleet[7].nodes` is no setting of this file: there is no `fleet[7]` to set (help: \
+            "--set:1:1: fleet[7].nodes: `fleet[7].nodes` is not a setting of this file: there is no `fleet[7]` (help: \
           indices count from 0, and only maps have settings inside)"
         ]
     );
@@ -125,7 +125,7 @@ fn problems_point_at_the_argument() {
             "sweep={}",
             "`sweep` cannot be set here: write it in the file",
         ),
-        ("horizon=[1", "is no value"),
+        ("horizon=[1", "is not a valid value"),
     ] {
         let found = refused(&[argument]);
         assert!(

@@ -26,7 +26,7 @@ fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     Arc::clone(&experiment.variants[0].scenario.strategy)
 }
 
-/// What is the user's own around a snippet.
+/// The user's own text around a snippet.
 type Around = fn(&str) -> String;
 
 /// An ApplicationSet around a snippet, which is its `spec` without what makes applications.

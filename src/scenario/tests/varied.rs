@@ -25,7 +25,7 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
     assert_eq!(strategy(was), strategy(is), "{text}");
 }
 
-/// Each constant of an experiment, laid into it at the value in force, must change nothing. Together at their high
+/// Writing each constant of an experiment at its value in force must not change the experiment. Together at their high
 /// ends, those of other strategies must not change a variant.
 fn check(path: &Path, text: &str) {
     let varied = VariedExperiment::load(path, &Overrides::default())

@@ -5,10 +5,10 @@
 //! the last cluster must be ready, and the completion reported, within 1 %. The peak of pulls, which are clusters
 //! instructed and not yet ready, must be equal within 1 % or one cluster.
 //!
-//! Every request of a recording takes the same time, so many things happen at one instant, and the order of nanoseconds
-//! decides. Where such a tie decides which of several equal clusters is next, [`Tie::Clusters`] compares the rollouts
-//! after equal clusters have changed their names. Where it decides which pass a write belongs to, [`Tie::Passes`]
-//! compares the outcome; [`Tie::Instructions`] compares nothing but the instructions.
+//! Every request of a recording takes the same time. Therefore many things happen at one instant, and the order of
+//! nanoseconds decides. Where such a tie decides which of several equal clusters is next, [`Tie::Clusters`] compares
+//! the rollouts after equal clusters have changed their names. Where it decides which pass a write belongs to,
+//! [`Tie::Passes`] compares the outcome; [`Tie::Instructions`] compares nothing but the instructions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -18,7 +18,7 @@ use crate::units::SimDuration;
 /// Time, target and revision of an instruction.
 pub(super) type Instruction = (u64, usize, u32);
 
-/// What comes of one recording.
+/// The result of one recording.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Verdict {
     /// The order is equal, and so are the times to one API request.
@@ -159,7 +159,7 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
     }
 }
 
-/// What was recorded more than one API request earlier than another instruction comes before it.
+/// An instruction that was recorded more than one API request before another one comes first.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
     let (wanted, request) = (
         &recording.deploy,

@@ -29,7 +29,7 @@ pub(super) trait Agent: Sized {
         let _ = sight;
     }
 
-    /// What tells it to run a revision is written in the management cluster.
+    /// The management cluster has the object that instructs it to run a revision.
     fn written(&mut self, revision: u32, is_paused: bool, sight: &mut Sight<'_, Self::Step>);
 
     /// A step that it has planned is due.
@@ -39,7 +39,7 @@ pub(super) trait Agent: Sized {
     fn news(&mut self, news: &News, sight: &mut Sight<'_, Self::Step>);
 }
 
-/// What an agent can see and do at one time.
+/// The part of the field that an agent can see and change at one time.
 pub(super) struct Sight<'a, S> {
     pub(super) now: SimTime,
     pub(super) request: SimDuration,
@@ -85,7 +85,7 @@ enum Due<S> {
     Step(usize, S),
     /// Something happens, unless a newer instruction has come since that number.
     Happens(News, Option<usize>),
-    /// What happened takes effect.
+    /// An event takes effect.
     TakesEffect(News),
     /// A person's change reaches the controller's cache.
     Change(Change),
@@ -101,21 +101,21 @@ pub(super) struct Field<'r, A: Agent> {
     pub(super) stopped: bool,
     /// Random waits are drawn from these streams.
     pub(super) seed: u64,
-    /// What is to come, by the number of its event.
+    /// Pending events by their number.
     agenda: BTreeMap<u32, Due<A::Step>>,
     events: u32,
     /// For each target, the number of its last instruction.
     latest: Vec<usize>,
-    /// Writes of the controller that the agents have not been told of.
+    /// Writes of the controller that the agents have not received.
     writes: Vec<(usize, u32)>,
     pub(super) deploys: Vec<(u64, usize, u32)>,
     /// When passes began and how long they took, in seconds.
     pub(super) passes: Vec<(f64, f64)>,
-    /// From the first change until the first pass, beside the watch delay.
+    /// From the first change until the first pass, without the watch delay.
     pub(super) first_wait: SimDuration,
     /// When the product reported that the newest revision at time 0 is rolled out.
     pub(super) reported: Option<u64>,
-    /// What the product has shown to people.
+    /// The conditions that the product has shown to people.
     pub(super) statuses: Vec<StatusRow>,
     /// The rule that blocks the rollout at the end.
     pub(super) hold: Option<Hold>,

@@ -7,7 +7,7 @@ use crate::units::{SimDuration, SimTime};
 /// From an event of a deployed resource until the agent looks; also from the first apply until it watches.
 const SETTLING: SimDuration = SimDuration::from_secs(5);
 
-/// What an agent does at some time.
+/// An agent's action at some time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Look,
@@ -27,7 +27,7 @@ pub(super) struct FleetAgent {
     applied: u32,
     known: Vec<u32>,
     ready: bool,
-    /// Why it fails to apply or to run what was told last; empty if it does not.
+    /// Why it fails to apply or to run the last instruction; empty if it does not.
     failing: String,
     offline: bool,
     missed: bool,
@@ -171,7 +171,7 @@ impl Agent for FleetAgent {
         {
             self.failing.clone_from(reason);
             changed = true;
-            // The apply of what was told last has failed: that is its result.
+            // The last instructed apply has failed: that is its result.
             applied |= self.applied != self.told;
         }
         if applied {

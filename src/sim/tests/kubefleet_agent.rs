@@ -15,7 +15,7 @@ const MOST_FAST: f64 = 900.0;
 const GIVEN: f64 = -110.0;
 const CACHE_WAIT: f64 = 0.1;
 
-/// What an agent does at some time.
+/// An agent's action at some time.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Look,

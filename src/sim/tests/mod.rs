@@ -33,7 +33,7 @@ use kubefleet_agent::KubeFleetAgent;
 use recording::{Recording, are_all, recordings};
 use words::Shows;
 
-/// What the numbers of a product's test are.
+/// The meaning of the numbers in a product's test.
 const COUNTED: &str = "recordings that are refused, and that are equal; whose words are equal, and those at equal times, \
                        and reasons that agree";
 
@@ -45,7 +45,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
             .to_owned();
     for target in &recording.hello.targets {
         let labels = serde_json::to_string(&target.labels).expect("labels are text");
-        // What is older than the installed revision is old, too.
+        // Revisions older than the installed one are old, too.
         let installed = target.revision != Some(0);
         writeln!(
             text,
@@ -277,7 +277,7 @@ fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Show
     verdict
 }
 
-/// Counts of what was shown, with a line for each recording that differs.
+/// Counts of the shown conditions, with a line for each recording that differs.
 fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
     println!(
         "{product}: words equal in {}, at equal times in {}; {} reasons agree",
@@ -329,7 +329,7 @@ fn rancher_fleet_follows_its_recordings() {
     );
 }
 
-/// The application controller beside Argo CD's recordings has no limits, and its comparisons take no time, unless the
+/// The application controller in Argo CD's recordings has no limits, and its comparisons take no time, unless the
 /// recording says otherwise.
 const UNLIMITED: &[(&str, &str)] = &[
     ("statusProcessors", "100000"),
@@ -340,7 +340,7 @@ const UNLIMITED: &[(&str, &str)] = &[
     ("comparison", "0 s"),
 ];
 
-/// What the first pass of a new process takes more: two caches of settings are waited for, with a poll every 100 ms.
+/// The extra time of a new process's first pass: two caches of settings are waited for, with a poll every 100 ms.
 /// Recordings of updates have this behind them at time 0.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 
@@ -403,7 +403,7 @@ fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
     }
 }
 
-/// Plays `played`, and compares what comes of it with `recording`.
+/// Plays `played`, and compares the result with `recording`.
 fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) -> Verdict {
     let product = &crate::products::find("argoCd")
         .expect("it is in the table")

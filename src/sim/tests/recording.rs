@@ -2,8 +2,8 @@
 //!
 //! `controllers/PROTOCOL.md` describes the first message, `controllers/README.md` the rest.
 //!
-//! Two variables of the environment choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet` and
-//! `DIR/kubefleet`, one of which is enough, in place of the repository's; `REPLAY=WORD` keeps those whose name contains
+//! Two variables of the environment choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet`
+//! and `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` keeps those whose name contains
 //! the word.
 
 use std::collections::BTreeMap;
@@ -30,7 +30,7 @@ pub(super) struct Recording {
     /// Time and revision of each report that a rollout is complete.
     #[serde(default)]
     pub(super) completed: Vec<(u64, u32)>,
-    /// Changes of what the product's objects show to people.
+    /// Changes of the conditions that the product's objects show.
     #[serde(default)]
     pub(super) conditions: Vec<Shown>,
     /// `completed`, `failed` or `running`.

@@ -1,4 +1,5 @@
-//! What the products' own controllers showed to people in the recorded rollouts, against what the native ones show.
+//! Compares the conditions that the products' own controllers showed in the recorded rollouts with those of the native
+//! ones.
 //!
 //! The words of each condition must be the same, in the same order. The reason for a rollout that does not end is
 //! compared with the product's own last words: the rule must stand for the product's, and the reason must name a
@@ -208,7 +209,7 @@ fn named(text: &str, start: &str) -> Vec<String> {
 }
 
 /// Whether a rule stands for what the product says of itself. Fleet's rules were derived from the bundle's status, and
-/// have the same names; Argo CD says only that its rollout goes on, and no rule stands for that.
+/// have the same names; Argo CD says only that its rollout continues, which is not a rule.
 fn is_same_rule(own: &str, rule: &str) -> bool {
     match own {
         "UpdateRunStuck" => ["maxConcurrency", "stages"].contains(&rule),

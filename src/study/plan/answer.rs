@@ -176,7 +176,7 @@ impl PlanAnswers<'_> {
     ) -> StrategyAnswer {
         let is_confirmed = leader.is_none_or(|at| race.race.is_confirmed(at));
         let is_decided = is_confirmed && !states.contains(&CandidateStatus::Undecided);
-        // What is not certain is not offered for pasting. Of many settings, some are as good as the best one, and it
+        // An uncertain answer is not offered for pasting. Of many settings, some are as good as the best one, and it
         // is enough that the limits are met.
         let is_offered = is_decided || (self.task.plan.tries.is_some() && is_confirmed);
         let mut answer = StrategyAnswer {
@@ -255,7 +255,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// Why a candidate is not the best, beside its state: the limit, or the rule that held a run.
+    /// Why a candidate is not the best, apart from its state: the limit, or the rule that held a run.
     fn reason(&self, race: &StrategyRace, at: usize, state: CandidateStatus) -> String {
         let limits = &self.task.plan.limits;
         match state {

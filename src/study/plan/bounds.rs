@@ -60,12 +60,12 @@ impl Bounds {
 struct ErrorBudget {
     /// The error of all looks together.
     total: f64,
-    /// What earlier looks have spent of it.
+    /// The part that earlier looks have spent.
     spent: f64,
 }
 
 impl ErrorBudget {
-    /// A budget of which nothing is spent.
+    /// An unspent budget.
     const fn new(total: f64) -> Self {
         Self { total, spent: 0.0 }
     }

@@ -91,7 +91,7 @@ pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
             order.push((*point, at));
         }
     }
-    // Whatever dominates a point comes before it.
+    // A point that dominates another one comes before it.
     order.sort_unstable();
     let mut front: Vec<FrontSteps> = Vec::new();
     let mut is_optimal = vec![false; points.len()];

@@ -18,7 +18,7 @@ pub(super) const RARE: f64 = 0.05;
 
 /// Fractions of the greatest bet that a known lowest value of 0 allows.
 const FRACTIONS: [f64; 6] = [0.05, 0.15, 0.35, 0.6, 0.85, 0.99];
-/// Bets beside the first run's value: 2^-6 to 2^12 of its inverse.
+/// Bets relative to the first run's value: 2^-6 to 2^12 of its inverse.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -6..=12;
 
 /// Number of runs after which events of a share of [`RARE`] have occurred, but for a probability of `error`.

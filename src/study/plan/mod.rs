@@ -196,7 +196,7 @@ impl<'s> PlannedExperiment<'s> {
     }
 }
 
-/// What distinguishes the races of an experiment.
+/// The key of a race among those of an experiment.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct RaceKey {
     /// The settings of the world in short.

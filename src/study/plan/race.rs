@@ -646,7 +646,7 @@ pub(super) fn leader_of(states: &[CandidateStatus]) -> Option<usize> {
         .position(|state| *state == CandidateStatus::Best)
 }
 
-/// The ranks of the bounds of a quantile with these errors. `None`: the statistic is no quantile.
+/// The ranks of the bounds of a quantile with these errors. `None`: the statistic is not a quantile.
 fn ranks(over: Statistic, low_error: f64, high_error: f64, most: usize) -> Option<QuantileRanks> {
     match over {
         Statistic::Quantile(p) => Some(QuantileRanks::new(p, low_error, high_error, most)),

@@ -231,7 +231,7 @@ fn ratios(settings: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// The grid of so many values of each setting, behind the setting as it stands.
+    /// The grid of this many values of each setting, after the present setting.
     fn grid(sizes: &[usize]) -> Vec<Vec<Setting>> {
         let mut points: Vec<Vec<Setting>> = vec![Vec::new()];
         for (axis, size) in sizes.iter().enumerate() {

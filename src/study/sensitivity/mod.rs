@@ -6,9 +6,9 @@
 //! together (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental Modelling &
 //! Software 22 (2007)), which shows effects that depend on other constants.
 //!
-//! Left out: correlations between constants, and a constant whose effect appears only beside another one; the first
-//! part finds no difference there, so it is not screened. A decision that changes twice within a range is reported with
-//! one of the changes. Bisection and screening use the same runs again wherever values are equal.
+//! Left out: correlations between constants, and a constant whose effect appears only together with another one; the
+//! first part finds no difference there, so it is not screened. A decision that changes twice within a range is
+//! reported with one of the changes. Bisection and screening use the same runs again wherever values are equal.
 
 mod decision;
 mod morris;
@@ -45,7 +45,7 @@ pub struct SensitivityRules {
     pub variants: Vec<String>,
     /// Most runs of the screening.
     pub screening: u64,
-    /// Most runs of all parts. `None`: no limit beside that of the screening.
+    /// Most runs of all parts. `None`: no limit other than that of the screening.
     pub most: Option<u64>,
     /// Halvings of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only its ends are
     /// compared.
@@ -72,7 +72,7 @@ pub fn deciding(
     )
 }
 
-/// What the runs beside those of one constant at a time are for.
+/// The purpose of the runs other than those of one constant at a time.
 struct FurtherRuns {
     /// Halvings of each search for the value that changes a decision.
     halvings: u32,

@@ -43,7 +43,7 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     Trajectory { points, order }
 }
 
-/// What an elementary effect is of.
+/// The measure of an elementary effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct EffectKey {
     /// The constant's place among the active ones.

@@ -1,10 +1,11 @@
-//! Figures in the READMEs of experiments are those of the committed tables. `UPDATE_DOCS=1` writes them again.
+//! Figures in the READMEs of experiments, and in the front page, are those of the committed tables. `UPDATE_DOCS=1`
+//! writes them again.
 //!
 //! A figure in a text is tied to a cell by a comment that follows it, without a space between:
 //!
 //! `24.3 min<!-- summary.csv | from-git maxUnavailable=25% | reachable_ready_s | median -->`
 //!
-//! The comment names a table of the experiment's results, the variant, the measure and the column. In a table without
+//! The comment names a table of the experiment's results (on the front page, with its folder), the variant, the measure and the column. In a table without
 //! measures (`runs.csv`), the measure is empty. The figure may have a unit; it must be the cell's value, rounded to the
 //! decimals that the figure has. A fifth part relates the value to that of another variant: `/ one-by-one` is the
 //! ratio, `- one-by-one` the difference.
@@ -230,19 +231,25 @@ fn quoted(text: &str, page: &Path) -> String {
     replaced.into_owned()
 }
 
+/// The front page and the pages of the experiments, each with the folder of its tables.
+fn pages_with_results() -> Vec<(PathBuf, PathBuf)> {
+    let results = root().join("results");
+    let mut pages = vec![(root().join("README.md"), results.clone())];
+    for entry in fs::read_dir(root().join("experiments")).expect("the experiments") {
+        let folder = entry.expect("an entry").path();
+        if folder.is_dir() {
+            let name = folder.file_name().expect("a name");
+            pages.push((folder.join("README.md"), results.join(name)));
+        }
+    }
+    pages
+}
+
 #[test]
 fn figures_with_a_cell_are_those_of_the_tables() {
     let mut checked = 0;
-    let experiments = fs::read_dir(root().join("experiments")).expect("the experiments");
-    for folder in experiments
-        .map(|entry| entry.expect("an entry").path())
-        .filter(|path| path.is_dir())
-    {
-        let page = folder.join("README.md");
+    for (page, results) in pages_with_results() {
         let text = fs::read_to_string(&page).expect("readable");
-        let results = root()
-            .join("results")
-            .join(folder.file_name().expect("a name"));
         checked += figures(&text).len();
         let now = current(&text, &page, &results);
         if now != text && std::env::var_os("UPDATE_DOCS").is_some() {

@@ -442,7 +442,9 @@ fn a_deployment_of_cloud_foundry_says_when_it_began() {
         &["experiment.yaml", "deployment.json", "none.json"],
     );
     assert!(
-        code == 2 && shown.contains("`resources` must list") && shown.contains("none.json"),
+        code == 2
+            && shown.contains("`resources` is empty; it must list")
+            && shown.contains("none.json"),
         "{shown}"
     );
     std::fs::remove_file(folder.path().join("deployment.json")).expect("it was written");
@@ -737,7 +739,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
             "empty",
             "{\"kind\": \"ApplicationSet\", \"status\": null}".to_owned(),
             &[
-                "`status.applicationStatus` must list what is rolled out, and is empty",
+                "`status.applicationStatus` is empty; it must list the targets of the rollout",
                 "strategy is `RollingSync`",
             ],
         ),

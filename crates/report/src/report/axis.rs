@@ -5,7 +5,7 @@ use itertools::Itertools;
 use super::format::{RateUnit, TimeUnit, number};
 use fleetsim_units::{SimDuration, WithUnit};
 
-/// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; what lies outside is put at the nearer end.
+/// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; values outside are put at the nearer end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) low: f64,
@@ -78,7 +78,7 @@ impl Scale {
         if self.log { " (logarithmic)" } else { "" }
     }
 
-    /// Position of `value`; an infinite one lies at the end.
+    /// Position of `value`; an infinite one is at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let low = self.measured(self.low);
         let value = self.measured(value.min(self.high));

@@ -39,7 +39,7 @@ pub(super) struct Label {
     pub(super) align: Align,
 }
 
-/// A shape with its look; later ones lie over earlier ones.
+/// A shape with its look; later ones cover earlier ones.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Path(Vec<Position>, Stroke),
@@ -197,7 +197,7 @@ pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     grid
 }
 
-/// Whether a level or upright line goes on through a point in the same direction.
+/// Whether a level or upright line continues through a point in the same direction.
 fn is_on_the_way(from: (i32, i32), via: (i32, i32), to: (i32, i32)) -> bool {
     let [(from_x, from_y), (via_x, via_y), (to_x, to_y)] = [from, via, to];
     let across = [via_x - from_x, to_x - via_x];

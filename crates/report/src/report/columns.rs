@@ -235,7 +235,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
-            // Percentiles lie between counts anyway.
+            // Percentiles are between counts anyway.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));

@@ -108,7 +108,7 @@ impl Results {
         }
     }
 
-    /// `; line: replicate 3`, of what shows the displayed run; empty without one.
+    /// `; line: replicate 3`, for charts of the displayed run; empty without one.
     pub(super) fn replicate_of(&self, what: &str) -> String {
         match self.displayed() {
             Some(run) => format!("; {what}: replicate {}", run.replicate),
@@ -360,8 +360,8 @@ impl<'r> VariantResults<'r> {
         self.summary(measure)?.median
     }
 
-    /// The 95% interval of the median of one measure; its upper end is infinite where it lies behind every finished
-    /// run. `None` without a measure or with too few runs.
+    /// The 95% interval of the median of one measure; its upper end is infinite where it is behind every finished run.
+    /// `None` without a measure or with too few runs.
     pub(super) fn median_interval(&self, measure: Measure) -> Option<(f64, f64)> {
         median_interval(self.summary(measure)?)
     }

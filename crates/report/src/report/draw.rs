@@ -181,7 +181,7 @@ fn write_chart(
     write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
 
-/// Variants beyond which a stack of states for each is a page that nobody reads.
+/// Variants beyond which a stack of states for each is a page that is too long to read.
 const STATES_MAX: usize = 24;
 
 /// The charts with the names of their files. Some need more than every experiment has, and some add nothing to another

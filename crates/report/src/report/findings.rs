@@ -1,6 +1,6 @@
 //! The finding of each chart, which is its title: one sentence with the extremes of the medians over runs.
 //!
-//! Sentences state ranges, not winners: medians may lie closer to each other than luck moves them, and the answer says
+//! Sentences state ranges, not winners: medians may differ by less than random numbers move them, and the answer says
 //! which variants may be the best. Names are those that charts use; a shorter sentence without names takes the place
 //! of one that is too wide. A chart whose results allow no sentence keeps its subject as its title.
 
@@ -454,7 +454,7 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
             "{subject} hardly changes completion and the peak of pulls"
         )];
     }
-    // What changes comes first.
+    // Changing measures come first.
     let [first, second] = if time.by.is_none() {
         [peak, time]
     } else {

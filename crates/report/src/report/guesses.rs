@@ -93,7 +93,7 @@ fn decided_by(best: &Best) -> Option<usize> {
         .or_else(|| best.least_exposed.first().copied())
 }
 
-/// Whether links that nobody stated decide the answer, from an analysis with one run at both ends of their ranges.
+/// Whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
@@ -107,13 +107,13 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     if sentences.is_empty() && !record.constants.is_empty() {
         let ranges = record.constants.iter().map(range_in_words).join(" and ");
         sentences.push(format!(
-            "The answer stays the same for {ranges}, which nobody stated (one run each)."
+            "The answer stays the same for {ranges}, which are not stated (one run each)."
         ));
     }
     sentences
 }
 
-/// What a constant decides at an end of its range.
+/// The decision that a constant causes at an end of its range.
 fn deciding(decision: &DecisionRecord, end: &DecisionEnd) -> String {
     let question = &decision.decision;
     let there = &end.answer;
@@ -198,8 +198,8 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
     found
 }
 
-/// The least correlation over so many draws that is said to matter, of so many constants (Bonferroni; Student's t of a
-/// rank correlation).
+/// The least correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's t
+/// of a rank correlation).
 fn least_correlation(draws: usize, constants: usize) -> f64 {
     let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
     let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);

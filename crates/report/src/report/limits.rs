@@ -149,7 +149,7 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     listed(&texts)
 }
 
-/// Number of limits that a variant exceeds, or for which its runs are too few to tell.
+/// Number of limits that a variant exceeds, or for which its runs are too few to decide.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits
         .iter()

@@ -68,7 +68,7 @@ fn has_one_strategy(variants: &[VariantResults<'_>]) -> bool {
     strategies.all_equal()
 }
 
-/// The names without what all share, for a title.
+/// The names without their common part, for a title.
 pub(super) fn in_short(variants: &[VariantResults<'_>]) -> Vec<String> {
     let [full, short, _] = lengths(variants);
     if short.iter().any(|name| name.starts_with('…')) {

@@ -38,7 +38,7 @@ pub(super) struct Raster {
     letters: HashMap<LetterKey, Letter>,
 }
 
-/// What distinguishes the pixels of a letter.
+/// The key of a letter's pixels.
 #[derive(Debug, Eq, Hash, PartialEq)]
 struct LetterKey {
     glyph: GlyphId,
@@ -49,7 +49,8 @@ struct LetterKey {
     step: i32,
 }
 
-/// The pixels of a letter, row by row, each with its shade. The first lies left and above of its place on the baseline.
+/// The pixels of a letter, row by row, each with its shade. The first is to the left of and above its place on the
+/// baseline.
 #[derive(Debug)]
 struct Letter {
     left: i32,
@@ -266,7 +267,7 @@ fn mixed_channel(paper: u8, ink: u8, shade: u8) -> u8 {
 }
 
 impl Letter {
-    /// Prints the letter at its place on the baseline. What is outside of the page is left out.
+    /// Prints the letter at its place on the baseline. Pixels outside the page are left out.
     fn print(&self, page: &mut PixmapMut<'_>, place: i32, baseline: i32, ink: Colour) {
         let width = page.width() as usize;
         let left = place + self.left;

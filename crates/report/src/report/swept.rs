@@ -349,7 +349,7 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     }
 }
 
-/// What the values of a swept path are, in the order in which they are tried.
+/// The kind of a swept path's values, in the order in which they are tried.
 enum SweptValues {
     /// Quantities of one kind, such as times, or shares only.
     Quantities(Vec<f64>),
@@ -374,7 +374,7 @@ impl SweptValues {
             .unwrap_or(Self::Categories)
     }
 
-    /// `None`: some text is no quantity, or there are several kinds.
+    /// `None`: some text is not a quantity, or there are several kinds.
     fn quantities(texts: &[&str]) -> Option<Self> {
         let mut kinds: Vec<&str> = Vec::new();
         let mut places = Vec::new();

@@ -1,4 +1,5 @@
-//! Both kinds of interval where constants were drawn: luck alone, and total, for each headline measure and variant.
+//! Both kinds of interval where constants were drawn: random numbers alone, and total, for each headline measure and
+//! variant.
 
 use super::data::Results;
 use super::format::{apart, in_unit, percent};
@@ -68,7 +69,7 @@ fn without_zeros(number: &str) -> &str {
     number.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// The interval of luck alone; a dash for a single run, which has none.
+/// The interval for random numbers alone; a dash for a single run, which has none.
 pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
     if row.luck_level.is_some() {
         range(row.luck_low, row.luck_high, unit)

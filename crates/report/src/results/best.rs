@@ -1,4 +1,5 @@
-//! `comparison.csv`: which variants may be the best of those that are compared, by measures of which less is better.
+//! `comparison.csv`: which variants may be the best of those that are compared, by measures that are better when they
+//! are smaller.
 //!
 //! The comparisons of one measure hold together, at 95% (see `stats::with_the_best`). Different measures and different
 //! worlds are different questions, each with its own 95%.
@@ -29,7 +30,7 @@ const RESAMPLES: usize = 999;
 /// The level of all statements on one measure in one world together.
 const LEVEL: f64 = 0.95;
 
-/// `comparison.csv`: one measure of one variant, beside the other variants of its world.
+/// `comparison.csv`: one measure of one variant, compared with the other variants of its world.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ComparisonRow {
     /// The variant.

@@ -1,4 +1,4 @@
-//! The record of a calibration: what was read, the fits, the values to paste, and a prediction beside reality.
+//! The record of a calibration: what was read, the fits, the values to paste, and a prediction compared with reality.
 
 use std::path::Path;
 
@@ -296,7 +296,7 @@ pub struct PredictionRecord {
     pub rows: Vec<PredictedPod>,
 }
 
-/// A point of a predicted curve: when so many pods have started. In files: a list of the four numbers.
+/// A point of a predicted curve: when this number of pods has started. In files: a list of the four numbers.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(from = "[f64; 4]", into = "[f64; 4]")]
 pub struct PredictedStarts {

@@ -2,8 +2,7 @@
 //!
 //! Variants of one world (the same fleet, registry and release) are compared: their strategies are the question. Where
 //! every variant is a different world, the worlds are the question: the setting with the most values is compared, for
-//! each combination of the others. Compared variants use the same random numbers as far as they have the same
-//! clusters.
+//! each combination of the others. Compared variants use the same random numbers if they have the same clusters.
 
 use std::collections::HashMap;
 use std::hash::Hash;

@@ -85,7 +85,7 @@ pub enum ResultsError {
     /// A table that was modified after fleetsim wrote it.
     #[error("{} was modified after fleetsim wrote it; restore it or run the experiment again", .0.display())]
     Changed(PathBuf),
-    /// A table without a hash, so that nobody can tell whether it was modified.
+    /// A table without a hash, so that a modification would not be noticed.
     #[error("{} is not listed in provenance.json, so it may be modified; run the experiment again", .0.display())]
     Unlisted(PathBuf),
     /// A table that is listed but not there.

@@ -18,7 +18,7 @@ use super::{
 };
 use fleetsim_units::io::{create, read_below};
 
-/// The files of results that are not tables, but as good as these.
+/// Files of results that are checked like tables.
 const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
 
 /// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
@@ -68,7 +68,7 @@ impl Publication {
     /// fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
-        // All that the folder has of the inputs stays. Copies are often left out of what is shared.
+        // The inputs that the folder has stay. Copies are often left out of what is shared.
         let mut inputs: BTreeSet<String> = files_below(target)?.into_keys().collect();
         inputs.retain(|path| is_input_copy(path));
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
@@ -234,7 +234,7 @@ fn listed_tables<'p>(
     Ok(provenance.files.iter().filter(|file| is_table(&file.path)))
 }
 
-/// Whether a file of a results folder is a table, or as good as one.
+/// Whether a file of a results folder is a table, or is checked like one.
 fn is_table(path: &str) -> bool {
     RECORDS.contains(&path) || path.ends_with(".csv") || path.ends_with(".parquet")
 }

@@ -6,8 +6,8 @@
 //! resolved. It starts with the study's key and gets one entry for each finished run, in the order in which they finish
 //! ([`super::saved_runs`]). An entry truncated by a kill or a full disk is removed, and its run simulated again.
 //!
-//! Why not a signature of a journal beside the results? It needs a secret, which would be in the same folder, and
-//! cryptography besides. Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an
+//! Why not a signature of a journal beside the results? It needs a secret, which would be in the same folder, and it
+//! needs cryptography. Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an
 //! entry that is verified when it is read is equally safe.
 
 use std::collections::{BTreeMap, HashMap};
@@ -28,7 +28,7 @@ use fleetsim_units::io::{open_own, state_folder, uninterrupted};
 /// Ends the name of every journal.
 const ENDING: &str = ".runs";
 
-/// A journal that nobody has resumed for so long is removed by the next study, whatever its results were.
+/// A journal that has not been resumed for this time is removed by the next study, whatever its results were.
 const FORGOTTEN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// The finished runs of a study in progress. Dropped, its file stays on disk; [`Journal::finish`] removes it.
@@ -285,7 +285,7 @@ fn name_of(target: &Path) -> Result<String, ResultsError> {
     Ok(format!("{digest}{ENDING}"))
 }
 
-/// Removes the journals of studies that nobody resumed. What cannot be removed stays.
+/// Removes the journals of studies that were not resumed. Files that cannot be removed stay.
 fn remove_forgotten(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().ends_with(ENDING)

@@ -91,7 +91,7 @@ impl Verdict {
     }
 }
 
-/// The share of all runs that meet a limit, as far as the simulated ones show it.
+/// The share of all runs that meet a limit, estimated from the simulated ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareVerdict {
     /// The share with its exact interval; each end holds with the limit's confidence.
@@ -409,7 +409,7 @@ fn opposite(allowed: &[Ordering]) -> &'static [Ordering] {
 }
 
 impl Chance {
-    /// The verdict on the limit when so many of these runs meet it.
+    /// The verdict on the limit when this number of the runs meets it.
     fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
         let share = self.interval(meeting, runs);
         let is_undecided = share.low < self.at_least && share.high >= self.at_least;

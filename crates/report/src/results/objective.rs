@@ -8,14 +8,14 @@ use std::fmt;
 use super::{Measure, MeasureError, MeasuredStatistic, RunRow, Setting, Statistic};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, WithUnit};
 
-/// The measure or setting of which the answer of a plan has the least or the most.
+/// The measure or setting that the answer of a plan minimises or maximises.
 #[derive(Clone, Debug)]
 pub struct Objective {
     text: String,
     aim: Aim,
 }
 
-/// What an objective minimises or maximises.
+/// The quantity that an objective minimises or maximises.
 #[derive(Clone, Copy, Debug)]
 enum Aim {
     /// The least value of a measure with its statistic, never [`Statistic::Every`].

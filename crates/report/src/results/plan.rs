@@ -186,7 +186,7 @@ pub struct Candidate {
     pub runs: u64,
     /// The last round in which it ran, from 1.
     pub round: u32,
-    /// The objective over its runs in seconds or, if it is no time, the median time until all reachable targets are
+    /// The objective over its runs in seconds or, if it is not a time, the median time until all reachable targets are
     /// ready. `None` if a run did not finish.
     pub time: Option<Estimate>,
     /// The objective over its runs in its unit. `None` for a time or a setting.
@@ -201,7 +201,7 @@ pub struct Candidate {
     /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
     #[serde(default)]
     pub unfinished: Vec<(String, u64)>,
-    /// Its place beside the front. `None`: the plan tries all settings.
+    /// Its distance from the front. `None`: the plan tries all settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub front: Option<FrontPlace>,
 }

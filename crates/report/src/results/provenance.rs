@@ -78,7 +78,7 @@ pub struct Provenance {
     pub command: String,
     /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
-    /// Whether links that nobody stated decide the answer, in sentences.
+    /// Whether unstated links decide the answer, in sentences.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
     /// Notes on the products' files, for each strategy that has some.
@@ -195,7 +195,7 @@ pub struct VariantInfo {
     /// The word of its product for an entry of the fleet, such as `instance`. Empty: a cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Whether no product ships it: a bound of what any pacing can do.
+    /// Whether no product ships it: a bound for any pacing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
     /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.

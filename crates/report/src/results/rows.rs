@@ -122,7 +122,7 @@ pub struct PassRow {
     pub unavailable: u64,
 }
 
-/// One change of what an object of the product shows to people.
+/// One change of a condition that an object of the product shows.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct StatusRow {
     /// When it changed.
@@ -159,7 +159,7 @@ pub struct RunRecord {
     pub clusters: Vec<ClusterRow>,
     /// One row for each pass.
     pub passes: Vec<PassRow>,
-    /// Changes of what the product shows to people; only of a run in detail.
+    /// Changes of the conditions that the product shows; only of a run in detail.
     pub statuses: Vec<StatusRow>,
 }
 

@@ -5,7 +5,8 @@
 //! entry, a declared length allocates nothing, and a record must have the numbers that a run can have. Reading ends at
 //! the first entry that is truncated, damaged or invalid.
 //!
-//! Left out: whether a run is one of the study at hand. Only the study can tell, and it does before it uses the run.
+//! Left out: whether a run is one of the study at hand. Only the study can check that, and it does so before it uses
+//! the run.
 
 use std::collections::BTreeMap;
 use std::io::{Error, Read, Result};

@@ -93,7 +93,7 @@ pub enum ShardTextError {
         "auto/N needs {KUBERNETES} (a Kubernetes Indexed Job) or {SLURM} (a Slurm array); write I/N instead"
     )]
     NoIndex,
-    /// The index is no shard.
+    /// The index is not that of a shard.
     #[error("{name} is {value}, but N is {of}: {fix}")]
     Index {
         /// The environment variable.

@@ -110,7 +110,7 @@ impl ShardSet {
     /// Reads the shards in these folders: each is a shard, or has shards in it.
     ///
     /// # Errors
-    /// When there is none, when one is there twice or does not belong to the others, when files other than the runs are
+    /// When there is none, when one appears twice or does not belong to the others, when files other than the runs are
     /// damaged, and when shards of the rounds that were begun are missing.
     pub fn read(folders: &[PathBuf]) -> Result<Self, ShardError> {
         Self::read_rounds(folders, u32::MAX)
@@ -145,7 +145,7 @@ impl ShardSet {
         Ok(set)
     }
 
-    /// Adds a shard, which must belong to those that are there, and not be one of them.
+    /// Adds a shard, which must belong to the others and must not be one of them.
     fn insert(&mut self, found: FoundShard) -> Result<(), ShardError> {
         if let Some((_, first)) = self.shards.first_key_value() {
             found.check(
@@ -454,7 +454,7 @@ fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     paths.sort();
     if let Some(link) = paths.iter().find(|path| path.is_symlink()) {
         let message =
-            "links beside shards are not followed; replace it by the folder, or name that folder";
+            "links next to shards are not followed; replace it by the folder, or name that folder";
         return Err(
             ResultsError::io("read", link)(Error::new(ErrorKind::InvalidData, message)).into(),
         );

@@ -33,7 +33,7 @@ pub struct StagedFolder {
 /// An empty file that one process holds locked. The operating system releases it with the process.
 #[derive(Debug)]
 struct LockedFile {
-    /// The file is removed before it is unlocked, so that nobody locks a file that is about to go.
+    /// The file is removed before it is unlocked, so that no process locks a file that is about to be removed.
     _path: Temporary,
     _file: File,
 }

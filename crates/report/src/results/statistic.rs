@@ -50,7 +50,7 @@ fn parse_percentile(text: &str) -> Option<f64> {
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// The error of a text that is no statistic.
+/// The error of a text that is not a statistic.
 fn unknown_statistic(text: &str) -> MeasureError {
     MeasureError {
         message: format!("unknown statistic `_{text}`"),

@@ -9,8 +9,8 @@
 //! equal. So a comparison has a median of differences, and the share of pairs in which the variant is below the
 //! reference; the mean of differences exists only where every pair has both times.
 //!
-//! Why the mean of differences beside their median? The mean of differences is the difference of means, so it agrees
-//! with the table, and it shows a change that affects only a few runs.
+//! Why the mean of differences as well as their median? The mean of differences is the difference of means, so it
+//! agrees with the table, and it shows a change that affects only a few runs.
 
 use std::cmp::Ordering;
 

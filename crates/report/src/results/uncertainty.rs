@@ -1,5 +1,5 @@
-//! `uncertainty.csv`: the intervals of luck alone, and those that also contain unknown constants. `draws.csv` has the
-//! runs with drawn constants, and `constants.csv` the constants of each draw.
+//! `uncertainty.csv`: the intervals for random numbers alone, and those that also contain unknown constants.
+//! `draws.csv` has the runs with drawn constants, and `constants.csv` the constants of each draw.
 
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub struct UncertaintyRow {
     pub luck_low: Option<f64>,
     /// Upper end; empty when it is not reached.
     pub luck_high: Option<f64>,
-    /// The probability that such a run lies in it.
+    /// The probability that such a run is in it.
     pub luck_level: Option<f64>,
     /// Runs with drawn constants.
     pub draws: u64,
@@ -55,7 +55,7 @@ pub struct UncertaintyRow {
     pub total_low: Option<f64>,
     /// Upper end.
     pub total_high: Option<f64>,
-    /// The probability that such a run lies in it.
+    /// The probability that such a run is in it.
     pub total_level: Option<f64>,
     /// Share of the draws in which no variant of the same world has less of the measure.
     pub least_share: f64,
@@ -194,7 +194,7 @@ fn uncertainty_row(
     }
 }
 
-/// The median of some values and the interval of one further value. What is infinite or unknown is empty.
+/// The median of some values and the interval of one further value. Infinite and unknown values are empty.
 #[derive(Default)]
 struct PredictionCells {
     median: Option<f64>,

@@ -1,10 +1,10 @@
 //! The barrier of v3.6: a pass promotes and triggers nothing while applications are behind the last pending change.
 //!
 //! A pending change is a row that Waits because of another revision or spec. Its time is the latest that was stored
-//! before the pass, or else the latest of this pass. Within the grace period after it the pass looks no further, and
-//! asks for no other pass: one follows when an application changes, or by a generator's timer
-//! (argoproj/argo-cd#29347). After the grace period, each application that was not compared since gets a refresh
-//! annotation. Source: `applicationset/progressivesync/progressive_sync.go` of argoproj/argo-cd#27467 at 42a0b1d4.
+//! before the pass, or else the latest of this pass. Within the grace period after it the pass ends, and requests no
+//! other pass: one follows when an application changes, or by a generator's timer (argoproj/argo-cd#29347). After the
+//! grace period, each application that was not compared since gets a refresh annotation. Source:
+//! `applicationset/progressivesync/progressive_sync.go` of argoproj/argo-cd#27467 at 42a0b1d4.
 //!
 //! Left out: that the compared revision must be the row's. The rows' update has just made them equal.
 
@@ -97,7 +97,7 @@ impl BarrierLedger {
         self.changes.remove(&(time, application));
     }
 
-    /// When the last pending change was.
+    /// Time of the last pending change.
     pub(super) fn pending_since(&self) -> Option<SimTime> {
         let (time, _) = self.changes.last()?;
         Some(*time)

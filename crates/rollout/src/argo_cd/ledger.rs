@@ -18,7 +18,7 @@ pub(super) struct StepRows {
     pub(super) updating: usize,
 }
 
-/// What happens to a row in the counts.
+/// The effect of a row on the counts.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum RowChange {
     Enters,

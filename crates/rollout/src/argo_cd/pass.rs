@@ -44,7 +44,7 @@ pub enum SetWrite {
         /// Whether they differ from those that the API server has.
         is_new: bool,
     },
-    /// Conditions of the rollout. A refused write is logged, and the pass goes on.
+    /// Conditions of the rollout. A refused write is logged, and the pass continues.
     Conditions {
         /// Whether they differ from those that the API server has.
         is_new: bool,
@@ -446,7 +446,7 @@ impl SetPass<'_> {
     }
 
     /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
-    /// only revisions or times is no reason.
+    /// only revisions or times does not cause one.
     fn update_rows(&mut self, to_examine: &[u32]) -> Result<bool, RefusedWrite> {
         let now = stored(self.now);
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();

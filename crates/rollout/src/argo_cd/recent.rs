@@ -1,4 +1,4 @@
-//! Writes of the set that its controller's cache may not show yet; [`super::cache`] says what comes of them.
+//! Writes of the set that its controller's cache may not show yet; [`super::cache`] describes their effects.
 
 use std::collections::BTreeMap;
 

@@ -75,7 +75,7 @@ impl MatchExpression {
     }
 }
 
-/// What the expressions of a step say of an application.
+/// Whether the expressions of a step select an application.
 enum StepSelection<'s> {
     Selected,
     NotSelected,

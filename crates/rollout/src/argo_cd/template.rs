@@ -21,7 +21,7 @@ pub struct TemplateCluster<'c> {
     pub name: &'c str,
     /// The labels of its Secret.
     pub labels: &'c Labels,
-    /// Parameters of generators beside these, such as `values.zone`.
+    /// Parameters of generators other than these, such as `values.zone`.
     pub parameters: &'c BTreeMap<String, String>,
 }
 
@@ -35,8 +35,8 @@ enum ParameterValue<'c> {
 }
 
 impl ApplicationSetSpec {
-    /// Name and labels of the application of a cluster. `own`: the labels that the application has beside those of the
-    /// template.
+    /// Name and labels of the application of a cluster. `own`: the labels that the application has in addition to
+    /// those of the template.
     pub fn application(&self, cluster: TemplateCluster<'_>, own: &Labels) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
         let nameless = TemplateCluster {
@@ -158,7 +158,7 @@ pub struct OpenExpression {
     pub label: String,
     /// Its text in the template.
     pub text: String,
-    /// The cluster lacks the parameter. Otherwise the expression is no plain parameter.
+    /// The cluster lacks the parameter. Otherwise the expression is not a plain parameter.
     pub is_missing: bool,
 }
 

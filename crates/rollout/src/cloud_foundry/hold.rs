@@ -104,15 +104,15 @@ struct StalledDeployment<'a> {
     fails: bool,
 }
 
-/// What a pass needs of a quota.
+/// The parts of a quota that a pass needs.
 struct QuotaDemand {
     /// The name of the limit.
     rule: &'static str,
     unit: &'static str,
-    /// What the app needs, and has.
+    /// The needs of the app, and its usage.
     wanted: u64,
     has: u64,
-    /// What other apps have.
+    /// The usage of other apps.
     others: u64,
     /// `None`: no limit.
     limit: Option<u64>,
@@ -164,7 +164,7 @@ impl StalledDeployment<'_> {
         ))
     }
 
-    /// What the next pass needs of the limits of an organization or a space.
+    /// The parts of the limits of an organization or a space that the next pass needs.
     fn demands(&self, limits: &QuotaLimits) -> [QuotaDemand; 2] {
         let usage = self.view.usage();
         let instances = self.wanted();

@@ -42,7 +42,7 @@ impl RequestError {
         }
     }
 
-    /// `options` is empty, but no object.
+    /// `options` is empty, but not an object.
     fn blank_options(options: &Json) -> Self {
         let class = match options {
             Json::List(_) => "TypeError",
@@ -225,7 +225,7 @@ const LOG_RATE: NumberOption = NumberOption {
 };
 
 impl NumberOption {
-    /// What is wrong with a number, in the product's words.
+    /// The problem with a number, in the product's words.
     fn problem_of(&self, number: i128) -> Option<String> {
         let Self { min, max, .. } = self;
         if number < *min && *min == 1 {

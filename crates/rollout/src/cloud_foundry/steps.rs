@@ -3,8 +3,8 @@
 //! Follows `canary_step_plan` in `app/models/runtime/deployment_model.rb`; under documented rules "Feature Request:
 //! Allow multiple Canary steps" of cloud_controller_ng. They differ in two points:
 //!
-//! - A share of exactly half an instance is rounded up as shipped, and down as documented. The shipped arithmetic is
-//!   that of doubles, weight / 100 first, and falls below the half in some cases (70 % of 45 is 31.499…): kept.
+//! - A share of exactly half an instance is rounded up as shipped, and down as documented. The shipped code divides
+//!   doubles, weight / 100 first, so the result is below the half in some cases (70 % of 45 is 31.499…): kept.
 //! - As documented one more instance than the app's own number "always" exists; as shipped not at weight 100.
 
 use super::RuleSet;

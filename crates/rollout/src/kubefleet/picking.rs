@@ -18,11 +18,11 @@ use super::InvalidField;
 /// The path of the affinity.
 const AFFINITY: &str = "spec.policy.affinity";
 
-/// The path of the terms of which one must hold.
+/// The path of the alternative terms; one of them must hold.
 const TERMS: &str = "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution.\
                      clusterSelectorTerms";
 
-/// A placement as far as it picks clusters.
+/// The part of a placement that picks clusters.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PickingPlacement {
@@ -166,7 +166,7 @@ pub enum PickedBy {
 pub struct PickedMembers {
     /// By their index, in order.
     pub members: Vec<usize>,
-    /// What picked them.
+    /// The policy that picked them.
     pub by: PickedBy,
     /// Of the others, those that are selected and have a taint that is not tolerated.
     pub tainted: Vec<usize>,
@@ -233,7 +233,7 @@ impl PickingSpec {
     /// The clusters that the placement picks of these. Properties do not count.
     ///
     /// # Errors
-    /// When a selector is invalid, the scheduler's choice is not known, a name is unknown, or nobody is picked.
+    /// When a selector is invalid, the scheduler's choice or a name is unknown, or no cluster is picked.
     pub fn pick(
         &self,
         status: &PickingStatus,

@@ -223,7 +223,7 @@ mod tests {
         let mut unpicked = settled(1, OLD);
         unpicked.unschedule();
         assert_eq!(words(&[settled(0, NEW), unpicked], Some(NEW)).len(), 5);
-        // An older snapshot of which the rollout has not spoken yet.
+        // An older snapshot that the rollout has not reported yet.
         assert_eq!(
             words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
             ["RolloutStarted Unknown RolloutStartedUnknown: 1 cluster(s)"]

@@ -13,8 +13,8 @@
 //!
 //! The document contradicts itself in two places, which are resolved as follows:
 //!
-//! - "Once ≤4 clusters are NotReady" it goes on in one example, "until less than 10" in another with a limit of 10.
-//!   Here: at most the limit goes on, more than the limit pauses.
+//! - "Once ≤4 clusters are NotReady" it continues in one example, "until less than 10" in another with a limit of 10.
+//!   Here: the rollout continues at the limit, and pauses above it.
 //! - By default `maxUnavailable` is 100 %, so that "all partitions appear Ready" and the check between partitions is
 //!   "ineffective"; yet `maxUnavailablePartitions: 1` with `autoPartitionSize: 10%` alone is said to wait until each
 //!   partition is Ready and to keep 200 clusters at about 40 image pulls. Here: where `maxUnavailablePartitions` is

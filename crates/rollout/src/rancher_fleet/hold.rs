@@ -61,7 +61,7 @@ struct StalledBundle<'a> {
     pass: &'a BundlePass<'a, BundleLedger>,
 }
 
-/// What a limit of unavailable clusters counts.
+/// The clusters that a limit of unavailable ones counts.
 struct LimitScope {
     /// The bundle or the partition.
     name: String,

@@ -62,7 +62,7 @@ pub enum TargetChoice {
 pub struct TargetsError {
     /// The entry, from 0: restrictions follow the targets.
     pub entry: usize,
-    /// What is wrong with it.
+    /// The problem with it.
     pub source: SelectorError,
 }
 

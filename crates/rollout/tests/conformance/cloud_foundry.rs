@@ -310,7 +310,7 @@ impl Labelled {
             .iter_mut()
             .for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
-            // What Diego still reports of a destroyed process is asked for by nobody.
+            // Diego's reports on a destroyed process are not queried.
             let process = self
                 .processes
                 .iter()
@@ -546,7 +546,7 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
     Ok(())
 }
 
-/// What a step came to in the record, and here.
+/// The result of a step in the record, and here.
 fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
     match step {
         Step::Create {

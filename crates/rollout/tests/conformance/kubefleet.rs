@@ -57,7 +57,7 @@ fn by_name<'b>(bindings: &'b mut Bindings, name: &str) -> Option<&'b mut Binding
     bindings.of_mut(target).find(|binding| binding.name == name)
 }
 
-/// What goes on around a controller in a closed loop, and when its passes are.
+/// The events around a controller in a closed loop, and the times of its passes.
 struct Loop<Event> {
     events: BinaryHeap<Reverse<(u64, usize)>>,
     made: Vec<Option<Event>>,
@@ -68,7 +68,7 @@ struct Loop<Event> {
     timer: Option<u64>,
 }
 
-/// What comes next in a closed loop.
+/// The next event of a closed loop.
 enum Next<Event> {
     Event(Event),
     Pass,
@@ -165,7 +165,7 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
     suite::differ(place, &pruned(expected), &pruned(got))
 }
 
-/// Without what is empty: the record leaves it out. Numbers stay.
+/// Without empty fields, which the record leaves out. Numbers stay.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

@@ -63,7 +63,7 @@ fn check_partitions(case: &Value) -> Result<(), String> {
         }
     };
     let mut expected = case.expect;
-    // What is empty or 0 may be left out of the record.
+    // The record may leave out fields that are empty or 0.
     if expected.get("error").is_none() {
         let fields = expected.as_object_mut().expect("an object");
         for limit in ["maxUnavailable", "maxUnavailablePartitions"] {

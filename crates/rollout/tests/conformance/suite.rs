@@ -1,4 +1,4 @@
-//! What a suite of recorded cases is, and how its files are read.
+//! A suite of recorded cases, and the reader of its files.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Compares one case; the error tells where, what was expected and what came out.
+/// Compares one case; the error has the place, the expected and the actual value.
 pub type Check = fn(&Value) -> Result<(), String>;
 
 /// Recorded cases of one kind, held against our code.
@@ -86,7 +86,7 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     read_files_as(folder, prefix)
 }
 
-/// The same, of a type that says what every file holds.
+/// The same, with a type for the content of every file.
 ///
 /// # Panics
 /// Also if a file does not hold that.

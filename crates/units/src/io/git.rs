@@ -213,7 +213,7 @@ impl Repository {
         }
     }
 
-    /// Runs a command of little output, for a limited time: a file of the repository may be a pipe that nobody fills.
+    /// Runs a command of little output, for a limited time: a file of the repository may be a pipe without a writer.
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
         let git = self
             .command(arguments)
@@ -238,7 +238,7 @@ impl Repository {
                 command.env_remove(name);
             }
         }
-        // A `.git` that is no repository must not lead git to one further up.
+        // An invalid `.git` must not lead git to a repository further up.
         if let Some(above) = self.top.parent() {
             command.env("GIT_CEILING_DIRECTORIES", without_prefix(above));
         }

@@ -63,7 +63,7 @@ impl<R: Read> Read for Packed<R> {
     }
 }
 
-/// The text of an input: UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it. `None`: it is no text.
+/// The text of an input: UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it. `None`: it is not text.
 #[must_use]
 pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
     match bytes.as_slice() {

@@ -1,7 +1,7 @@
 //! The user's own folder for what the program keeps between two calls.
 //!
-//! A file next to an experiment or to results may have arrived with them, from somebody else. What the program
-//! believes without checking where it comes from must therefore be in a folder that only its user can write to. The
+//! A file next to an experiment or to results may have arrived with them, from somebody else. Files that the program
+//! believes without checking where they come from must therefore be in a folder that only its user can write to. The
 //! place is that of the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`. On
 //! Windows it is `%LOCALAPPDATA%`.
 //!

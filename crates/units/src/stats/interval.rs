@@ -19,7 +19,7 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` lies between the ends, or on one.
+    /// Whether `value` is between the ends, or on one.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }

@@ -49,7 +49,7 @@ pub struct Prediction {
 }
 
 /// The prediction interval of one further value, drawn as these were. Of n values, the next one is equally likely in
-/// each of the n + 1 gaps, so it lies between the r-th least and the r-th greatest with probability
+/// each of the n + 1 gaps, so it is between the r-th least and the r-th greatest with probability
 /// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches
 /// `level`, and 1 where none does. Values may be infinite. `None` for fewer than two values.
 ///
@@ -73,7 +73,7 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
     })
 }
 
-/// The probability that the next value lies between the r-th least and the r-th greatest of n values.
+/// The probability that the next value is between the r-th least and the r-th greatest of n values.
 fn level_between(r: usize, n: usize) -> f64 {
     1.0 - 2.0 * r as f64 / (n + 1) as f64
 }

@@ -28,7 +28,7 @@ pub fn ordered(values: &[f64]) -> Vec<f64> {
 }
 
 /// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value. Infinite where
-/// it depends on an infinite value; `None` where it lies between two infinite values of opposite signs.
+/// it depends on an infinite value; `None` where it is between two infinite values of opposite signs.
 ///
 /// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
 /// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",

@@ -46,7 +46,7 @@ const DIFFERENCE: Population = Population {
     median: 0.0,
     draw: |draws| libm::exp(draws.normal()) - libm::exp(draws.normal()),
 };
-/// Whole numbers, of which one in five is 0.
+/// Whole numbers; one in five is 0.
 const TIED: Population = Population {
     name: "whole numbers",
     mean: 0.0,

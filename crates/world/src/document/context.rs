@@ -26,7 +26,7 @@ pub struct Context<'a> {
     pub struck: &'a [Path],
     /// In the order in which they were found.
     pub problems: Vec<Problem>,
-    /// What is valid, and a reader of results must know; one sentence each.
+    /// Notes on valid input that a reader of results must know; one sentence each.
     pub notes: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl Context<'_> {
         self.problems.push(problem);
     }
 
-    /// What `read` makes of the document, without its problems and notes: another reading reports them.
+    /// The result of `read`, without its problems and notes, which another reading reports.
     pub fn unreported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let problems = self.problems.len();
         let notes = self.notes.len();

@@ -16,8 +16,8 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     let mut is_begin = true;
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
-            // A doubled quote closes and opens again. What follows another one is the next cell, or the quote belongs
-            // to a later cell.
+            // A doubled quote closes and opens again. After another one comes the next cell, or the quote belongs to a
+            // later cell.
             (Some(_), '"') => match csv[at + 1..].chars().next() {
                 None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
                 Some(_) => break,

@@ -283,7 +283,7 @@ pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem 
             .with_help("the file is cut off; write it again with the command it came from");
     }
     let what = if error.is_data() {
-        "the JSON is not what is expected here"
+        "the JSON is not valid here"
     } else {
         "not JSON"
     };
@@ -384,7 +384,7 @@ mod tests {
             (
                 "[1,\n-2]",
                 2,
-                "the JSON is not what is expected here: invalid value: integer `-2`, expected u32",
+                "the JSON is not valid here: invalid value: integer `-2`, expected u32",
             ),
             ("", 1, "the JSON ends too early: EOF while parsing a value"),
         ] {

@@ -1,4 +1,4 @@
-//! The part of a product's file that decides a rollout: all that is copied beside an import or into results.
+//! The part of a product's file that decides a rollout: the part that is copied next to an import or into results.
 //!
 //! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
 //! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
@@ -44,10 +44,10 @@ fn read_fields() -> BTreeMap<&'static str, KeptPart> {
     fields
 }
 
-/// Fields of `helm` in a fleet.yaml, of which it counts whether they are empty.
+/// Fields of `helm` in a fleet.yaml, which count only by being empty or not.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
 
-/// The name of what is left out of a file that is no map and no list of maps.
+/// The name of the part that is left out of a file that is neither a map nor a list of maps.
 const ALL: &str = "the whole file";
 
 /// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has
@@ -86,7 +86,7 @@ pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String,
     }
 }
 
-/// The documents of a YAML or JSON file. `None`: it is no such file.
+/// The documents of a YAML or JSON file. `None`: it is another file.
 fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(vec![value]);

@@ -42,7 +42,7 @@ impl Path {
         Self(steps)
     }
 
-    /// Returns true if the value lies at `other` or inside of it.
+    /// Returns true if the value is at `other` or inside it.
     pub fn starts_with(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }

@@ -12,7 +12,7 @@ use super::wording::Wording;
 use fleetsim_units::io::printable;
 
 /// The reason that is left where nothing of a file may be shown.
-const NOT_AS_EXPECTED: &str = "the content is not what is expected here";
+const NOT_AS_EXPECTED: &str = "the content is not valid here";
 
 /// Most problems that are shown: a screen or two.
 const MOST_SHOWN: usize = 20;
@@ -257,8 +257,8 @@ impl Problem {
         Some((line + lines, column))
     }
 
-    /// The text of its place is a part of the file, with so many lines before it, and so many characters before it in
-    /// its first line.
+    /// The text of its place is a part of the file, with this number of lines before it, and this number of characters
+    /// before it in its first line.
     pub const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
         self.before = TextBefore { lines, characters };
         self

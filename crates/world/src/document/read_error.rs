@@ -18,7 +18,7 @@ pub struct ReadError {
     pub kind: Kind,
 }
 
-/// What is wrong with a value.
+/// The problem with a value.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Kind {
     /// No such field exists.
@@ -53,7 +53,7 @@ impl ReadError {
         }
     }
 
-    /// Notes that the error lies one step further down. Paths are built from the inside, so steps come in reverse.
+    /// Notes that the error is one step further down. Paths are built from the inside, so steps come in reverse.
     pub(super) fn under(mut self, step: Step) -> Self {
         self.path.0.insert(0, step);
         self
@@ -81,7 +81,7 @@ impl ReadError {
             Kind::UnknownField { .. } => "unknown field",
             Kind::UnknownChoice { .. } => "unknown choice",
             Kind::MissingField(_) => "a field is missing",
-            Kind::Other(_) => "the value is not what is expected here",
+            Kind::Other(_) => "the value is not valid here",
         }
     }
 

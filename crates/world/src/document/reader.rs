@@ -3,7 +3,7 @@
 //! Serde stops at the first error. To report all in one go, [`read`] records the error, strikes the value out of the
 //! tree, and reads again, until the rest can be read. An error that only a strike caused is not reported.
 //!
-//! A field whose name begins with `~` is a struct whose fields are written beside the others: what serde calls
+//! A field whose name begins with `~` is a struct whose fields are written among the others, which serde calls
 //! `flatten`, which would lose the paths of errors.
 
 use std::cell::RefCell;
@@ -305,8 +305,8 @@ enum AllowedFields {
     Only(FieldNames),
     /// Others are somebody else's.
     Among(FieldNames),
-    /// These, and those of the structs `flat`, whose fields are written beside the others. They are read last; then it
-    /// is known which fields nobody knows.
+    /// These, and those of the structs `flat`, whose fields are written among the others. They are read last, because
+    /// only then the remaining fields are known to be unknown.
     Flattened {
         fields: FieldNames,
         flat: slice::Iter<'static, &'static str>,

@@ -25,7 +25,7 @@ use super::yaml_error::{self, span};
 pub struct Node {
     /// Its bytes in the text.
     pub at: Range<usize>,
-    /// What was written.
+    /// The text as it was written.
     pub value: Value,
     /// Set on a value that was reported already; readers pass over it.
     pub struck: bool,
@@ -343,7 +343,7 @@ impl Node {
         }
     }
 
-    /// The entries of a map; none of anything else.
+    /// The entries of a map; none for any other value.
     pub fn entries(&self) -> &[(Key, Self)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -385,7 +385,7 @@ impl Node {
         }
     }
 
-    /// A value as a tree, as if it were written at `at`. Flattened structs stand beside the other fields.
+    /// A value as a tree, as if it were written at `at`. The fields of flattened structs stand among the other fields.
     pub fn of_value(value: &impl Serialize, at: &Range<usize>) -> Self {
         let json = serde_json::to_value(value).expect("settings can be written");
         Self::of_json(json, at)
@@ -439,7 +439,7 @@ impl Node {
     }
 
     /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
-    /// except the maps of the keys in `deep`, which are laid over those of `base` in turn.
+    /// except the maps of the keys in `deep`, which are merged over those of `base` in turn.
     pub fn over(&self, base: Self, deep: &[&str]) -> Self {
         let Value::Map(written) = &self.value else {
             return self.clone();
@@ -467,7 +467,7 @@ impl Node {
         matches!(self.value, Value::Null)
     }
 
-    /// The items of a list; none of anything else.
+    /// The items of a list; none for any other value.
     pub fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,

@@ -1,7 +1,7 @@
 //! Errors of the YAML reader in our words, with a fix for those that people meet often.
 //!
-//! The reader's own words are kept for the others. A tab in an indentation is reported at the tab, because the reader
-//! notices some of them only at the next key.
+//! Others keep the reader's own message. A tab in an indentation is reported at the tab, because the reader notices
+//! some of them only at the next key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -71,10 +71,10 @@ fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
         ),
         Error::DuplicateMappingKey { key, .. } => (
             Wording::quoting(
-                format!("the key `{}` is there twice", key.as_deref().unwrap_or("?")),
-                "a key is there twice",
+                format!("the key `{}` appears twice", key.as_deref().unwrap_or("?")),
+                "a key appears twice",
             ),
-            "keep one of the two; which one was meant cannot be told",
+            "keep one of the two; the file does not say which one is meant",
         ),
         Error::MultipleDocuments { .. } => (
             "the file holds several YAML documents".into(),
@@ -145,7 +145,7 @@ fn line_start(text: &str, at: usize) -> usize {
     }
 }
 
-/// The YAML reader's own words without the place, which is told apart.
+/// The YAML reader's own message without the position, which is reported separately.
 fn plain_message(error: &serde_saphyr::Error) -> String {
     let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     message

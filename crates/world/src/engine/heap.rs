@@ -3,7 +3,7 @@
 //! One table of places serves many heaps, as long as an item is in at most one of them. Four ways instead of two
 //! halve the number of cache lines on the way down, which dominate the cost of a pop once the heap is large.
 
-/// The place of an item that is in no heap.
+/// The position of an item outside any heap.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 const WAYS: usize = 4;

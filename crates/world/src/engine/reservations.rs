@@ -57,7 +57,7 @@ impl Reservations {
         }
     }
 
-    /// Returns a token that is handed out and that nobody waits for any more.
+    /// Returns a token that is handed out and that has no waiter any more.
     pub fn give_back(&mut self) {
         self.tokens += 1.0;
         self.handed_out -= 1;

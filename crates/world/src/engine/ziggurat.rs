@@ -3,8 +3,8 @@
 //! `rand_distr` draws both by the ziggurat method: nearly all draws are products of table entries. It computes the
 //! tails (one normal draw in 3,900, one exponential draw in 2,200) with the platform's `ln`, whose last bit differs
 //! between platforms. Here a draw from a tail is computed again with `libm`, from the same random numbers. Its
-//! comparisons with the platform's `exp` and `ln` stay: they differ only where both sides agree to 16 digits, which no
-//! study will see.
+//! comparisons with the platform's `exp` and `ln` stay: they differ only where both sides agree to 16 digits, which
+//! has no effect on a study.
 
 use std::convert::Infallible;
 

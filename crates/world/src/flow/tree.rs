@@ -63,7 +63,7 @@ fn lesser(one: f64, other: f64) -> f64 {
     if other < one { other } else { one }
 }
 
-/// The greater of two numbers, of which neither is a NaN.
+/// The greater of two numbers, neither of which is a NaN.
 #[inline]
 fn greater(one: f64, other: f64) -> f64 {
     if other > one { other } else { one }

@@ -92,7 +92,7 @@ pub const CELL_COPY: BytesPerSec = BytesPerSec::from_gbit(10_000.0);
 /// about 25 ms in all (spegel-org/benchmark-results @645a85c).
 pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
 
-/// Time of a lookup that finds nobody. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
+/// Time of a lookup without a result. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
 /// `charts/spegel/values.yaml`.
 pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
 
@@ -122,11 +122,11 @@ pub const KRAKEN_CONNECTIONS: u32 = 10;
 /// section 3: 1 - (log N / N)^k for N pieces and k connections, above 99 % for a blob of 50 pieces or more.
 pub const EFFECTIVENESS: Share = Share::ALL;
 
-/// From a node's request to its first piece being asked for. Guess: one exchange with a tracker or scheduler; 10 ms to
+/// From a node's request to the request for its first piece. Guess: one exchange with a tracker or scheduler; 10 ms to
 /// 0.5 s (Dragonfly's retry interval).
 pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
-/// Time that a peer waits in vain for another one. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
+/// Time-out of a peer that waits for another one. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
 /// `lib/torrent/scheduler/conn/config.go`; requests for pieces time out after 4 s or more (`dispatch/config.go`).
 pub const PEER_TIMEOUT: SimDuration = SimDuration::from_secs(5);
 
@@ -248,7 +248,7 @@ pub const START: DurationModel = DurationModel::LogNormal {
     sigma: 0.2,
 };
 
-/// From deleting a pod to its being gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by
+/// From deleting a pod until it is gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by
 /// default.
 pub const TERMINATION: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_secs(2),

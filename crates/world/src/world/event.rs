@@ -26,7 +26,7 @@ pub enum Event {
     Workload(WorkloadEvent),
     /// Of a pull's request to a registry, cache or peer.
     Request(PullId, Request, RequestEvent),
-    /// Of a pull, beside its requests.
+    /// Of a pull, apart from its requests.
     Pull(PullId, PullEvent),
     /// A layer is written to a node's disk, or the disk's buffer is full.
     DiskChanges(NodeId),
@@ -59,7 +59,7 @@ impl Event {
         matches!(self, Self::Driver(_))
     }
 
-    /// What happens, in words for a count of such events.
+    /// The name of an event, for a count of such events.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -93,7 +93,7 @@ impl Event {
     }
 }
 
-/// A change of what a registry may send, or sends to clients outside of the fleet.
+/// A change of the rate that a registry may send, or sends to clients outside the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadEvent {
     /// Its burst allowance is spent.
@@ -122,7 +122,7 @@ pub enum DriverEvent {
 }
 
 impl DriverEvent {
-    /// What happens, in words for a count of such events.
+    /// The name of an event, for a count of such events.
     const fn kind(self) -> &'static str {
         match self {
             Self::Released => "releases",
@@ -264,7 +264,7 @@ pub enum RequestEvent {
         /// When it first tried.
         since: SimTime,
     },
-    /// It goes on to the registry, after a nearer host was asked in vain.
+    /// It continues to the registry, after a nearer host did not have the blob.
     Upstream,
     /// The response of a cache, a mirror or a peer is back.
     NearbyResponse(Response),
@@ -272,7 +272,7 @@ pub enum RequestEvent {
     RampedUp,
 }
 
-/// An event of a pull, beside its requests. Layers are named by their index in the image.
+/// An event of a pull, apart from its requests. Layers are named by their index in the image.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullEvent {
     /// The last piece of a layer has come from a swarm.

@@ -206,7 +206,7 @@ impl<'s> World<'s> {
     /// Handles an event.
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         if event.only_checks_limit() {
-            // What is measured does not depend on whether a host has limits.
+            // Measures do not depend on whether a host has limits.
             self.limit_checks += 1;
         } else {
             self.meter.advance(queue.now());

@@ -74,7 +74,7 @@ impl WorldSpec {
     }
 }
 
-/// A registry beside the first.
+/// A registry other than the first.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]

@@ -16,7 +16,7 @@ use super::suite::{Suite, read_files};
 
 const FORMAT: &str = "fleetsim-flow-sharing/1";
 
-/// What a time may differ by: 10⁻⁹ of it, and a nanosecond, the tick of our clock.
+/// Tolerance of a time: 10⁻⁹ of it, and a nanosecond, the tick of our clock.
 const RELATIVE: f64 = 1e-9;
 const ABSOLUTE_SECS: f64 = 1e-9;
 
@@ -64,7 +64,7 @@ pub(crate) fn suites(folder: &Path) -> Vec<Suite> {
         .collect()
 }
 
-/// How a path is told to the network.
+/// How a path is passed to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Links {
     /// By its last link; the others are its ancestors.

@@ -253,9 +253,11 @@ impl ComparedFiles {
         match (upstream, here) {
             (Err(_), Err(_)) => self.refused_by_both += 1,
             (Err(error), Ok(_)) => {
-                self.add(file, "", &format!("only the type refuses it: {error}"))
+                self.add(file, "", &format!("only the type refuses it: {error}"));
             }
-            (Ok(_), Err(error)) => self.add(file, "", &format!("the type accepts it: {error}")),
+            (Ok(_), Err(error)) => {
+                self.add(file, "", &format!("the type accepts it: {error}"));
+            }
             (Ok(upstream), Ok(here)) => {
                 let mut places: Vec<&String> = upstream.keys().chain(here.keys()).collect();
                 places.sort_unstable();

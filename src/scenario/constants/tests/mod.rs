@@ -196,7 +196,7 @@ fn a_constant_of_a_product_is_listed_once_for_each_product() {
     }
 }
 
-/// Lays a factor into an experiment, and returns the tree in short with what was laid.
+/// Writes a factor into an experiment, and returns the tree in short with the written values.
 fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");

@@ -27,7 +27,7 @@ const fn takes(mean: f64) -> Truth {
     }
 }
 
-/// A race that so many candidates have entered.
+/// A race that this number of candidates has entered.
 fn entered(candidates: usize, rules: RaceRules) -> Race {
     let mut race = Race::new(candidates, false, rules);
     (0..candidates).for_each(|_| race.enter(None));

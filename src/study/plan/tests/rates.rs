@@ -149,7 +149,7 @@ fn cases() -> Vec<Case> {
     };
     let limited = vec![exceeds(90.0, 0.1), exceeds(95.0, 0.2), constant];
     vec![
-        // Not visible in so many runs: the statement is about events in at least 5% of them.
+        // Not visible in this number of runs: the statement is about events in at least 5% of them.
         case(
             "3,000 s later in 3% of the runs",
             vec![constant, Truth::rare(95.0, 3000.0, 0.03)],
@@ -219,7 +219,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Whether a candidate truly meets the demands; a limit on every run is met as far as `confirm` states: by 95%.
+/// Whether a candidate truly meets the demands; a limit on every run counts as met when 95% of the runs meet it, as
+/// `confirm` states.
 fn meets(truth: Truth, demands: &[Statistic]) -> bool {
     demands.iter().all(|demand| match demand {
         Statistic::Every => truth.beyond <= 0.05,

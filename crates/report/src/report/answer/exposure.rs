@@ -121,7 +121,7 @@ fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option
     may_be_too(&quoted(ties), "may expose as few", exposed.len())
 }
 
-/// The variants of which runs complete nevertheless, or that none does.
+/// The variants with runs that complete nevertheless, or that none does.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let mut complete: Vec<String> = Vec::new();
     for Exposed { label, variant, .. } in exposed {

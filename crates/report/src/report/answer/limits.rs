@@ -28,8 +28,8 @@ pub(in crate::report) fn sentence(
     };
     let more = match open {
         0 => String::new(),
-        1 => " For one variant, these runs are too few to tell.".to_owned(),
-        open => format!(" For {open} variants, these runs are too few to tell."),
+        1 => " For one variant, these runs are too few to decide.".to_owned(),
+        open => format!(" For {open} variants, these runs are too few to decide."),
     };
     Some(said + &more)
 }
@@ -40,7 +40,7 @@ struct BoundVariant<'v, 'r> {
     variant: &'v VariantResults<'r>,
     /// The number of limits that it exceeds, or is not shown to meet.
     exceeded: usize,
-    /// Whether its runs are too few to tell whether it meets its limits.
+    /// Whether its runs are too few to decide whether it meets its limits.
     is_open: bool,
 }
 
@@ -79,7 +79,7 @@ fn of_one(only: &BoundVariant<'_, '_>, own: &[&AssertedLimit]) -> String {
 }
 
 /// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to
-/// tell.
+/// decide.
 fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usize) -> String {
     let variants: Vec<&VariantResults<'_>> = bound.iter().map(|bound| bound.variant).collect();
     let which = which(&variants, own);
@@ -120,7 +120,7 @@ fn closest(bound: &[BoundVariant<'_, '_>]) -> String {
     format!("{} exceed{s} the fewest ({least})", some_of(&fewest))
 }
 
-/// Returns true if the runs of a variant are too few to tell whether it meets its limits.
+/// Returns true if the runs of a variant are too few to decide whether it meets its limits.
 fn is_open(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
     exceeded(variant, limits) > 0 && !fails(variant, limits)
 }
@@ -218,7 +218,7 @@ pub(in crate::report) fn next_beyond(
     ))
 }
 
-/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to tell.
+/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to decide.
 fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String> {
     let verdict = limit.judge(variant)?;
     if verdict.holds || verdict.is_undecided() {
@@ -336,7 +336,7 @@ mod tests {
         assert_eq!(
             said(&[("one", 10)], &[(share, None)]).expect("a sentence"),
             "`one` is not shown to meet the limit P(peak_pulls < 9000) >= 95%. For one variant, these runs are too few \
-             to tell."
+             to decide."
         );
         let both = said(
             &[("one", 10), ("two", 500)],
@@ -345,7 +345,7 @@ mod tests {
         .expect("a sentence");
         assert_eq!(
             both,
-            "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to tell."
+            "None of the 2 variants is shown to meet both limits. For one variant, these runs are too few to decide."
         );
     }
 }

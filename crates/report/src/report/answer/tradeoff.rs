@@ -163,7 +163,7 @@ fn steps(order: &[&RankedVariant<'_, '_>]) -> Option<String> {
     ))
 }
 
-/// What a setting saves or costs against the one before it.
+/// The saving or cost of a setting, compared with the one before it.
 fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
     let label = now.label;
     let saved = before.completion_s - now.completion_s;
@@ -175,7 +175,7 @@ fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
     }
 }
 
-/// The bounds of what any pacing can do, after the user's own strategies, and whose constants they have.
+/// The bounds for any pacing, after the user's own strategies, and whose constants they have.
 pub(super) fn bounds(
     bounds: &[NamedVariant<'_, '_>],
     own: &[NamedVariant<'_, '_>],

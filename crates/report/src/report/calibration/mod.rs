@@ -1,4 +1,4 @@
-//! A calibration in words and charts: the data beside each fit, and what was left out.
+//! A calibration in words and charts: the data with each fit, and what was left out.
 
 mod fit;
 mod prediction;
@@ -117,7 +117,7 @@ fn simulated(rates: &RatesRecord, width: usize) -> Option<String> {
     Some(wrapped(&text, width, "  "))
 }
 
-/// The prediction beside what happened.
+/// The prediction, compared with the measurement.
 fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
     let sample = if prediction.is_in_sample {

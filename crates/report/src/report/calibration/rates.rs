@@ -1,4 +1,4 @@
-//! The fitted pull model beside the pulls: for each image the measured durations against the fitted one.
+//! The fitted pull model, compared with the pulls: for each image the measured durations against the fitted one.
 //!
 //! On the line, both are equal; the grey band is 15% on either side.
 

@@ -139,7 +139,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
         })
 }
 
-/// Number of finished runs, if not all finished, as far as the headline does not say so.
+/// Number of finished runs, if not all finished and the headline does not say so.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
     let Some(run) = variant.unfinished() else {
         return String::new();

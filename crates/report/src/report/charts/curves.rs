@@ -250,7 +250,7 @@ fn draw_plot<'c>(
     }
 }
 
-/// Points of a curve that rises by one at each of these times, and goes on to `until`.
+/// Points of a curve that rises by one at each of these times, and continues to `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
     let mut points = Vec::new();
     for (at, &time) in times.iter().enumerate() {

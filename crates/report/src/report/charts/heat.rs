@@ -101,7 +101,7 @@ struct MapLayout {
     /// Width of a map, and of its cells.
     width: f64,
     cell: f64,
-    /// Height of a row of maps, and of what stands above its cells.
+    /// Height of a row of maps, and of the text above its cells.
     block: f64,
     above: f64,
     /// From one map to the next: beside each other, on a narrow page below each other.
@@ -332,7 +332,7 @@ fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Opti
     })
 }
 
-/// The two swept paths with the most pairs of values, of which a variant has one; among equals the first of the
+/// The two swept paths with the most pairs of values, where each variant has one pair; among equals the first of the
 /// sweep.
 fn best_pair<'s>(
     axes: &'s [SweepAxis<'s>],

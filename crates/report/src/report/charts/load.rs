@@ -1,4 +1,4 @@
-//! The load-duration curve of the registry's egress: for how long it is at least so high, in the displayed run.
+//! The load-duration curve of the registry's egress: for how long it is at least as high, in the displayed run.
 //!
 //! A peak cannot size a link, since the link itself bounds it. This curve says for how long a link of any lower
 //! would be full. Bins of the timeline are the resolution: within a bin, the mean is shown.
@@ -78,7 +78,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(curves::draw(results, &axes, &curves))
 }
 
-/// Rates from the highest, each with the time for which the rate is at least so high.
+/// Rates from the highest, each with the time for which the rate is at least as high.
 fn load(variant: &VariantResults<'_>) -> Vec<(f64, f64)> {
     let mut rows = variant.timeline.clone();
     rows.retain(|row| row.egress_bytes_per_s > 0.0);

@@ -207,8 +207,8 @@ fn subtitle_of(results: &Results, variants: &[VariantResults<'_>], axes: &PanelA
     )
 }
 
-/// Writes the setting of the columns, and its values. What a value has in parentheses goes to a second line where it
-/// does not fit.
+/// Writes the setting of the columns, and its values. The part of a value in parentheses goes to a second line where
+/// it does not fit.
 fn write_columns(canvas: &mut Canvas, grid: &Grid<'_, '_>, layout: &GridLayout, tiny: f64) {
     let title_at = (layout.left, TOP + 26.0);
     write(

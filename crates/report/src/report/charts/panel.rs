@@ -8,7 +8,7 @@ const CAPACITY_SHOWN: f64 = 3.0;
 /// The panels that the chart of a swept setting may have.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum SweepPanel {
-    /// The share of runs that finish, which is no measure of a run.
+    /// The share of runs that finish, which is not a measure of a run.
     FinishingShare,
     /// Clusters that received the defective revision.
     Exposure,

@@ -168,7 +168,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
     );
     let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
     let end = stages.iter().map(StageSpan::end).fold(0.0, f64::max);
-    // A stage without an end goes on beyond the last moment that is known.
+    // A stage without an end continues beyond the last known moment.
     let span = if is_open {
         (end * 1.1).max(1.0)
     } else {

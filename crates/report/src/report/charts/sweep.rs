@@ -530,7 +530,7 @@ struct LineEnd {
     y: f64,
 }
 
-/// A finite end of an interval, or else the median. Where some runs did not finish, the upper ends lie behind every
+/// A finite end of an interval, or else the median. Where some runs did not finish, the upper ends are behind every
 /// finished one: the first panel counts those.
 fn finite_or(end: Option<f64>, median: f64) -> f64 {
     match end {

@@ -1,4 +1,4 @@
-//! Charts that appear only for what an experiment has: when they do, and that values lie where they belong.
+//! Charts that appear only for what an experiment has: when they do, and that values are where they belong.
 
 use crate::report::canvas::Canvas;
 use crate::report::data::{Results, VariantResults};
@@ -259,7 +259,7 @@ fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
         limits.contains(&"40 clusters".to_owned()) && limits.contains(&"400 clusters".to_owned()),
         "{limits:?}"
     );
-    // Worlds differ in size, so a share is no number of clusters, and beside a count it is one value of several.
+    // Worlds differ in size, so a share is not a number of clusters, and next to a count it is one value of several.
     assert!(limits.contains(&"maxUnavailable".to_owned()), "{limits:?}");
 }
 
@@ -358,7 +358,7 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
         shown.iter().any(|text| text == "completed"),
         "a run that exposes none has no last one: {shown:?}"
     );
-    // 50 lies half way between the ticks of 0 and 100.
+    // 50 is half way between the ticks of 0 and 100.
     let tick = |text: &str| {
         let (place, _) = canvas
             .text_boxes()

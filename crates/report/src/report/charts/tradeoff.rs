@@ -13,7 +13,7 @@ use crate::results::VariantInfo;
 const NAME: f64 = 260.0;
 /// Numbers in one line of a block.
 const NUMBERS_IN_LINE: usize = 4;
-/// Greatest width of a name in the strip for variants of which half of the runs or more did not finish.
+/// Greatest width of a name in the strip for variants with half of their runs or more unfinished.
 const STRIP_NAME: f64 = 150.0;
 /// Distance of that strip's line from the plot.
 const STRIP: f64 = 14.0;
@@ -59,7 +59,7 @@ fn distance((from_x, from_y): Position, (to_x, to_y): Position) -> f64 {
     libm::hypot(to_x - from_x, to_y - from_y)
 }
 
-/// What completion time is traded for.
+/// The measure that is traded for completion time.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum TradedLoad {
     PeakPulls,
@@ -118,7 +118,7 @@ impl TradedLoad {
     }
 }
 
-/// The strip at the right for variants of which half of the runs or more did not finish.
+/// The strip at the right for variants with half of their runs or more unfinished.
 struct Strip {
     /// Greatest width of a name in it.
     name: f64,
@@ -199,7 +199,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     let groups = groups(&dots);
     for group in &groups {
-        // The first of the experiment lies at the bottom, as the widest ring.
+        // The first of the experiment is at the bottom, as the widest ring.
         for (over, &at) in group.iter().rev().enumerate() {
             dots[at].under = if numbered { over.min(1) } else { over };
         }
@@ -352,7 +352,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: 
     {
         canvas.line((at_x, y.at(p5)), (at_x, y.at(p95)), stroke);
     }
-    // The strip has no time axis that an interval could lie on.
+    // The strip has no time axis that an interval could be on.
     if dot.finished
         && let Some((low, high)) = dot.variant.median_interval(READY_TIME)
     {
@@ -442,7 +442,7 @@ fn differ_in_one(a: &VariantInfo, b: &VariantInfo, quantities: &[&str]) -> bool 
     a.strategy == b.strategy && quantities.contains(&first.path.as_str())
 }
 
-/// The names of dots that lie on each other, or of one dot.
+/// The names of dots that cover each other, or of one dot.
 struct Block<'d> {
     dots: Vec<&'d Dot<'d>>,
     /// Width of the marks before the names.
@@ -639,7 +639,7 @@ impl<'d> Block<'d> {
 /// Places that are tried for a name.
 const MOST_STEPS: usize = 840;
 
-/// What names must not cover, and where the names of a block may be.
+/// The shapes that names must not cover, and the positions for the names of a block.
 struct NameRoom<'t> {
     /// The rooms of the dots of each block, the beads of lines between dots, and the names that have a place.
     taken: &'t [[f64; 4]],
@@ -690,8 +690,8 @@ impl NameRoom<'_> {
         true
     }
 
-    /// The first place for the name of a block. Where the lines leave no room, it may lie over them, but never over
-    /// dots or names. `None` where there is no such place.
+    /// The first place for the name of a block. Where the lines leave no room, it may cover them, but never dots or
+    /// names. `None` where there is no such place.
     fn find(&self, block: &Block<'_>) -> Option<[f64; 4]> {
         let mut over_lines = None;
         for step in 0..MOST_STEPS {

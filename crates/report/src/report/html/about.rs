@@ -215,7 +215,7 @@ pub(super) fn displayed(results: &Results) -> String {
     )
 }
 
-/// A square of a fleet in words, for so many clusters each.
+/// A square of a fleet in words, where a square is this many clusters.
 pub(super) fn square(each: usize) -> String {
     match each {
         1 => "a cluster".to_owned(),

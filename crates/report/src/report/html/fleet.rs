@@ -10,7 +10,7 @@ use crate::results::ClusterRow;
 /// The longest time has about this number of steps.
 const STEPS: f64 = 20_000.0;
 
-/// Every so many-th cluster of one variant, in the fleet's order. A column that holds `null` alone is empty.
+/// Every n-th cluster of one variant, in the fleet's order. A column that holds `null` alone is empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FleetData {
     /// The list of names that they have.
@@ -129,7 +129,7 @@ fn steps(moment: Option<f64>, step: f64) -> Option<i64> {
 
 /// Whole steps until a moment, rounded up, so that nothing is shown before it happened.
 fn steps_until(seconds: f64, step: f64) -> i64 {
-    // Slightly less, so that 10.5 s are not 106 steps of 0.1 s, which is no binary fraction.
+    // Slightly less, so that 10.5 s are not 106 steps of 0.1 s, which is not a binary fraction.
     (seconds / step - 1e-6).ceil() as i64
 }
 

@@ -13,7 +13,7 @@ use crate::report::format::percents;
 use crate::report::limits::{AssertedLimit, mark};
 use crate::results::{Measure, READY_TIME};
 
-/// The table, and the sentence of what all variants have in common.
+/// The table, and the sentence on the values that all variants share.
 pub(super) fn table(
     variants: &[VariantResults<'_>],
     names: &[String],

@@ -102,7 +102,7 @@ fn drawn(row: &UncertaintyRow, most: f64) -> String {
     )
 }
 
-/// The place of a value on a scale from 0 to `most`.
+/// The position of a value on a scale from 0 to `most`.
 fn x_of(value: Option<f64>, most: f64) -> f64 {
     match value {
         Some(value) => (value / most.max(1e-300) * WIDTH).min(WIDTH),

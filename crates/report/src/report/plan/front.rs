@@ -211,7 +211,7 @@ fn entry_of(path: &str) -> Option<&str> {
     Some(&path[start..end])
 }
 
-/// The name of the list of an entry: `partitions` of `partitions[0]`. `None`: it is no entry.
+/// The name of the list of an entry: `partitions` of `partitions[0]`. `None`: it is not an entry.
 fn list_of(heading: &str) -> Option<&str> {
     let (list, _) = heading.strip_suffix(']')?.rsplit_once('[')?;
     Some(list)

@@ -401,9 +401,9 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
-/// The statement on a mean is about what so many runs can show.
+/// The statement on a mean covers only what this number of runs can show.
 const RARE_EVENTS: &str =
-    ", as far as events in at least 5% of the runs decide it; rarer ones may not have occurred";
+    ", for events in at least 5% of the runs; rarer ones may not have occurred";
 
 /// The number of runs, and how to get more certain answers.
 fn effort(plan: &PlanRecord, width: usize) -> String {
@@ -448,7 +448,7 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
 /// The words for a strategy without an answer.
 const NO_SETTING: &str = "no setting";
 
-/// The choices of the exhaustive search beside those of the plan.
+/// The choices of the exhaustive search, compared with those of the plan.
 fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
     let agreed = exhaustive
         .answers

@@ -119,7 +119,7 @@ fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The entries that differ, their keys after the name of what they are of.
+/// The entries that differ, with keys that begin with the name of their owner.
 fn differing(
     of: &str,
     before: &BTreeMap<String, String>,

@@ -360,7 +360,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     text
 }
 
-/// A text of the experiment, which may be a stranger's, as code that it cannot end.
+/// A text of the experiment, perhaps from a stranger, quoted as code so that it cannot end the quotation.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }

@@ -18,7 +18,8 @@ pub(super) struct BarLayout {
 }
 
 impl BarLayout {
-    /// Rows whose bars take `height`, with bars between these shares of a page, and at most so many lines of numbers.
+    /// Rows whose bars take `height`, with bars between these shares of a page, and at most this many lines of
+    /// numbers.
     pub(super) fn new(
         sheet: Sheet<'_>,
         height: f64,

@@ -290,7 +290,7 @@ fn line_width(names: &Names, columns: &[TextColumn]) -> usize {
     names.width() + columns.sum::<usize>()
 }
 
-/// The least important of the columns that may go.
+/// The least important of the columns that can be left out.
 fn least_important(columns: &[TextColumn], may_go: fn(&TextColumn) -> bool) -> Option<usize> {
     (0..columns.len())
         .filter(|&at| may_go(&columns[at]))

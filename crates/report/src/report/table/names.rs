@@ -129,7 +129,7 @@ impl Names {
         distinct.len() == rows
     }
 
-    /// What the names leave out.
+    /// The settings that the names leave out.
     pub(super) fn note(&self) -> Option<String> {
         self.shared.clone()
     }

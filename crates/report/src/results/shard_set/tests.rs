@@ -234,7 +234,7 @@ fn links_beside_shards_are_not_followed() {
     std::os::unix::fs::symlink(&moved, &shards[1]).expect("linked");
     let text = error(&[home.path().to_owned()]);
     assert!(
-        text.contains("2-of-3: links beside shards are not followed"),
+        text.contains("2-of-3: links next to shards are not followed"),
         "{text}"
     );
     assert!(ShardSet::read(&shards).is_ok(), "the user names the link");

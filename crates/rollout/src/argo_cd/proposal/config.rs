@@ -57,7 +57,7 @@ pub struct ProposalError {
     problem: ProposalProblem,
 }
 
-/// What is wrong with a field of a strategy.
+/// The problem with a field of a strategy.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 enum ProposalProblem {
     /// A type that the text does not define.

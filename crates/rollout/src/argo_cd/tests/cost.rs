@@ -3,7 +3,7 @@
 use super::super::super::{TargetSet, cost::visits_of};
 use super::*;
 
-/// A state of a set, and the set of so many applications in it.
+/// A state of a set, and the set of its applications.
 type State = (&'static str, fn(usize) -> SetStory);
 
 /// Half `dev`, half `prod`, all of them settled.
@@ -110,7 +110,7 @@ fn behind(applications: usize) -> SetStory {
     story
 }
 
-/// Visits of a pass after which 100 applications have become unhealthy, and of one that is told of all.
+/// Visits of a pass after which 100 applications have become unhealthy, and of one over all of them.
 fn visits(mut story: SetStory) -> [u64; 2] {
     let (now, applications) = (SimTime::from_secs(60), story.view.len());
     let mut changed = TargetSet::new(applications);

@@ -50,7 +50,7 @@ fn nothing_is_promoted_in_3_6_until_all_applications_were_compared_since_the_las
 
 #[test]
 fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
-    // All have the new revision in the second of the change; nobody is behind.
+    // All have the new revision in the second of the change; no cluster is behind.
     story(ArgoCdVersion::V3_6, 0, 2).plays("10 commit 2 => Waiting: 1; Pending: 0");
     // Without a pending change there is no barrier: new applications are promoted as before.
     let new = SetStory::new(

@@ -2,7 +2,7 @@
 //!
 //! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds have the
 //! names of its lists. A pass asks [`CandidateSets`] for numbers and for the bindings of a kind in the order of names.
-//! They follow changes; tests run the same pass on sets that are made anew of all bindings.
+//! They follow changes; tests run the same pass on sets that are built again from all bindings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) enum BindingKind {
 
 const COUNT: usize = BindingKind::Behind as usize + 1;
 
-/// What a pass sees of the binding at a place. A binding that is gone is of no kind.
+/// The kind of the binding at a rank, as a pass sees it. A removed binding has no kind.
 #[derive(Clone, Copy, Default)]
 struct SeenBinding {
     /// One bit for each [`BindingKind`].
@@ -113,7 +113,7 @@ impl SeenBinding {
         );
     }
 
-    /// What a pass may do with a binding that is not being deleted.
+    /// The action that a pass may take on a binding that is not being deleted.
     fn see_candidate(&mut self, view: &RollingView, binding: &Binding, has_failed: bool) {
         if binding.state == BindingState::Unscheduled {
             self.set(BindingKind::RemoveCandidate, true);
@@ -140,7 +140,7 @@ impl SeenBinding {
 }
 
 /// The places of each kind as the last pass saw them. They follow changes of placements without a cluster that has
-/// several bindings; for others they are built anew.
+/// several bindings; for others they are built again.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateSets {
     layout: Arc<Layout>,

@@ -20,7 +20,7 @@ use super::view::{
 };
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Bindings of the largest placement whose passes tests compare with passes over sets made anew.
+/// Bindings of the largest placement whose passes tests compare with passes over sets built again.
 #[cfg(test)]
 const SCANNED_MAX: usize = 100;
 
@@ -56,7 +56,7 @@ impl RollingUpdate {
             let scanned = self.pass(view, &CandidateSets::new(self, view));
             assert_eq!(
                 decision, scanned,
-                "a pass over the sets decides as one over sets made anew"
+                "a pass over the sets decides as one over sets built again"
             );
             assert_eq!(sets.count(BindingKind::Behind) == 0, view.is_done());
         }

@@ -151,7 +151,7 @@ fn is_complete(stage: &StageStatus) -> bool {
     stage.finished == stage.clusters.len()
 }
 
-/// A condition of what has ended. One that is false says why the run has failed.
+/// A condition of an ended run or stage. One that is false says why the run has failed.
 fn outcome(
     object: &str,
     kind: &str,
@@ -172,7 +172,7 @@ fn outcome(
     )
 }
 
-/// Progressing, and Succeeded of what has ended.
+/// Progressing, and Succeeded of an ended run or stage.
 fn progress(
     object: &str,
     prefix: &str,

@@ -27,7 +27,7 @@ pub(super) struct RunPass<'a> {
     pub(super) decision: &'a mut StagedDecision,
 }
 
-/// What a pass did with a cluster that may start.
+/// The result of a pass for a cluster that may start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterStart {
     /// Its binding gets the resources of the run.
@@ -38,7 +38,7 @@ enum ClusterStart {
     AlreadyCurrent,
 }
 
-/// What a pass learns of a cluster of the stage.
+/// The state of a cluster of the stage, as a pass finds it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterUpdate {
     /// It is being updated.
@@ -51,14 +51,14 @@ enum ClusterUpdate {
     Preempted,
 }
 
-/// What a pass does with the deletions that have not started.
+/// The action of a pass on deletions that have not started.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum NewDeletions {
     Start,
     Hold,
 }
 
-/// What a pass finds of a cluster of the delete stage.
+/// The state of a cluster of the delete stage, as a pass finds it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterDeletion {
     NotStarted,
@@ -258,7 +258,7 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// What a binding says of its cluster (`checkClusterUpdateResult`).
+    /// The state of a cluster by its binding (`checkClusterUpdateResult`).
     fn result(&self, binding: &Binding) -> ClusterUpdate {
         if binding.has_succeeded() {
             ClusterUpdate::Done

@@ -40,7 +40,7 @@ impl StagedUpdateRun {
         Some(self.reason(view, &run, &status))
     }
 
-    /// The end of a timed wait that goes on while this approval is waited for.
+    /// The end of a timed wait that continues during this approval.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
         let mut stages = 0..self.run.stages.len();
         let index =

@@ -64,7 +64,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since });
     }
 
-    /// The outcome of what it is about: success or failure. `None`: not finished.
+    /// The outcome of its subject: success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
@@ -362,7 +362,7 @@ pub enum RunError {
     ClusterUpdate(Vec<String>),
 }
 
-/// What an error of a pass does to the run.
+/// The effect of a pass's error on the run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ErrorEffect {
     /// The run has failed for good (`errInitializedFailed`, `errStagedUpdatedAborted`).

@@ -1,5 +1,5 @@
 //! Random placements and runs, with several changes between passes. In tests each pass over what changed compares
-//! itself with one over sets that are made anew of all bindings.
+//! itself with one over sets that are built again from all bindings.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -188,7 +188,7 @@ proptest! {
 }
 
 #[test]
-#[should_panic(expected = "decides as one over sets made anew")]
+#[should_panic(expected = "decides as one over sets built again")]
 fn a_change_that_is_not_named_is_not_seen() {
     let clusters = clusters(&[("a", CLUSTERS as usize)]);
     let mut view: RollingView = super::rolling::view(&clusters);

@@ -19,7 +19,7 @@ enum Event {
     Replace(usize, ClusterView),
     /// The agent applies what is deployed, and reports whether it is ready.
     Apply(usize, bool),
-    /// The bundle is paused, or goes on.
+    /// The bundle is paused, or resumed.
     Pause(bool),
     /// All clusters want another version.
     Release(Revision),

@@ -100,7 +100,7 @@ ready 45-49 => done",
         ),
         (
             // DIFFERENCE: "until less than 10 clusters are NotReady" contradicts "once ≤4" with a limit of 4; at most
-            // the limit goes on in both.
+            // the limit continues in both.
             "100 clusters, maxUnavailable 10%: deploys to 50 at once; the remaining 50 are paused until 10 are NotReady",
             "{maxUnavailable: 10%}",
             &[("", 100)],

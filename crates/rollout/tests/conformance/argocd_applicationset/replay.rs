@@ -32,7 +32,7 @@ pub struct Replay {
     is_deleted: bool,
     /// The view of the last pass.
     known: Vec<ApplicationView>,
-    /// What was last reported of the conditions and the health.
+    /// The last report of conditions and health.
     shown: Map<String, Value>,
     /// The last pass queued another one.
     pub is_queued: bool,
@@ -166,7 +166,7 @@ impl Replay {
         for app in self.generated.clone() {
             let index = self.index(&app.n);
             let mut parameters = app.p.unwrap_or_else(|| self.parameter.clone());
-            // What makes it fail is in its spec, which so differs from the one that exists.
+            // The cause of its failure is in its spec, which therefore differs from the existing one.
             if app.bad == 1 {
                 parameters.push_str(" invalid");
             }
@@ -439,7 +439,7 @@ impl Replay {
                 .count()
     }
 
-    /// What changed in a row; `None`: nothing.
+    /// The change of a row. `None`: there is none.
     fn row_change(
         &self,
         old: Option<&ApplicationStatus>,

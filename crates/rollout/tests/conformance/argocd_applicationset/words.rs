@@ -1,4 +1,4 @@
-//! What the record calls states, messages, conditions and times.
+//! The record's names for states, messages, conditions and times.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::suite::parse;
 /// Recorded times are relative to the start of a trace, and may be before it.
 const START: i64 = 1_000_000;
 
-/// What the record calls conditions and health.
+/// The record's names for conditions and health.
 pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
     let conditions = status.conditions;
     let progress = match conditions.rollout {

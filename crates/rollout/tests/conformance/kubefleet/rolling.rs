@@ -121,7 +121,7 @@ impl Around {
         }) as u32)
     }
 
-    /// Changes a binding; tells whether that wakes the controller.
+    /// Changes a binding; returns whether that wakes the controller.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Binding)) -> bool {
         let Some(binding) = by_name(&mut self.view.bindings, name) else {
             return false;
@@ -131,7 +131,7 @@ impl Around {
         wakes(&before, binding, KubeFleetBugs::ALL)
     }
 
-    /// Makes an event happen; tells whether that wakes the controller.
+    /// Makes an event happen; returns whether that wakes the controller.
     fn apply(&mut self, now: SimTime, event: &Value) -> bool {
         match text(event, "type") {
             "binding_status" => {

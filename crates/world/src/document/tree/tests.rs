@@ -83,7 +83,7 @@ fn what_is_not_yaml_says_so_at_its_place() {
     for (text, message) in [
         (bomb.as_str(), "grows beyond any sensible size"),
         (deep.as_str(), "nested too deeply"),
-        ("a: 1\na: 2\n", "the key `a` is there twice"),
+        ("a: 1\na: 2\n", "the key `a` appears twice"),
         ("a: 1\n---\nb: 1\n", "several YAML documents"),
         ("a: [1, 2\n", "not YAML"),
         ("a: b: c\n", "not YAML"),

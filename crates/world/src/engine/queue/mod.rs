@@ -2,10 +2,10 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! Events lie in slots and stay there. Their order is kept by tickets of a time and a slot, in a wheel and in a sorted
-//! list of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted, a
-//! long one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always
-//! next to others; a slot is touched when its event is scheduled, when its list is opened, and when it is handled.
+//! Events are in slots and stay there. Tickets keep their order: of a time and a slot, in a wheel and in a sorted list
+//! of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted, a long
+//! one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always next
+//! to others; a slot is touched when its event is scheduled, when its list is opened, and when it is handled.
 //!
 //! A cancelled event leaves its slot at once. Its ticket is void from then on, and dropped when its turn comes, or
 //! when void tickets outnumber the others. So scheduling and cancelling cost O(1), and taking the next event costs at
@@ -21,7 +21,7 @@ use std::collections::VecDeque;
 use fleetsim_units::{SimDuration, SimTime};
 use wheel::{EventTicket, Wheel};
 
-/// Lists of at most so many tickets are sorted. Here and below, tests get by with fewer events.
+/// Lists of at most this many tickets are sorted. Here and below, tests get by with fewer events.
 const SHORT: usize = if cfg!(test) { 4 } else { 512 };
 /// Bits for a place in such a list.
 const PLACE: u32 = 10;
@@ -303,7 +303,7 @@ impl<E> EventQueue<E> {
         let Some(list) = self.far.first() else {
             return false;
         };
-        // Tickets of the highest byte differ in so many bits that a key lacks room for the place.
+        // Tickets of the highest byte differ in so few leading bits that a key lacks room for the slot.
         if self.far.len(list) <= SHORT && Wheel::within(list) <= u64::MAX >> PLACE {
             self.sort(list);
             return true;

@@ -17,7 +17,7 @@ impl Mesh {
         self.now.nanos_since(since) * 1e-9
     }
 
-    /// The current reading of a hub's clock, which stands still while the hub bounds nothing.
+    /// The current reading of a hub's clock, which stops while the hub bounds nothing.
     pub(super) fn reading_of_hub(&self, hub: u32) -> f64 {
         let hub = &self.hubs[hub as usize];
         let rate = if hub.level < f64::INFINITY {

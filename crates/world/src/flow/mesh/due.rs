@@ -114,8 +114,8 @@ impl Mesh {
     }
 
     /// The same, if it is not after `tick`. After a completion at that tick it rules out another one there without
-    /// solving, so that a transfer started in its place is solved together with it. What ends only because of the
-    /// completion, within the same nanosecond, is found when rates are solved next.
+    /// solving, so that a transfer started in its place is solved together with it. A transfer that ends only because
+    /// of the completion, within the same nanosecond, is found when rates are solved next.
     pub(in crate::flow) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
         let others = self
             .queue

@@ -345,7 +345,7 @@ impl Mesh {
     ///
     /// First come hubs whose level is not known yet and those that hold nothing up. A hub then goes on until it is
     /// where it belongs, the lowest one first: if two took turns, each would stop at the other. Last come those that
-    /// bound nothing and are too full, as far as that is known before all others are right.
+    /// bound nothing and look too full before all others are right.
     pub(super) fn move_a_hub(&mut self) -> bool {
         let mut next: Option<HubMove> = None;
         let mut at = 0;

@@ -1,8 +1,9 @@
 //! Finds the bottlenecks of bundles on local links again, from a change outwards, in the order of levels.
 //!
-//! The levels of hubs stay as they are meanwhile, and bound bundles as caps do. What a change reaches has the level of
-//! the changed link or a higher one: a bundle's rate matters only to links on which it is not the fastest, and those
-//! have higher levels. So links wait by level, and a link that comes first is final unless something below changes:
+//! The levels of hubs stay as they are meanwhile, and bound bundles as caps do. Links that a change reaches have the
+//! level of the changed link or a higher one: a bundle's rate matters only to links on which it is not the fastest,
+//! and those have higher levels. So links wait by level, and a link that comes first is final unless something below
+//! changes:
 //! - Bundles whose link could give them more are released; they rise to their cap, their hubs or the next link.
 //! - A link that is too full stops those above its new level.
 
@@ -193,7 +194,7 @@ impl Mesh {
             self.touch_path(bundle, level);
         }
         self.chosen = chosen;
-        // What was pushed on the way is this link itself.
+        // The last pushed link is this one.
         self.links[link as usize].pending = u64::MAX;
     }
 

@@ -152,8 +152,8 @@ fn a_transfer_that_takes_the_place_of_another_costs_the_general_solver_nothing()
     assert!((1..=6).contains(&more), "{more} visits");
 }
 
-/// Keeps one transfer in flight to each of `n` receivers, over a path that `path` draws anew for each transfer, and
-/// returns the visits per transfer.
+/// Keeps one transfer in flight to each of `n` receivers, over a path that `path` draws for each transfer, and returns
+/// the visits per transfer.
 fn visits_of_general_solver(
     network: &mut Network,
     n: usize,

@@ -20,7 +20,7 @@ pub(super) struct TransferState {
 }
 
 impl Network {
-    /// A network whose general solver treats links with more than so many bundles as hubs.
+    /// A network whose general solver treats links with more bundles than this as hubs.
     pub(super) fn with_hubs_above(bundles: usize) -> Self {
         let network = Self::new();
         network.mesh.borrow_mut().hub_size = HubSize {

@@ -5,7 +5,7 @@ use crate::world::ids::NEW;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
-/// What an agent reports of its cluster.
+/// An agent's report on its cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ReportedState {
     pub(super) applied: Revision,

@@ -242,7 +242,7 @@ impl LookSpec {
 pub struct LookProblem {
     /// Its name in the file.
     pub setting: &'static str,
-    /// What must hold.
+    /// The condition that must hold.
     pub rule: &'static str,
     /// How to fix it.
     pub fix: &'static str,

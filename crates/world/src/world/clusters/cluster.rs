@@ -30,7 +30,8 @@ use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// The state of one cluster. What each download needs is side by side: with many in flight, memory is the cost.
+/// The state of one cluster. The fields that each download needs are side by side: with many in flight, memory is the
+/// cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,

@@ -17,7 +17,7 @@ pub(crate) struct ClusterDraws {
     pub defective: bool,
     /// Whether the new revision's images are missing here.
     pub not_found: bool,
-    /// The factor by which it is slower than others.
+    /// The factor of its slowness.
     pub slow: f64,
     /// The factor of its starts of containers and programs.
     pub start: f64,

@@ -106,7 +106,7 @@ mod tests {
     use crate::world::testing::{bare_world, play};
     use fleetsim_units::{Factor, PerSecond, SimDuration};
 
-    /// One cluster of ten nodes that creates so many pods.
+    /// One cluster of ten nodes that creates this number of pods.
     fn pods(count: u32) -> WorldSpec {
         let mut world = bare_world(1);
         world.clusters[0].nodes = 10.into();

@@ -161,7 +161,7 @@ mod tests {
             let [first, .., longest] = expected;
             let mut expected: Vec<Option<f64>> = expected.into_iter().map(Some).collect();
             let short = [secs(5); 8];
-            // Just not long enough, and then forgotten: it begins anew.
+            // Just not long enough, and then forgotten: it begins again.
             expected.extend([longest, first, restarts.backoff.initial.as_secs_f64()].map(Some));
             let lives = [&short[..], &[secs(600), secs(601), secs(5)]].concat();
             assert_eq!(

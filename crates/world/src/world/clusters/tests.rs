@@ -23,7 +23,8 @@ const APPLIED: f64 = 3.5;
 /// A report on its way.
 const REPORT: f64 = 0.25;
 
-/// One cluster whose pod is available so many seconds after the apply: after a pull of 1 s, and `minReadySeconds`.
+/// One cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
+/// `minReadySeconds`.
 fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     let mut world = bare_world(1);
     world.release = release;

@@ -178,7 +178,7 @@ pub(super) struct DaemonPods {
     dying: Vec<bool>,
 }
 
-/// What the controller of a DaemonSet does next.
+/// The next step of a DaemonSet's controller.
 #[derive(Default)]
 pub(super) struct DaemonSetStep {
     pub(super) delete: Vec<PodId>,

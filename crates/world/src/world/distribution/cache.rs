@@ -86,7 +86,7 @@ impl Caches {
         }
     }
 
-    /// Each keeps so many bytes, and lets requests wait for a free connection.
+    /// Each keeps up to this number of bytes, and lets requests wait for a free connection.
     pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
         for cache in &mut self.caches {
             let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);

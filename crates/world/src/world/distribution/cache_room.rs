@@ -1,7 +1,7 @@
 //! The room of a store that keeps a limited number of bytes: what was used least recently makes way.
 //!
-//! Diego's cells keep downloads so (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with the oldest
-//! access is removed until the new one fits). A blob that is larger than the whole room is not kept at all.
+//! Diego's cells keep downloads in this way (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with
+//! the oldest access is removed until the new one fits). A blob that is larger than the whole room is not kept at all.
 
 use fleetsim_units::{Bytes, SimTime};
 

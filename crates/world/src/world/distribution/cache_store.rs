@@ -74,7 +74,7 @@ impl CacheStore {
         }
     }
 
-    /// A store that keeps so many bytes, and in which requests wait for a free connection.
+    /// A store that keeps up to this number of bytes, and in which requests wait for a free connection.
     pub(super) fn with_room(self, room: CacheRoom) -> Self {
         Self {
             room: Some(room),

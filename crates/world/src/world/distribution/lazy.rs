@@ -1,14 +1,14 @@
 //! Containers that start before their image is complete: eStargz, SOCI, Nydus, overlaybd.
 //!
 //! A layer is mounted once its table of contents and its prefetched part have arrived; nothing is unpacked. A
-//! container then reads the rest of what it needs to become ready: `startFraction` of the image's bytes (mean 6.4 %
-//! over 57 images: Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a
-//! round trip and the time to serve a request, and its bytes cross the same links as everything else. The rest arrives
+//! container then reads the rest that it needs to become ready: `startFraction` of the image's bytes (mean 6.4 % over
+//! 57 images: Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a round
+//! trip and the time to serve a request, and its bytes cross the same links as everything else. The rest arrives
 //! slowly in the background, and then the node has the whole blob. So lazy pulling loses to a plain pull where round
 //! trips are long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
 //!
-//! Mounting takes a time of its own beside the bytes (`mount`): published lazy starts have a floor of about 1.2 s. A
-//! service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
+//! Mounting takes its own time (`mount`), in addition to the bytes: published lazy starts have a floor of about 1.2 s.
+//! A service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
 //! pulled whole.
 //!
 //! A cache or a swarm serves reads without waiting for the whole blob; otherwise the registry does. The round trips

@@ -62,7 +62,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         network: &mut Network,
     ) -> Leg;
 
-    /// The destination of a store's fills, and their cap beside that of a connection to the registry.
+    /// The destination of a store's fills, and their cap, in addition to that of a connection to the registry.
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }

@@ -34,7 +34,7 @@ pub enum DistributionKind {
     Cells(CellSpec),
     /// Nodes that serve what they hold to each other (Spegel).
     Spegel(SpegelSpec),
-    /// Nodes that pass on pieces of what they are still fetching (Dragonfly, Kraken).
+    /// Nodes that pass on pieces of blobs that they are still fetching (Dragonfly, Kraken).
     Pieces(PiecesSpec),
 }
 
@@ -56,7 +56,7 @@ pub enum CachePlace {
 pub enum Coalesce {
     /// It fetches the blob again, until a copy is complete.
     None,
-    /// As `none`, and the first request lets the cache fetch a copy of its own beside. Only that copy is kept, as by
+    /// As `none`, and the first request lets the cache fetch its own copy as well. Only that copy is kept, as by
     /// Distribution 2.
     OwnCopy,
     /// The request waits until the copy is complete.
@@ -133,7 +133,7 @@ const fn cell_downloads() -> u32 {
 }
 
 impl CellSpec {
-    /// The cache of each cell. What is kept is there for good, and copies within the cell take no time; writing them is
+    /// The cache of each cell. Kept downloads stay for good, and copies within the cell take no time; writing them is
     /// part of unpacking.
     #[must_use]
     pub fn as_cache(&self) -> CacheSpec {
@@ -381,7 +381,7 @@ pub struct MirrorSpec {
     /// The images that it holds, all by default. It answers 404 for the others.
     #[serde(rename = "holds")]
     pub image_names: Option<Vec<String>>,
-    /// Indexes of the images of which it holds both revisions.
+    /// Indexes of the images whose two revisions it holds.
     #[serde(skip)]
     pub holds: Vec<usize>,
 }

@@ -63,7 +63,7 @@ fn daemons(nodes: u32) -> WorldSpec {
     world
 }
 
-/// The same nodes as an update of old pods, so many at a time; the new image has nothing in common with the old one.
+/// The same nodes as an update of old pods, this many at a time; the new image has nothing in common with the old one.
 fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
     let mut world = daemons(nodes);
     world.release = ReleaseKind::Update;

@@ -83,7 +83,7 @@ impl World<'_> {
     }
 }
 
-/// The time from the end of a cut that lasted so long until the next try, when the first came after `first`.
+/// The time from the end of a cut that lasted this long until the next try, when the first came after `first`.
 fn until_next_try(first: SimDuration, lasted: SimDuration) -> SimDuration {
     let mut wait = first;
     let mut tried = first;

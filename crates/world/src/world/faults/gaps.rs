@@ -1,8 +1,8 @@
 //! Gaps of a cluster's link: seconds in which nothing arrives, as over cellular networks and satellites.
 //!
 //! Gaps and the times between them alternate; times between are exponential. In a gap, transfers over the cluster's
-//! downlink stand still. The process of a cluster does not depend on its load: it is followed while the cluster pulls,
-//! and what has happened meanwhile is caught up with at the next pull. Known by: samples of one second of
+//! downlink stall. The process of a cluster does not depend on its load: it is followed while the cluster pulls, and
+//! what has happened meanwhile is caught up with at the next pull. Known by: samples of one second of
 //! Starlink-Project/Satellite-vs-Cellular @79f9412, whose lengths of gaps are lognormal.
 //!
 //! Left out: requests and slow starts that a gap delays, and what it does to instructions and reports, which are short.
@@ -52,7 +52,7 @@ fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal
 }
 
 impl GapProcess {
-    /// The process of a link since long ago, which nobody follows yet.
+    /// The process of a link in its steady state, before it is followed.
     fn start(spec: &GapSpec, streams: &Streams, cluster: EntityKey) -> Self {
         let between = spec.between();
         let state = renewal(&between, &spec.length).start(streams, cluster);

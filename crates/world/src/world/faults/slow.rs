@@ -12,7 +12,7 @@ use crate::world::faults::spec::SlowSpec;
 const MOST: f64 = 1e6;
 
 impl SlowSpec {
-    /// Draws the factor by which a slow cluster is slower.
+    /// Draws the factor of a slow cluster.
     pub fn factor(&self, streams: &Streams, cluster: EntityKey) -> f64 {
         self.factor
             .draw(streams, cluster, "slow factor", 0)

@@ -114,7 +114,7 @@ impl CutKind {
         matches!(self, Self::All | Self::Management)
     }
 
-    /// Whether something may wait for its end: what is only slower goes on by itself.
+    /// Whether something may wait for its end: a pull that is only slower continues without it.
     pub(crate) fn is_waited_for(self) -> bool {
         match self {
             Self::All | Self::Management => true,

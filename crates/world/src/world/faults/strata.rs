@@ -17,7 +17,8 @@ use crate::world::faults::spec::{FaultDrawKind, FaultSpec};
 use crate::world::spec::WorldSpec;
 use fleetsim_units::Share;
 
-/// Fleets of which a run takes one: more than most studies have runs, so that each run has a stratum of its own.
+/// Candidate fleets for each run, which takes one: more than most studies have runs, so that each run has a stratum of
+/// its own.
 const CANDIDATES: u64 = 64;
 
 /// A failure that hits each cluster with the same probability.

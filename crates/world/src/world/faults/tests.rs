@@ -234,7 +234,8 @@ fn brownouts_of_single_clusters_take_none_offline() {
     let played = play(&world, 1, DAY);
     assert!(played.facts.iter().all(|facts| !facts.offline));
     for (at, cut) in cut.iter().enumerate() {
-        // The same luck: those that would have been cut off take twice as long, and turns are long against a second.
+        // The same random numbers: those that would have been cut off take twice as long, and turns are long against a
+        // second.
         assert_near(ready(&played, at), if *cut { 2.0 } else { 1.0 }, "ready");
     }
 }
@@ -426,9 +427,9 @@ fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
     assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
 }
 
-/// A world whose first node fails once, at `fails`, for `away`; it is told the new revision at `told`, and runs on
-/// until 5000 s. Returns what the management cluster learns and when, and the totals. Checks that a cluster's time is
-/// the first at which it was ready.
+/// A world whose first node fails once, at `fails`, for `away`; it is instructed to run the new revision at `told`,
+/// and runs on until 5000 s. Returns what the management cluster learns and when, and the totals. Checks that a
+/// cluster's time is the first at which it was ready.
 fn with_a_node_lost(
     world: &mut WorldSpec,
     fails: f64,

@@ -237,7 +237,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Meters of a run with this many clusters, all waiting, and so many registries.
+    /// Meters of a run with this many clusters, all waiting, and with this many registries.
     #[must_use]
     pub fn new(clusters: u64, registries: usize) -> Self {
         Self {

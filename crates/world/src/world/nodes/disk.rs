@@ -147,7 +147,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk with this writing rate and room in memory, beside processors that decompress at these rates.
+    /// A disk with this writing rate and room in memory, and processors that decompress at these rates.
     pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, unpack: UnpackRates) -> Self {
         Self {
             rate: rate.get(),
@@ -370,7 +370,7 @@ mod tests {
         disk.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Gzip);
         // It fills at 300 - 100 = 200 B/s: full after 50 s, 15 000 B written. The other 5 000 B at 100 B/s: 50 s more.
         assert_ends(&run(&mut disk), &[(0, 100.0)]);
-        // For 25 s the disk goes on alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
+        // For 25 s the disk continues alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
         disk.begin(SimTime::from_secs(125), layer(1), 5_000.0, Packing::Gzip);
         assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
     }

@@ -177,7 +177,7 @@ pub(crate) struct NodeState {
     pub(crate) merged_pulls: usize,
     /// The kubelet's own limit of pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// When it can start another pod, if it starts so many per time.
+    /// When it can start another pod, at this rate of starts.
     pub(crate) next_start: SimTime,
     /// It has failed and has not returned.
     pub down: bool,
@@ -265,7 +265,7 @@ impl NodeState {
         draw
     }
 
-    /// What is written to its disk has changed: schedules the next change.
+    /// The writes to its disk have changed: schedules the next change.
     pub(super) fn schedule_disk(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.disk.as_mut().expect("a disk that changed");
         let next = disk.next_change();

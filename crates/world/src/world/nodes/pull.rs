@@ -38,8 +38,8 @@ use crate::world::registry::spec::RegistrySpec;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::{Bytes, SimTime};
 
-/// An attempt to pull an image. What only an attempt in progress needs is [`PullProgress`]; an ended one has none of
-/// it, because a long run has many.
+/// An attempt to pull an image. [`PullProgress`] has the parts that only an attempt in progress needs; an ended one
+/// has none of it, because a long run has many.
 #[derive(Debug)]
 pub(crate) struct Pull {
     pub pod: PodId,

@@ -14,7 +14,7 @@ use fleetsim_units::serial::TextVisitor;
 pub enum CountOrPercent {
     /// So many.
     Count(u32),
-    /// So many of a hundred; whole percents, as Kubernetes' workload controllers accept them.
+    /// A number of a hundred; whole percents, as Kubernetes' workload controllers accept them.
     Percent(u32),
 }
 

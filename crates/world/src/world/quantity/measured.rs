@@ -17,8 +17,8 @@ use crate::document::wording::Wording;
 const MOST_VALUES: usize = 1_000_000;
 
 impl<T: Quantity> Distribution<T> {
-    /// The distribution with a file of values read, which lies at `path` of the document. `None` when the file cannot
-    /// be used; then a problem was reported.
+    /// The distribution with a file of values read, which is at `path` of the document. `None` when the file cannot be
+    /// used; then a problem was reported.
     pub fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let Self::Unread(values) = self else {
             return Some(self);

@@ -1,7 +1,7 @@
-//! A quantity that is fixed or drawn anew each time: durations, sizes, rates and factors.
+//! A quantity that is fixed or drawn again each time: durations, sizes, rates and factors.
 //!
 //! One shape for all of them, so that whatever an experiment can fix it can also draw. Samplers are those of
-//! [`crate::engine::dist`], the same on every platform. What a draw is keyed by is the caller's.
+//! [`crate::engine::dist`], the same on every platform. The caller chooses the key of a draw.
 //!
 //! Left out: distributions cut off below or above (but for Pareto, whose mean may not exist otherwise), and mixtures;
 //! a file of values stands for both.
@@ -145,7 +145,7 @@ impl Quantity for Factor {
     }
 }
 
-/// A duration that is fixed or drawn anew each time.
+/// A duration that is fixed or drawn again each time.
 pub type DurationModel = Distribution<SimDuration>;
 /// A size that is fixed or drawn.
 pub type SizeModel = Distribution<Bytes>;
@@ -154,7 +154,7 @@ pub type RateModel = Distribution<BytesPerSec>;
 /// A factor that is fixed or drawn.
 pub type FactorModel = Distribution<Factor>;
 
-/// A quantity that is fixed or drawn anew each time.
+/// A quantity that is fixed or drawn again each time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution<T> {
     /// Always the same.
@@ -305,8 +305,9 @@ impl<T: Quantity> Distribution<T> {
         T::from_number(number)
     }
 
-    /// The sum of so many draws, from one number where a sum of logarithmic normals is nearly one itself: with the same
-    /// mean and variance, after Fenton (IRE Trans. Commun. Syst. 8 (1960)). Its skewness is then off by less than 0.1.
+    /// The sum of `count` draws, from one number where a sum of logarithmic normals is nearly one itself: with the
+    /// same mean and variance, after Fenton (IRE Trans. Commun. Syst. 8 (1960)). Its skewness is then off by less than
+    /// 0.1.
     #[must_use]
     pub fn sample_sum(&self, count: usize, rng: &mut Stream) -> T {
         const FEWEST: usize = 16;
@@ -531,7 +532,7 @@ mod tests {
         );
     }
 
-    /// The mean as it is told is the mean of what is drawn.
+    /// The reported mean is the mean of the draws.
     #[test]
     fn means_are_those_of_the_draws() {
         let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();

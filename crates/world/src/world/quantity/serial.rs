@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::document::text_or::TextOrMap;
 use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
-/// The drawn forms, all fields together; the fields that are present tell which form it is.
+/// The drawn forms, all fields together; the fields that are present determine the form.
 #[derive(serde::Deserialize)]
 #[cfg_attr(
     any(test, feature = "schema"),
@@ -238,7 +238,7 @@ impl<Q: Quantity> JsonSchema for Distribution<Q> {
         let constant = generator.subschema_for::<Q>();
         let drawn = generator.subschema_for::<Fields<Q>>();
         json_schema!({
-            "description": "Fixed, or drawn anew each time: lognormal {median, sigma}, exponential {mean}, uniform \
+            "description": "Fixed, or drawn again each time: lognormal {median, sigma}, exponential {mean}, uniform \
                 {min, max}, {gamma}, {weibull}, {pareto}, or like the measured values of {file, column}.",
             "anyOf": [constant, drawn],
         })

@@ -124,7 +124,7 @@ impl Host {
         }
     }
 
-    /// A connection is opened beside the limit.
+    /// A connection is opened that the limit does not count.
     pub(super) const fn open_beside(&mut self) {
         self.open += 1;
     }

@@ -1,4 +1,4 @@
-//! Settings of what a registry may send for a while, and of what it sends to others.
+//! Settings for bursts of a registry, and for the load of other clients.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +6,7 @@ use crate::world::calibration;
 use fleetsim_units::serial::positive;
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
-/// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. What is not used of the baseline
+/// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. The unused part of the baseline
 /// refills the bucket.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]

@@ -182,7 +182,7 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// The most that one connection carries over a path with its own bound; of a blob, it depends on whether the
+    /// The most that one connection carries over a path with its own bound; for a blob, it depends on whether the
     /// content delivery network holds it (`warm`).
     pub(crate) fn connection_cap(
         &self,

@@ -23,7 +23,7 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Shares of the images, and the size in MiB that so many do not exceed. Source: above; the ends are guesses.
+/// Shares of the images, and the size in MiB that this share does not exceed. Source: above; the ends are guesses.
 const IMAGE_SIZES: [(f64, f64); 8] = [
     (0.0, 2.0),
     (0.1, 15.0),

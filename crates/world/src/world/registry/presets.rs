@@ -113,8 +113,8 @@ fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
     }
 }
 
-/// 5 500 GETs a second for each prefix, 503 above. Source: AWS's guidance for S3. That an image's blobs lie under one
-/// prefix is a guess; S3 splits prefixes by itself within minutes, which is left out.
+/// 5 500 GETs a second for each prefix, 503 above. Source: AWS's guidance for S3. That an image's blobs are under one
+/// prefix is a guess; S3 splits prefixes on its own within minutes, which is left out.
 fn s3() -> BlobHostSpec {
     let mut blobs = BlobHostSpec::default();
     blobs.host.request_limit = Some(RequestLimit {

@@ -48,10 +48,10 @@ pub struct RegistrySpec {
     pub token: HostSpec,
     /// The host that sends blobs.
     pub blobs: BlobHostSpec,
-    /// A token bucket for manifests only, beside the one for all requests. Answers 429.
+    /// A token bucket for manifests only, in addition to the one for all requests. Answers 429.
     #[serde(rename = "manifestRequests")]
     pub manifest_limit: Option<RequestLimit>,
-    /// A token bucket for requests for blobs only, beside the one for all requests. Answers 429.
+    /// A token bucket for requests for blobs only, in addition to the one for all requests. Answers 429.
     #[serde(rename = "blobRequests")]
     pub blob_limit: Option<RequestLimit>,
     /// Maximum number of image pulls in a span of time. Further pulls are answered with 429.

@@ -110,7 +110,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The share of the egress that is left while it sends so many blobs.
+    /// The share of the egress that is left while it sends this number of blobs.
     fn load_share(&self) -> f64 {
         let Some(overload) = self.spec.blobs.overload else {
             return 1.0;

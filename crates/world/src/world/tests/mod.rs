@@ -135,7 +135,7 @@ fn an_update_fetches_and_unpacks_only_what_is_new() {
         Bytes::new(30_000_000),
         "the base is there, and so is the tail's blob"
     );
-    // 0.3 s for 30 MB, then two layers are unpacked: the tail again, because what lies below it changed.
+    // 0.3 s for 30 MB, then two layers are unpacked: the tail again, because the layer below it changed.
     assert_near(ready(&played, 0), 0.3 + 2.0, 1e-6, "ready");
 }
 

@@ -60,7 +60,7 @@ fn a_daemon_set_updates_one_node_after_the_other() {
         max_surge: CountOrPercent::Percent(100),
     };
     let surging = play(&world, 1, DAY);
-    // All nodes at once beside the old pods: 300 MB over one link of 100 MB/s; then the old ones go.
+    // All nodes at once, while the old pods still run: 300 MB over one link of 100 MB/s; then the old ones go.
     assert_eq!(surging.peak_pulls, 3);
     assert_near(ready(&surging, 0), 3.0, 1e-5, "all at once");
 }

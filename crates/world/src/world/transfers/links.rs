@@ -108,7 +108,7 @@ impl Links {
             .push((cluster, network.add_link(Some(uplink), self.data(nic))));
     }
 
-    /// The rate of the data that a link of this rate carries beside headers.
+    /// The rate of the data, without headers, on a link of this rate.
     pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(rate.get() * self.data_share)
     }

@@ -32,7 +32,7 @@ pub(crate) struct Transfers {
     in_progress: Vec<Option<(TransferId, Transfer)>>,
     /// Transfers that have completed at this instant, until they are processed.
     completed: Vec<(TransferId, Option<Transfer>)>,
-    /// The same as the network tells them.
+    /// The same, as the network reports them.
     ended: Vec<TransferId>,
     /// The pending event of the next completion.
     next_completion: Option<EventId>,
@@ -46,7 +46,7 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// No transfers over these links, of so many blobs.
+    /// No transfers over these links, for this number of blobs.
     pub(super) fn new(network: Network, links: Links, blobs: usize) -> Self {
         Self {
             network,

@@ -106,7 +106,7 @@ fn room_of((left, baseline): Position, width: f64, beside: f64, above: f64) -> [
     ]
 }
 
-/// The plot of a world, with the rooms in it that texts must not cover.
+/// The plot of a world, with the rectangles in it that texts must not cover.
 pub(super) struct MarkPlot {
     pub(super) area: Area,
     pub(super) x: Scale,

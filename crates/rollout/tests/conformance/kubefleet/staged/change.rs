@@ -1,4 +1,4 @@
-//! What one pass changed in a run, in the record's words.
+//! The changes of one pass in a run, in the record's words.
 
 use fleetsim_rollout::Pass;
 use fleetsim_rollout::kubefleet::staged::{
@@ -8,7 +8,7 @@ use fleetsim_rollout::kubefleet::{ConditionStatus, ScaledValueError};
 
 use super::around::Around;
 
-/// What one pass changed in a run, in the record's words. Stages with their clusters are in their order.
+/// The changes of one pass in a run, in the record's words. Stages with their clusters are in their order.
 #[derive(Default)]
 pub struct Change {
     pub rolled: Vec<String>,
