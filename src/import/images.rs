@@ -340,7 +340,7 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
     ))])
 }
 
-/// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is there twice counts
+/// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is listed twice counts
 /// once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     let mut all = 0;

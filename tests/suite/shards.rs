@@ -351,7 +351,7 @@ fn shards_that_do_not_make_up_the_study_are_refused() {
     fs::rename(at.join("luck.yaml"), at.join("moved.yaml")).expect("moved");
     let told = refused(at, &merge, 2);
     assert!(
-        told.contains("luck.yaml must be there; add `--experiment EXPERIMENT`"),
+        told.contains("luck.yaml does not exist; add `--experiment EXPERIMENT`"),
         "{told}"
     );
     assert!(!at.join("merged").exists(), "nothing was written");

@@ -192,9 +192,9 @@ pub(crate) fn checked(
     let mut found = FileCheck::default();
     for name in replaced.iter().map(|key| &key.text).unique() {
         found.notes.push(if source.is_withheld() {
-            format!("a key is there twice; {} takes the last", reader.product)
+            format!("a key appears twice; {} takes the last", reader.product)
         } else {
-            format!("`{name}` is there twice; {} takes the last", reader.product)
+            format!("`{name}` appears twice; {} takes the last", reader.product)
         });
     }
     let Some(table) = table::fields_of(reader.kind) else {
