@@ -373,7 +373,7 @@ fn what_cannot_be_searched_is_refused_with_its_line() {
         (
             two,
             "strategies.it.kubeFleetStaged.approvals: auto",
-            "`auto` is for a strategy as a whole",
+            "`auto` searches a whole strategy",
         ),
         (
             two,
