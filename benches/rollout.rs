@@ -15,7 +15,7 @@ use std::sync::Arc;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::Strategy;
-use fleetsim::products::rancher_fleet::RancherFleetStrategy;
+use fleetsim::products::rancher_fleet::{HelmWait, RancherFleetStrategy};
 use fleetsim::rollout::baseline::Baseline;
 use fleetsim::rollout::rancher_fleet::{IntOrString, RolloutStrategy, RuleSet};
 use fleetsim::scenario::{Scenario, Variant};
@@ -155,7 +155,7 @@ fn rollouts(criterion: &mut Criterion) {
             ignored: Vec::new(),
             has_values: false,
             paused: false,
-            waits: false,
+            helm: HelmWait::default(),
         })
     };
     let bound = || -> Arc<dyn Strategy> { Arc::new(Baseline::AllAtOnce) };

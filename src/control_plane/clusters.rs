@@ -3,9 +3,6 @@
 use crate::rollout::Revision;
 use crate::world::{ClusterId, Queue, World};
 
-/// An instruction to run nothing: the cluster removes what it runs.
-pub const NOTHING: Revision = Revision(0);
-
 /// The clusters of a run: the simulated world, or a recorded fleet in a test.
 pub trait Clusters {
     /// Whether a cluster answers the management cluster.

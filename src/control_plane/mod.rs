@@ -29,7 +29,7 @@ mod work_queue;
 
 pub use agenda::Agenda;
 pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
-pub use clusters::{Clusters, NOTHING};
+pub use clusters::Clusters;
 pub use controller::{Change, Controller, ControllerInput, Traits};
 pub use driver::ControlPlane;
 pub use plane::{Plane, SeenActs};

@@ -1,12 +1,12 @@
 //! The actions that a controller may take: set timers, instruct clusters, and report what it did.
 
-use super::clusters::{Clusters, NOTHING};
+use super::clusters::Clusters;
 use crate::engine::EventId;
 use crate::process::ProcessError;
 use crate::results::PassRow;
 use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, Queue};
+use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue};
 
 /// The control plane as a controller acts on it, at one instant.
 pub struct Plane<'a> {

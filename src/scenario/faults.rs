@@ -6,8 +6,8 @@ use crate::document::path::Path;
 use crate::rollout::label_selector::Labels;
 use crate::units::Share;
 use crate::world::{
-    ClusterSpec, DefectKind, DefectSpec, DurationModel, FaultSpec, RegionSpec, RegionalOutageSpec,
-    WorkloadSpec,
+    AgentSpec, ApplyFaultSpec, ApplyRetry, ClusterSpec, DefectKind, DefectSpec, DurationModel,
+    FaultSpec, RegionSpec, RegionalOutageSpec, WorkloadSpec,
 };
 
 impl Checker<'_> {
@@ -40,6 +40,13 @@ impl Checker<'_> {
             self.resolve(&path.key("slow").key("factor"), &mut slow.factor);
         }
         self.defect(&path.key("defect"), &mut faults.defect, workloads);
+        let names: Vec<String> = clusters
+            .iter()
+            .map(|cluster| cluster.name.clone())
+            .collect();
+        for (at, one) in faults.apply.iter_mut().enumerate() {
+            self.apply_fault(&path.key("apply").index(at), one, &names);
+        }
         faults
     }
 
@@ -146,6 +153,43 @@ impl Checker<'_> {
             }
         }
         self.brownout(path, outage.downlink);
+    }
+
+    /// Applies that fail: in a share of the clusters, or in those of the given names.
+    fn apply_fault(&mut self, path: &Path, fault: &mut ApplyFaultSpec, clusters: &[String]) {
+        let has_share = self.is_set(&path.key("share"));
+        if has_share != fault.clusters.is_empty() {
+            let help = "write e.g. `{share: 10%, kind: rejected}`, or `{clusters: [c-01], kind: rejected}`";
+            let message = "a failing apply needs either `share` or `clusters`";
+            self.report(path, message, help);
+        }
+        for (at, name) in fault.clusters.iter().enumerate() {
+            let path = path.key("clusters").index(at);
+            self.lookup(&path, name, &Path::of("fleet"), clusters);
+        }
+        if fault.attempts == Some(0) {
+            let help = "write how many applies fail, or remove it: then all fail";
+            self.report(&path.key("attempts"), "`attempts` must be at least 1", help);
+        }
+        if let Some(after) = &mut fault.after {
+            self.resolve(&path.key("after"), after);
+        }
+    }
+
+    /// Applies fail only under strategies whose product's answer to that is simulated.
+    pub(super) fn apply_faults_of(
+        &mut self,
+        strategy: &str,
+        agent: &AgentSpec,
+        faults: &FaultSpec,
+    ) {
+        if agent.applies.again != ApplyRetry::NotSimulated || faults.apply.is_empty() {
+            return;
+        }
+        let message = format!("failing applies are not simulated under the strategy `{strategy}`");
+        let help =
+            "remove `apply`, or the strategy: Rancher Fleet, baselines and processes have them";
+        self.report(&Path::of("faults").key("apply"), message, help);
     }
 
     fn defect(&mut self, path: &Path, defect: &mut DefectSpec, workloads: &[WorkloadSpec]) {

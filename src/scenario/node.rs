@@ -124,6 +124,7 @@ impl Checker<'_> {
     pub(super) fn agent(&mut self, product: &AgentSpec) -> AgentSpec {
         let path = Path::of("agent");
         let mut agent = self.over(&path, product.clone(), &[]);
+        agent.applies = product.applies;
         for (key, delay) in [
             ("instructionDelay", &mut agent.instruction_delay),
             ("apply", &mut agent.apply),

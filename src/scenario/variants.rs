@@ -105,6 +105,9 @@ impl Loader {
             agent: strategy.agent(described),
             restarts,
         };
+        self.check(&reading, |checker| {
+            checker.apply_faults_of(name, &platform.agent, &world.world.faults);
+        });
         let changes = self.check(&reading, |checker| {
             checker.changes(&reading.file.changes, name, &*strategy, &world)
         });

@@ -336,6 +336,7 @@ fn schedule_ready_report(cluster: ClusterId, at: SimTime, queue: &mut Queue) {
         applied: NEW,
         ready: true,
         degraded: false,
+        failure: None,
     };
     queue.schedule(at, Event::Agent(AgentEvent::ReportArrives(report)));
 }

@@ -125,9 +125,9 @@ fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
 /// Of five clusters, the fleet.yaml of one strategy selects two.
 const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nfleet: [{name: 'edge-{1..5}', nodes: 1}]\nrelease:\n  \
     kind: update\n  images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]\n\
-    strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.atomic]}}\n  all: {allAtOnce: {}}\n";
+    strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.waitForJobs]}}\n  all: {allAtOnce: {}}\n";
 
-const TWO_OF_FIVE: &str = "Paused: no\nhelm: {atomic: true}\noverrideTargets: [{clusterName: edge-1}, {clusterName: edge-2}]\n";
+const TWO_OF_FIVE: &str = "Paused: no\nhelm: {waitForJobs: true}\noverrideTargets: [{clusterName: edge-1}, {clusterName: edge-2}]\n";
 
 #[test]
 fn strategies_with_different_numbers_of_targets_are_said_to_be_not_comparable() {
@@ -160,7 +160,7 @@ fn results_say_what_was_accepted_and_what_was_read_with_a_note() {
         .output()
         .expect("run");
     let said = text(&output.stdout).replace("\n  ", " ");
-    let accepted = "fleet.yaml: `helm.atomic` is accepted and not simulated";
+    let accepted = "fleet.yaml: `helm.waitForJobs` is accepted and not simulated";
     let case = "fleet.yaml: `Paused` is read as `paused`";
     for note in [accepted, case] {
         assert!(said.contains(&format!("note: `file`: {note}")), "{said}");
@@ -173,7 +173,7 @@ fn results_say_what_was_accepted_and_what_was_read_with_a_note() {
     assert!(
         notes["notes"]
             .to_string()
-            .contains("`helm.atomic` is accepted"),
+            .contains("`helm.waitForJobs` is accepted"),
         "{notes}"
     );
     let page = read("report.html");
@@ -183,13 +183,13 @@ fn results_say_what_was_accepted_and_what_was_read_with_a_note() {
         .expect("a comparison");
     let block = page.find("id=\"file-notes\"><strong>").expect("notes");
     assert!(answer < block && block < comparison, "beside the answer");
-    assert!(page[block..comparison].contains("<strong>helm.atomic</strong> is accepted"));
+    assert!(page[block..comparison].contains("<strong>helm.waitForJobs</strong> is accepted"));
 }
 
 #[test]
 fn results_without_notes_have_no_list_of_them() {
     let experiment = DIFFERENT_TARGETS.replace(
-        "file: fleet.yaml, accept: [helm.atomic]",
+        "file: fleet.yaml, accept: [helm.waitForJobs]",
         "maxUnavailable: 1",
     );
     let home = folder_with(&[("experiment.yaml", &experiment)]);

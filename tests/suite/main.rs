@@ -25,6 +25,7 @@ mod external_processes;
 mod external_scheduler;
 mod failures;
 mod figures;
+mod fleet_failures;
 mod forecast;
 mod foreign_repositories;
 mod forged_runs;

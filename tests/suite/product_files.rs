@@ -9,7 +9,7 @@
 //! # targets: a1 a2 b1 b2 c1          the entries of the fleet that are in the rollout, or
 //! # refused: must be true or false   a part of the error
 //! # note: in any letter case         a part of a note, where there is one
-//! # setting: accept: [helm.atomic]   further settings of the strategy
+//! # setting: accept: [helm.waitForJobs]   further settings of the strategy
 //! # strategy: {kubeFleetStaged: {file: FILE}}   the strategy, where it is not the one of all files of the product
 //! # import: --manifest               the file is for this option of `fleetsim import`
 //! ```

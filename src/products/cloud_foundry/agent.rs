@@ -1,7 +1,7 @@
 //! The defaults of `agent` under Cloud Foundry: Diego's cell starts an instance and checks it.
 
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, DurationModel, ReadinessSpec, calibration};
+use crate::world::{AgentSpec, ApplyRules, DurationModel, ReadinessSpec, calibration};
 
 /// The agent in each cluster, where the experiment does not say.
 pub(super) const AGENT: AgentSpec = AgentSpec {
@@ -22,4 +22,5 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
         max: SimDuration::from_secs(2),
     }),
     report_delay: calibration::REPORT_DELAY,
+    applies: ApplyRules::NONE,
 };

@@ -11,7 +11,7 @@ use serde::de::DeserializeOwned;
 
 use super::approvals::Approvals;
 use super::{ExternalStrategy, LoopKeeper};
-use crate::control_plane::{Change, NOTHING, Plane};
+use crate::control_plane::{Change, Plane};
 use crate::engine::Streams;
 use crate::process::protocol::{
     Approval, ClientLimit, Held, Hello, HelloGroup, Instruction, Latency, News, ProcessCondition,
@@ -22,7 +22,8 @@ use crate::products::{FleetGroup, Run};
 use crate::rollout::{Hold, Revision};
 use crate::units::{Bytes, SimDuration, SimTime};
 use crate::world::{
-    ClusterId, ClusterSpec, DurationModel, NEW, OLD, ReleaseKind, Report, WorldSpec,
+    ApplyFailure, ClusterId, ClusterSpec, DurationModel, NEW, NOTHING, OLD, ReleaseKind, Report,
+    WorldSpec,
 };
 
 /// The version of the protocol.
@@ -79,6 +80,16 @@ struct StateReport {
 /// The process has failed or broken a rule. The session keeps the error, and the run ends with it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ProcessFailed;
+
+/// What a process is told of a failed apply.
+const fn failed_apply(failure: ApplyFailure) -> &'static str {
+    match failure {
+        ApplyFailure::Rejected => "the apply was rejected by the API server",
+        ApplyFailure::Hook => "a hook of the apply failed",
+        ApplyFailure::Timeout => "the API server did not answer the apply in time",
+        ApplyFailure::NotReady => "the workloads were not ready within the time-out of the apply",
+    }
+}
 
 /// The groups, as the first message describes them.
 fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
@@ -390,10 +401,10 @@ impl<'r> Session<'r> {
         *reported = StateReport {
             applied: report.applied.0,
             ready: report.ready,
-            failing: report.degraded,
+            failing: report.degraded || report.failure.is_some(),
         };
-        let failing = match (was_failing, report.degraded) {
-            (false, true) => Some(PROGRESS_DEADLINE),
+        let failing = match (was_failing, reported.failing) {
+            (false, true) => Some(report.failure.map_or(PROGRESS_DEADLINE, failed_apply)),
             (true, false) => Some(""),
             (false, false) | (true, true) => None,
         };

@@ -14,12 +14,12 @@
 //! fills before its controllers start; a write whose retries are used up, which counts as written here and is queued
 //! again in the product; and the wait of a binding that is picked again for `RolloutStarted` of its generation.
 
-use crate::control_plane::{ApiClient, NOTHING, Plane, RateLimiter, RetryPolicy, Runtime};
+use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, Report, WorldSpec};
+use crate::world::{ClusterId, NOTHING, Report, WorldSpec};
 
 /// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
 /// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -129,6 +129,7 @@ fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
                 applied: installed,
                 ready: true,
                 degraded: false,
+                failure: None,
             }),
             status: Some((installed, WorkState::Available, 0)),
             ..TrackedBinding::default()

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{FleetVersion, RancherFleetStrategy, clusters, targets};
+use super::{FleetVersion, HelmWait, RancherFleetStrategy, clusters, targets};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::problem::Problem;
@@ -26,6 +26,7 @@ use crate::rollout::label_selector::Labels;
 use crate::rollout::rancher_fleet::{
     FleetCluster, ManualPartition, Partitioning, RolloutStrategy, StrategyError,
 };
+use crate::units::SimDuration;
 
 /// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -118,6 +119,13 @@ impl Product for RancherFleetConfig {
         {
             return None;
         }
+        let helm = helm_wait(document);
+        if helm.atomic && self.version < FleetVersion::V0_15 {
+            let message = "`helm.atomic` is not simulated for Rancher Fleet before 0.15";
+            let help = "Helm 3 ends the apply for good after a rollback; write `version: \"0.15\"` or later";
+            places.report("helm.atomic", message.to_owned(), help, context);
+            return None;
+        }
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -143,11 +151,7 @@ impl Product for RancherFleetConfig {
                 value_at(document, &Path::of("paused")),
                 Some(Value::Bool(true))
             ),
-            // Source: `internal/helmdeployer/install.go` of rancher/fleet.
-            waits: matches!(
-                value_at(document, &Path::of("helm").key("timeoutSeconds")),
-                Some(Value::Int(1..))
-            ),
+            helm,
         });
         self.controller.apply(
             Program::new(UpstreamProgram::RancherFleet, self.file.as_deref()),
@@ -222,6 +226,22 @@ fn report_empty_partitions(
 /// The value at a place of the fleet.yaml, if there are both.
 fn value_at<'d>(document: Option<&'d Document>, path: &Path) -> Option<&'d Value> {
     Some(&document?.tree.get(path)?.value)
+}
+
+/// What a fleet.yaml says of the end of an apply.
+fn helm_wait(document: Option<&Document>) -> HelmWait {
+    let helm = Path::of("helm");
+    let timeout = match value_at(document, &helm.key("timeoutSeconds")) {
+        Some(Value::Int(seconds)) => u64::try_from(*seconds).ok().filter(|seconds| *seconds > 0),
+        _ => None,
+    };
+    HelmWait {
+        timeout: timeout.map(SimDuration::from_secs),
+        atomic: matches!(
+            value_at(document, &helm.key("atomic")),
+            Some(Value::Bool(true))
+        ),
+    }
 }
 
 /// Whether a fleet.yaml gives its chart any values.

@@ -32,6 +32,7 @@ mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::failed_apply;
 use super::status_writes::StatusWrites;
 use super::unseen::{UnseenWrite, UnseenWrites};
 use super::{RancherFleetStrategy, clusters};
@@ -47,7 +48,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, NEW, NOTHING, OLD, ReleaseKind, Report, WorldSpec};
 use writes::PassWrites;
 
 /// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
@@ -105,6 +106,8 @@ pub(super) struct FleetController<'s> {
     retries: RateLimiter<()>,
     client: ApiClient,
     watch_delay: SimDuration,
+    /// Helm rolls a failed apply back.
+    rolls_back: bool,
     /// The bundle has Helm values.
     has_values: bool,
     /// By cluster, the Secrets with these values.
@@ -179,6 +182,7 @@ impl<'s> FleetController<'s> {
             retries: RateLimiter::controller_default(),
             client: client(&run, "API requests"),
             watch_delay: run.control_loop.watch_delay,
+            rolls_back: strategy.helm.atomic,
             has_values: strategy.has_values,
             secrets,
             secrets_behind: BTreeSet::new(),
@@ -213,9 +217,13 @@ impl<'s> FleetController<'s> {
         };
         let before = *deployment;
         // An apply has failed, or a running revision has; then the messages of its resources change, too.
-        deployment.failed = report.degraded && deployment.deployed != Some(report.applied);
+        let is_behind = deployment.deployed != Some(report.applied);
+        deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
+        deployment.failure = report
+            .failure
+            .map(|failure| failed_apply::message(failure, self.rolls_back));
         let is_degraded = report.degraded && !deployment.failed;
-        deployment.applied = Some(report.applied);
+        deployment.applied = (report.applied != NOTHING).then_some(report.applied);
         deployment.ready = report.ready;
         deployment.non_modified = true;
         let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);

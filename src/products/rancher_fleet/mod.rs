@@ -3,6 +3,7 @@
 mod config;
 mod controller;
 mod explain;
+mod failed_apply;
 mod status_writes;
 mod targets;
 mod unseen;
@@ -22,6 +23,7 @@ use crate::rollout::rancher_fleet::{
 use crate::world::AgentSpec;
 
 pub(crate) use config::RancherFleetConfig;
+pub use failed_apply::HelmWait;
 pub(crate) use targets::BundleSelection;
 pub use version::FleetVersion;
 
@@ -40,8 +42,8 @@ pub struct RancherFleetStrategy {
     pub has_values: bool,
     /// The fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
     pub paused: bool,
-    /// The fleet.yaml has a `helm.timeoutSeconds`: agents wait in Helm until the workloads are ready.
-    pub waits: bool,
+    /// How long agents wait in Helm until the workloads are ready.
+    pub helm: HelmWait,
 }
 
 impl Strategy for RancherFleetStrategy {
@@ -73,10 +75,7 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn agent(&self, described: AgentSpec) -> AgentSpec {
-        AgentSpec {
-            wait: described.wait || self.waits,
-            ..described
-        }
+        self.helm.agent(described)
     }
 
     /// A stop pauses the bundle.

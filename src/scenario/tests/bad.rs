@@ -144,6 +144,17 @@ fn bad_input_is_refused_with_its_place_and_the_mend() {
             ],
         ),
         (
+            "defect: {share: 0%}",
+            "apply: [{kind: hook}, {share: 1%, clusters: [store-1], kind: hook}, {clusters: [nowhere], kind: rejected}, {share: 1%, kind: hook, attempts: 0}]",
+            &[
+                "14:60: faults.apply[0]: a failing apply needs either `share` or `clusters` (help: write e.g. `{share: 10%, kind: rejected}`, or `{clusters: [c-01], kind: rejected}`)",
+                "14:74: faults.apply[1]: a failing apply needs either `share` or `clusters` (help: write e.g. `{share: 10%, kind: rejected}`, or `{clusters: [c-01], kind: rejected}`)",
+                "14:96: faults.apply[1].clusters[0]: there is no `store-1` in `fleet` (help: did you mean `store-0001`?)",
+                "14:131: faults.apply[2].clusters[0]: there is no `nowhere` in `fleet` (help: `fleet` has `store-0001`, `store-0002`, `store-0003`, `store-0004`, `store-0005`, `store-0006`, `store-0007`, `store-0008` and 992 more)",
+                "14:192: faults.apply[3].attempts: `attempts` must be at least 1 (help: write how many applies fail, or remove it: then all fail)",
+            ],
+        ),
+        (
             "rtt: 30 ms",
             "rtt: {file: shop-v1.csv, column: s}",
             &[

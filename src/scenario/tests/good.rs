@@ -844,7 +844,7 @@ fn an_image_may_come_from_another_registry() {
 #[test]
 fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
     let folder = folder();
-    let accepted = "{file: fleet.yaml, accept: [helm.timeoutSeconds, helm.waitForJobs]}";
+    let accepted = "{file: fleet.yaml, accept: [helm.waitForJobs]}";
     let text = SKETCH.replace("{file: fleet.yaml}", accepted);
     let waits = |helm: &str| {
         let file = FLEET_YAML.replace("{chart: ./chart}", helm);

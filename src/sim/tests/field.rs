@@ -288,6 +288,7 @@ impl<'r, A: Agent> Field<'r, A> {
                 applied,
                 ready,
                 degraded,
+                failure: None,
             };
             control.arrive(vec![report], queue);
         }

@@ -6,7 +6,7 @@ use super::super::common::{fleetsim, text};
 use super::exports::fleet_clusters;
 use super::{folder, json, printed, refused};
 
-const FLEET_YAML: &str = "helm: {atomic: true}\nrolloutStrategy: {maxUnavailable: 010}\n";
+const FLEET_YAML: &str = "helm: {waitForJobs: true}\nrolloutStrategy: {maxUnavailable: 010}\n";
 
 #[test]
 fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
@@ -29,10 +29,10 @@ fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
     assert_eq!(output.status.code(), Some(2));
     let problem = text(&output.stderr);
     assert!(
-        problem.contains("error: `helm.atomic` is not simulated and can change the answer"),
+        problem.contains("error: `helm.waitForJobs` is not simulated and can change the answer"),
         "{problem}"
     );
-    assert!(problem.contains(" --> fleet.yaml:1:16"), "{problem}");
+    assert!(problem.contains(" --> fleet.yaml:1:21"), "{problem}");
     let said = text(&output.stdout);
     assert!(
         !said.contains("is accepted"),
@@ -46,13 +46,13 @@ fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
     let (code, problem) = refused(folder.path(), "check out", b"");
     assert_eq!(code, 2);
     assert!(
-        problem.contains("`helm.atomic` is not simulated and can change the answer"),
+        problem.contains("`helm.waitForJobs` is not simulated and can change the answer"),
         "{problem}"
     );
 
     let experiment = folder.path().join("out/experiment.yaml");
     let written = fs::read_to_string(&experiment).expect("written");
-    let accepting = written.replace("# accept: [helm.atomic]", "accept: [helm.atomic]");
+    let accepting = written.replace("# accept: [helm.waitForJobs]", "accept: [helm.waitForJobs]");
     assert_ne!(written, accepting);
     fs::write(&experiment, accepting).expect("writable");
     printed(folder.path(), "check out");

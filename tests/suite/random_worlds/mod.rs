@@ -6,6 +6,7 @@
 //! world under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one
 //! product.
 
+mod applies;
 mod luck;
 mod products;
 mod strategies;
@@ -51,9 +52,13 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut faults = Luck(Streams::new(seed, 0).stream("random world", "faults"));
     let mut extras = Luck(Streams::new(seed, 0).stream("random world", "extras"));
     let mut collector = Luck(Streams::new(seed, 0).stream("random world", "collector"));
-    let (mut world, platform) = world::world(&mut luck, &mut extras, &mut faults);
+    let mut failures = Luck(Streams::new(seed, 0).stream("random world", "applies"));
+    let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
     world.node.runtime.collect_after = collector.chance(0.3).then_some(after);
+    if product == Product::FleetOrBaseline {
+        applies::fail(&mut failures, &mut world, &mut platform.agent);
+    }
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
@@ -76,8 +81,16 @@ fn variant(seed: u64, product: Product) -> Variant {
     }
 }
 
+/// A run of which all is true that must be.
+#[derive(Debug, PartialEq)]
+struct CheckedRun {
+    record: RunRecord,
+    failed_applies: u64,
+}
+
 /// Runs one experiment and checks what must be true of it.
-fn check(seed: u64, product: Product) -> RunRecord {
+fn check(seed: u64, product: Product) -> CheckedRun {
+    let mut failed_applies = 0;
     let variant = variant(seed, product);
     let mut last = SimTime::ZERO;
     let mut pulled = 0_u64;
@@ -87,6 +100,9 @@ fn check(seed: u64, product: Product) -> RunRecord {
         last = now;
         match event {
             Event::Pull(_, PullEvent::Completed) => pulled += 1,
+            Event::Agent(AgentEvent::ApplyFails(..) | AgentEvent::WaitEnds(_)) => {
+                failed_applies += 1;
+            }
             Event::Agent(AgentEvent::ReportArrives(report))
                 if report.ready && report.applied == NEW =>
             {
@@ -110,7 +126,10 @@ fn check(seed: u64, product: Product) -> RunRecord {
         release: record.run.release_s,
         passes: &record.passes,
     });
-    record
+    CheckedRun {
+        record,
+        failed_applies,
+    }
 }
 
 /// What must be true whatever the product.
@@ -233,10 +252,16 @@ fn invariants_hold_in_random_runs() {
         .collect();
     let mut outcomes: BTreeMap<(Product, String), usize> = BTreeMap::new();
     let mut failed = Vec::new();
+    let mut outlived = 0;
     for ((seed, product), result) in runs.into_iter().zip(checked) {
         match result {
-            Ok(record) => {
+            Ok(CheckedRun {
+                record,
+                failed_applies,
+            }) => {
                 let outcome = format!("{:?}", record.run.outcome);
+                let is_complete = record.run.outcome == RunOutcome::Complete;
+                outlived += usize::from(is_complete && failed_applies > 0);
                 *outcomes.entry((product, outcome)).or_default() += 1;
             }
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
@@ -248,6 +273,7 @@ fn invariants_hold_in_random_runs() {
     );
     if only.is_none() {
         // The generator would be worthless if all worlds were easy, or all hopeless.
+        assert!(outlived >= 3, "{outlived} rollouts outlive a failed apply");
         for product in Product::ALL {
             for outcome in ["Complete", "Stalled"] {
                 let seen = outcomes

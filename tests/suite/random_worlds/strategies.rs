@@ -9,7 +9,7 @@ use fleetsim::products::argo_cd::{
 };
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
-use fleetsim::products::rancher_fleet::RancherFleetStrategy;
+use fleetsim::products::rancher_fleet::{HelmWait, RancherFleetStrategy};
 use fleetsim::products::{self, Strategy};
 use fleetsim::rollout::IntOrString;
 use fleetsim::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
@@ -98,7 +98,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
             judges_wanted: true,
             has_values: false,
             paused: false,
-            waits: false,
+            helm: HelmWait::default(),
             rules: if luck.chance(0.5) {
                 RuleSet::Shipped
             } else {

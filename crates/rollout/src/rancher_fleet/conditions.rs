@@ -86,14 +86,21 @@ fn ready_of(summary: &BundleSummary) -> String {
     format!("{}/{all}", summary.count(BundleState::Ready))
 }
 
-/// The count of each state that one of the listed clusters has, with the first of these clusters.
+/// The count of each state that one of the listed clusters has, with the first of these clusters and the message of its
+/// failed apply (`ReadyMessage` and `MessageFromDeployment`).
 fn ready_message(clusters: &[FleetCluster], status: &BundleStatus) -> String {
     let mut parts = Vec::new();
     for state in BundleState::ALL {
         if let Some((target, _)) = status.not_ready.iter().find(|(_, other)| *other == state) {
             let name = &clusters[target.index()].name;
             let count = status.summary.count(state);
-            parts.push(format!("{state:?}({count}) [Cluster {WORKSPACE}/{name}]"));
+            let message = match (state, status.failure) {
+                (BundleState::ErrApplied, Some(failure)) => format!(": {failure}"),
+                _ => String::new(),
+            };
+            parts.push(format!(
+                "{state:?}({count}) [Cluster {WORKSPACE}/{name}{message}]"
+            ));
         }
     }
     parts.sort();

@@ -2,13 +2,15 @@
 //!
 //! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
-//! the state of single clusters: in no partition, off schedule, promoted and not ready, paused, unregistered.
+//! the state of single clusters: in no partition, off schedule, `ErrApplied`, promoted and not ready, paused,
+//! unregistered.
 
 use super::super::{Hold, text};
 use super::documented;
 use super::ledger::{BundleLedger, MemberGroup, PartitionMembers, flag};
 use super::partition::{Partition, Partitioning};
 use super::pass::{self, BundlePass};
+use super::status::BundleState;
 use super::view::{BundleAction, BundleView};
 use super::{RancherFleet, RuleSet};
 
@@ -74,7 +76,7 @@ struct HeldGroup {
     rule: &'static str,
     clusters: Vec<u32>,
     /// The reason, behind `3 clusters are`.
-    why: &'static str,
+    why: String,
 }
 
 impl StalledBundle<'_> {
@@ -109,10 +111,11 @@ impl StalledBundle<'_> {
                 RuleSet::Documented => "NotReady",
             };
             format!(
-                "in {name}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait",
+                "in {name}, {} of {} {} {adjective}, and maxUnavailable allows {limit}; {waiting} wait{}",
                 self.clusters(&culprits),
                 members.len(),
-                text::are(culprits.len())
+                text::are(culprits.len()),
+                self.failures_among(&culprits)
             )
         };
         Some(Hold::new("maxUnavailable", explanation))
@@ -276,7 +279,7 @@ impl StalledBundle<'_> {
 
     /// The clusters that are not done, by reason. Those that a rollout waits for come first: it is complete without the
     /// paused and the unregistered.
-    fn held_groups(&self) -> [HeldGroup; 5] {
+    fn held_groups(&self) -> [HeldGroup; 6] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
         let paused = self.take(&mut unfinished, is_paused);
@@ -288,33 +291,66 @@ impl StalledBundle<'_> {
                 self.view.clusters[*target as usize].off_schedule
             })
             .collect();
+        let failed: Vec<u32> = unfinished
+            .extract_if(.., |target| self.has_failed(*target))
+            .collect();
+        let why_failed = match self.first_message(&failed) {
+            Some(message) => format!("assigned the new version and ErrApplied ({message})"),
+            None => "assigned the new version and ErrApplied".to_owned(),
+        };
+        let group = |rule: &'static str, clusters: Vec<u32>, why: &str| HeldGroup {
+            rule,
+            clusters,
+            why: why.to_owned(),
+        };
         [
-            HeldGroup {
-                rule: "partitions",
-                clusters: outside,
-                why: "in no partition, so no pass updates them",
-            },
-            HeldGroup {
-                rule: "offSchedule",
-                clusters: off_schedule,
-                why: "assigned the new version but outside of their schedule's window",
-            },
-            HeldGroup {
-                rule: "ready",
-                clusters: unfinished,
-                why: "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
-            },
-            HeldGroup {
-                rule: "paused",
-                clusters: paused,
-                why: "paused",
-            },
-            HeldGroup {
-                rule: "status.namespace",
-                clusters: unregistered,
-                why: "not registered",
-            },
+            group(
+                "partitions",
+                outside,
+                "in no partition, so no pass updates them",
+            ),
+            group(
+                "offSchedule",
+                off_schedule,
+                "assigned the new version but outside of their schedule's window",
+            ),
+            group("ErrApplied", failed, &why_failed),
+            group(
+                "ready",
+                unfinished,
+                "assigned the new version and not ready on it: in progress, offline or failing, without a time-out",
+            ),
+            group("paused", paused, "paused"),
+            group("status.namespace", unregistered, "not registered"),
         ]
+    }
+
+    /// Whether the agent of a target could not apply what it was told.
+    fn has_failed(&self, target: u32) -> bool {
+        let deployment = &self.view.clusters[target as usize].deployment;
+        deployment.is_some_and(|deployment| deployment.state() == BundleState::ErrApplied)
+    }
+
+    /// The message of the first target whose apply failed.
+    fn first_message(&self, targets: &[u32]) -> Option<&'static str> {
+        targets.iter().find_map(|target| {
+            let deployment = self.view.clusters[*target as usize].deployment?;
+            deployment.failure
+        })
+    }
+
+    /// Behind a sentence on `targets`: those of them whose apply failed, with the message of the first.
+    fn failures_among(&self, targets: &[u32]) -> String {
+        let mut failed = targets.to_vec();
+        failed.retain(|target| self.has_failed(*target));
+        if failed.is_empty() {
+            return String::new();
+        }
+        let are = text::are(failed.len());
+        match self.first_message(&failed) {
+            Some(message) => format!("; {} {are} ErrApplied ({message})", self.clusters(&failed)),
+            None => format!("; {} {are} ErrApplied", self.clusters(&failed)),
+        }
     }
 
     fn reached(&self) -> &[Partition] {
@@ -352,8 +388,16 @@ impl StalledBundle<'_> {
     fn reasons(&self, mut behind: Vec<u32>) -> String {
         let unregistered = self.take(&mut behind, is_unregistered);
         let paused = self.take(&mut behind, is_paused);
+        let failed: Vec<u32> = behind
+            .extract_if(.., |target| self.has_failed(*target))
+            .collect();
         let assigned = self.take(&mut behind, is_promoted);
+        let err_applied = match self.first_message(&failed) {
+            Some(message) => format!("ErrApplied, {message}"),
+            None => "ErrApplied".to_owned(),
+        };
         let groups = [
+            (&*err_applied, failed),
             ("not registered", unregistered),
             ("paused", paused),
             ("assigned and not ready", assigned),

@@ -181,7 +181,8 @@ impl RancherFleet {
             Some(ledger) => ledger,
             None => BundleLedger::new(plan, &self.by_name, view, self.judges_wanted),
         };
-        let decision = self.pass(plan, &mut ledger);
+        let mut decision = self.pass(plan, &mut ledger);
+        decision.status.failure = first_failure(view, &decision.status);
         self.ledger = Some(ledger);
         decision
     }
@@ -218,6 +219,16 @@ impl RancherFleet {
             status,
         }
     }
+}
+
+/// The message of the first listed target that failed to apply.
+fn first_failure(view: &BundleView, status: &BundleStatus) -> Option<&'static str> {
+    let failed = status
+        .not_ready
+        .iter()
+        .find(|(_, state)| *state == BundleState::ErrApplied);
+    let (target, _) = failed?;
+    view.clusters[target.index()].deployment?.failure
 }
 
 /// A pass that changes nothing. Only a change starts the next one.

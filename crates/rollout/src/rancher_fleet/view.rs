@@ -47,6 +47,8 @@ pub struct BundleDeployment {
     pub non_modified: bool,
     /// The condition `Deployed` is False: the last attempt to apply failed.
     pub failed: bool,
+    /// The message of that condition, where it is known.
+    pub failure: Option<&'static str>,
     /// `spec.paused`: the agent does nothing.
     pub paused: bool,
     /// `spec.offSchedule`: the agent does nothing until its window opens.

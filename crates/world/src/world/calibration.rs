@@ -289,6 +289,10 @@ pub const APPLY: DurationModel = DurationModel::LogNormal {
     sigma: 0.4,
 };
 
+/// The time in which an admission webhook must answer. Source: default of `timeoutSeconds` in kubernetes/kubernetes
+/// `pkg/apis/admissionregistration/v1/defaults.go`.
+pub const WEBHOOK_TIMEOUT: SimDuration = SimDuration::from_secs(10);
+
 /// Sigma of the lognormal factor between clusters on the time of an apply: the pace of their control planes. Source:
 /// of six clusters that create a million pods, the slowest took 4.7 times as long as the rest
 /// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): 0.6 by their variance, 1.2 if it is

@@ -4,6 +4,7 @@
 //! [`crate::world::World::handle`].
 
 use crate::engine::EventQueue;
+use crate::world::clusters::apply_rules::ApplyFailure;
 use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
 use crate::world::nodes::pull_error::PullError;
 use crate::world::registry::request::{HostRole, Request, Response};
@@ -67,6 +68,8 @@ impl Event {
             Self::Fault(_) => "failures and repairs",
             Self::Agent(AgentEvent::InstructionArrives(_)) => "instructions that reach an agent",
             Self::Agent(AgentEvent::Applied(_)) => "ends of an apply",
+            Self::Agent(AgentEvent::ApplyFails(..) | AgentEvent::WaitEnds(_)) => "failed applies",
+            Self::Agent(AgentEvent::ApplyAgain(_)) => "retries of a failed apply",
             Self::Agent(AgentEvent::ReadinessDue(_)) => "looks of an agent at readiness",
             Self::Agent(AgentEvent::ReportArrives(_)) => "reports of an agent",
             Self::Workload(WorkloadEvent::PodSync(_)) => "retries of a pod after a failed pull",
@@ -188,6 +191,12 @@ pub enum AgentEvent {
     InstructionArrives(ClusterId),
     /// The agent has finished applying a revision.
     Applied(ClusterId),
+    /// An apply fails.
+    ApplyFails(ClusterId, ApplyFailure),
+    /// The workloads are not ready within the time-out of an apply.
+    WaitEnds(ClusterId),
+    /// The agent tries a failed apply again.
+    ApplyAgain(ClusterId),
     /// The agent reports readiness, if it changed.
     ReadinessDue(ClusterId),
     /// A report reaches the management cluster.
@@ -199,13 +208,15 @@ pub enum AgentEvent {
 pub struct Report {
     /// The reporting cluster.
     pub cluster: ClusterId,
-    /// The revision that it applied last.
+    /// The revision that it applied last; [`crate::world::NOTHING`] if only a failed apply is reported.
     pub applied: Revision,
     /// Whether all of it was ready.
     pub ready: bool,
     /// Whether a Deployment of it had exceeded its progress deadline; always false unless the world watches those
     /// ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
+    /// Why its last apply failed. `None`: it did not.
+    pub failure: Option<ApplyFailure>,
 }
 
 /// An event of a workload or one of its pods.

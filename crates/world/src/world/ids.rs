@@ -6,6 +6,8 @@ use fleetsim_rollout::Revision;
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
+/// No revision: a cluster that has applied nothing, or the instruction to remove what it runs.
+pub const NOTHING: Revision = Revision(0);
 
 macro_rules! dense_id {
     ($(#[$doc:meta])* $vis:vis $name:ident) => {

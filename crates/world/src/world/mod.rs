@@ -73,6 +73,7 @@ mod transfers;
 
 pub use backoff::Backoff;
 pub use clusters::agent_spec::{AgentSpec, DebounceSpec, LookProblem, LookSpec, ReadinessSpec};
+pub use clusters::apply_rules::{ApplyFailure, ApplyRetry, ApplyRules};
 pub use clusters::cluster::{ClusterFacts, SiteFacts};
 pub use clusters::pod_queues::{PodLimit, PodSpec};
 pub use clusters::restarts::{Restarter, Restarts};
@@ -81,7 +82,7 @@ pub use clusters::spec::*;
 pub use distribution::spec::*;
 pub use event::*;
 pub use faults::spec::*;
-pub use ids::{ClusterId, NEW, NodeId, OLD, PodId, PullId};
+pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;

@@ -23,10 +23,10 @@ fn names(found: &FileCheck) -> Vec<&str> {
 #[test]
 fn what_decides_is_found_once_with_all_that_is_in_it() {
     let (_, found) = of_fleet_yaml(
-        "helm: {atomic: true, waitForJobs: false, chart: x}\ndependsOn: [{name: base}, {name: other}]\n\
+        "helm: {waitForJobs: true, disablePreProcess: false, chart: x}\ndependsOn: [{name: base}, {name: other}]\n\
          ignore: {conditions: [{type: Ready}]}\n",
     );
-    assert_eq!(names(&found), ["helm.atomic", "dependsOn[]", "ignore"]);
+    assert_eq!(names(&found), ["helm.waitForJobs", "dependsOn[]", "ignore"]);
     assert!(found.problems.is_empty() && found.notes.is_empty());
     let (_, plain) = of_fleet_yaml("helm: {values: {a: 1, b: [x]}}\n");
     assert_eq!(names(&plain), [""; 0]);

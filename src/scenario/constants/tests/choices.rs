@@ -133,6 +133,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "faults.regional[*].**",
             "faults.slow.**",
             "faults.notFound",
+            "faults.apply[*].**",
             "faults.defect.share",
             "faults.defect.detectedAfter",
         ],

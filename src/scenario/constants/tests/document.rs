@@ -144,6 +144,11 @@ const FIXED: &[(&str, &str, &str)] = &[
         "counted in the product's source",
     ),
     (
+        "products/rancher_fleet/failed_apply.rs",
+        "ATOMIC_WAIT",
+        "helm's `DefaultStatusWatcherTimeout`",
+    ),
+    (
         "products/upstream.rs",
         "TIMEOUT",
         "real time, not simulated",

@@ -19,6 +19,7 @@ prop_compose! {
         let [exists, ready, non_modified, failed, paused, off_schedule, was_paused, was_off] = flags;
         let deployment = BundleDeployment {
             staged: ids.0, deployed: ids.1, applied: ids.2, ready, non_modified, failed,
+            failure: None,
             paused: was_paused, off_schedule: was_off,
         };
         ClusterView {

@@ -1,6 +1,7 @@
 //! The state of a cluster's agent. Its steps are in `agent_steps`.
 
 use crate::engine::EventId;
+use crate::world::clusters::apply_rules::ApplyFailure;
 use crate::world::ids::NEW;
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -11,6 +12,8 @@ pub(super) struct ReportedState {
     pub(super) applied: Revision,
     pub(super) ready: bool,
     pub(super) degraded: bool,
+    /// Why its last apply failed.
+    pub(super) failure: Option<ApplyFailure>,
 }
 
 impl ReportedState {
@@ -20,6 +23,7 @@ impl ReportedState {
             applied,
             ready: true,
             degraded: false,
+            failure: None,
         }
     }
 
@@ -38,6 +42,18 @@ pub(crate) struct Agent {
     pub(super) applying: Option<Revision>,
     /// The manifests are applied, and the apply waits until the workloads are ready.
     pub(super) waits: bool,
+    /// When that wait fails.
+    pub(super) wait_due: Option<EventId>,
+    /// A failed apply is being rolled back.
+    pub(super) is_rolling_back: bool,
+    /// Why its last apply failed. `None`: it did not.
+    pub(super) failure: Option<ApplyFailure>,
+    /// Failed applies in a row.
+    pub(super) failures: u32,
+    /// Applies that failed because the experiment says so.
+    pub(super) faults: u32,
+    /// When it tries again.
+    pub(super) retry_due: Option<EventId>,
     /// Its deployment is paused.
     pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,

@@ -12,6 +12,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::world::calibration as default;
+use crate::world::clusters::apply_rules::{ApplyRetry, ApplyRules};
 use crate::world::quantity::DurationModel;
 #[cfg(any(test, feature = "schema"))]
 use fleetsim_units::serial::without_defaults;
@@ -32,12 +33,15 @@ pub struct AgentSpec {
     #[serde(deserialize_with = "spread")]
     pub apply_spread: f64,
     /// Whether an apply ends only when all workloads are ready, as with Helm's `wait`. Rancher Fleet does so, whatever
-    /// this says, with a fleet.yaml whose `helm.timeoutSeconds` is greater than 0.
+    /// this says, with a fleet.yaml whose `helm.timeoutSeconds` is greater than 0 or that has `helm.atomic`.
     pub wait: bool,
     /// Detection and reporting of changes of readiness by the agent.
     pub readiness: ReadinessSpec,
     /// From sending a report until the management cluster has it.
     pub report_delay: DurationModel,
+    /// What the agent does when an apply fails. The product decides that.
+    #[serde(skip)]
+    pub applies: ApplyRules,
 }
 
 impl AgentSpec {
@@ -49,6 +53,7 @@ impl AgentSpec {
         wait: false,
         readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::ZERO)),
         report_delay: DurationModel::Constant(SimDuration::ZERO),
+        applies: ApplyRules::NONE,
     };
 }
 
@@ -61,6 +66,10 @@ impl AgentSpec {
         wait: false,
         readiness: ReadinessSpec::Debounce(DebounceSpec::FLEET),
         report_delay: default::REPORT_DELAY,
+        applies: ApplyRules {
+            again: ApplyRetry::CONTROLLER_RUNTIME,
+            ..ApplyRules::NONE
+        },
     };
 }
 

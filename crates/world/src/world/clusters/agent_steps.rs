@@ -10,18 +10,22 @@
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
 //! without workloads is ready as soon as it is applied.
 //!
-//! Left out: failed applies, time-outs of Helm's `wait`, and reports lost on a working connection.
+//! Applies that fail are in `failed_applies`.
+//!
+//! Left out: reports lost on a working connection.
 
 use crate::engine::Streams;
 use crate::world::World;
 use crate::world::clusters::agent::ReportedState;
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
+use crate::world::clusters::apply_rules::ApplyFailure;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::{AgentEvent, Event, Queue, Report};
-use crate::world::ids::{ClusterId, NEW};
+use crate::world::faults::spec::ApplyFaultSpec;
+use crate::world::ids::{ClusterId, NEW, NOTHING};
 use crate::world::meter::{ClusterPhase, Meter};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -30,6 +34,8 @@ use fleetsim_units::SimTime;
 pub(crate) struct ClusterContext<'w> {
     pub agent: &'w AgentSpec,
     pub workloads: &'w [WorkloadSpec],
+    /// Applies that fail because the experiment says so.
+    pub apply_faults: &'w [ApplyFaultSpec],
     /// All pods, to be read.
     pub pods: &'w [Pod],
     pub streams: &'w Streams,
@@ -44,6 +50,15 @@ impl World<'_> {
                 cluster.instruction_arrives(&mut context);
             }
             AgentEvent::Applied(id) => self.applied(id, queue),
+            AgentEvent::ApplyFails(id, failure) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.apply_fails(failure, &mut context);
+            }
+            AgentEvent::WaitEnds(id) => self.wait_ends(id, queue),
+            AgentEvent::ApplyAgain(id) => {
+                let (cluster, mut context) = self.cluster_with_context(id, queue);
+                cluster.apply_again(&mut context);
+            }
             AgentEvent::ReadinessDue(id) => {
                 let (cluster, mut context) = self.cluster_with_context(id, queue);
                 cluster.readiness_due(&mut context);
@@ -68,6 +83,7 @@ impl World<'_> {
         let context = ClusterContext {
             agent: &self.platform.agent,
             workloads: &self.spec.workloads,
+            apply_faults: &self.spec.faults.apply,
             pods: &self.pods,
             streams: &self.streams,
             queue,
@@ -106,6 +122,8 @@ impl World<'_> {
         let agent = &cluster.agent;
         if !is_paused && agent.applying.is_none() && agent.instructed == agent.applied {
             cluster.send_report(cluster.settled, &mut context);
+        } else if !is_paused && agent.failure.is_some() {
+            cluster.apply_again(&mut context);
         }
     }
 
@@ -134,7 +152,7 @@ impl World<'_> {
         cluster.look_anew(&mut context);
         self.roll_out(id, revision, queue);
         let (cluster, mut context) = self.cluster_with_context(id, queue);
-        cluster.agent.waits = context.agent.wait;
+        cluster.wait_begins(&mut context);
         cluster.note_settled(&mut context);
         if cluster.agent.applying.is_some() && !context.agent.wait {
             let inspects = !matches!(context.agent.readiness, ReadinessSpec::Delay(_));
@@ -177,11 +195,16 @@ impl ClusterState {
     }
 
     /// The agent begins to apply the newest instruction, if it can and has not applied it.
-    fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
         let is_able = self.cuts.is_managed() && !agent.is_paused;
-        if !is_able || agent.applying.is_some() || agent.instructed == agent.applied {
+        // After a failed apply, what the workloads run may be neither revision.
+        let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
+        if !is_able || agent.applying.is_some() || is_applied {
             return;
+        }
+        if let Some(retry) = agent.retry_due.take() {
+            context.queue.cancel(retry);
         }
         agent.applying = agent.instructed;
         let nth = agent.applies;
@@ -190,15 +213,19 @@ impl ClusterState {
             .agent
             .apply
             .draw(context.streams, self.key, "apply", nth);
+        let usual = usual.mul_f64(self.draws.apply);
+        if self.schedule_failure(usual, nth, context) {
+            return;
+        }
         let applied = Event::Agent(AgentEvent::Applied(self.id));
-        context
-            .queue
-            .schedule_in(usual.mul_f64(self.draws.apply), applied);
+        context.queue.schedule_in(usual, applied);
     }
 
     /// The apply is over. The agent reports it, and begins the next one if it was instructed meanwhile.
     fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
-        self.agent.waits = false;
+        self.wait_is_over(context);
+        self.agent.failure = None;
+        self.agent.failures = 0;
         self.agent.applied = self.agent.applying.take();
         if self.agent.applied == Some(NEW) {
             self.facts.applied.get_or_insert(context.queue.now());
@@ -233,7 +260,7 @@ impl ClusterState {
     }
 
     /// A workload changed: schedules a report, if the agent has something to report.
-    fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
+    pub(super) fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
         let settled = self.is_settled(context.workloads, context.pods);
         if settled && !self.settled {
             self.facts.settled = Some(context.queue.now());
@@ -241,7 +268,11 @@ impl ClusterState {
         self.settled = settled;
         self.degraded = self.is_degraded();
         if settled && self.agent.waits {
-            self.apply_ends(true, context);
+            if self.agent.is_rolling_back {
+                self.apply_fails(ApplyFailure::NotReady, context);
+            } else {
+                self.apply_ends(true, context);
+            }
             return;
         }
         if let Some(at) = self.report_due(context) {
@@ -344,9 +375,19 @@ impl ClusterState {
         bits
     }
 
-    fn send_report(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
-        let Some(applied) = self.agent.applied else {
-            return;
+    /// The agent reports what it applied. After a failed apply, what it says of readiness stays as it was: its watch
+    /// looks at a revision that is applied (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
+    /// `internal/cmd/agent/deployer/monitor/updatestatus.go`).
+    pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
+        let failure = self.agent.failure;
+        let applied = match (self.agent.applied, failure) {
+            (Some(applied), _) => applied,
+            (None, Some(_)) => NOTHING,
+            (None, None) => return,
+        };
+        let ready = match failure {
+            Some(_) => self.agent.sent.is_some_and(|sent| sent.ready),
+            None => seen_ready,
         };
         // A cluster that is not registered has no agent.
         if !self.cuts.is_managed() || !self.is_registered {
@@ -356,6 +397,7 @@ impl ClusterState {
             applied,
             ready,
             degraded: self.degraded,
+            failure,
         };
         if self.agent.sent == Some(state) {
             return;
@@ -374,6 +416,7 @@ impl ClusterState {
             applied,
             ready,
             degraded: self.degraded,
+            failure,
         };
         let arrives = Event::Agent(AgentEvent::ReportArrives(report));
         context.queue.schedule(self.agent.arrives, arrives);
@@ -385,6 +428,7 @@ impl ClusterState {
             applied: report.applied,
             ready: report.ready,
             degraded: report.degraded,
+            failure: report.failure,
         };
         self.agent.reported = Some(reported);
         if reported.is_updated() {
@@ -407,7 +451,7 @@ impl ClusterState {
             ClusterPhase::Waiting
         } else if agent.reported.is_some_and(ReportedState::is_updated) {
             ClusterPhase::Ready
-        } else if !self.cuts.is_managed() || self.troubled_pods > 0 {
+        } else if !self.cuts.is_managed() || self.troubled_pods > 0 || agent.failure.is_some() {
             ClusterPhase::NotReady
         } else {
             ClusterPhase::Updating

@@ -23,6 +23,8 @@ pub(crate) struct ClusterDraws {
     pub start: f64,
     /// The factor of its applies.
     pub apply: f64,
+    /// The first entry of `faults.apply` that hits it.
+    pub apply_fault: Option<usize>,
 }
 
 impl ClusterDraws {
@@ -65,6 +67,8 @@ impl ClusterDraws {
             slow,
             start: slow * start,
             apply: factor(apply_spread, "apply spread", streams, cluster),
+            apply_fault: (0..faults.apply.len())
+                .find(|at| faults.apply[*at].hits(*at, &own.name, streams)),
         }
     }
 }

@@ -104,6 +104,18 @@ impl World<'_> {
         }
     }
 
+    /// Removes all workloads of a cluster, and their pods.
+    pub(super) fn take_down(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        let pods: Vec<PodId> = self.clusters[cluster.index()].pods().copied().collect();
+        for workload in &mut self.clusters[cluster.index()].workloads {
+            workload.desired = None;
+        }
+        for pod in pods {
+            self.delete_pod(pod, queue);
+        }
+        self.note_settled(cluster, queue);
+    }
+
     /// Creates the pods of `revision` in their state long after a rollout: available, with images on their nodes.
     pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
         for at in 0..self.spec.workloads.len() {

@@ -6,6 +6,7 @@
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
 //! | `cuts` | outages in progress that cut it off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
+//! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |
 //! | `pod_queues` | how fast pods are created, scheduled and started |
 //! | `workload`, `controllers`, `rolling` | rolling updates of Deployments and DaemonSets |
@@ -17,10 +18,12 @@
 pub(super) mod agent;
 pub(super) mod agent_spec;
 mod agent_steps;
+pub(super) mod apply_rules;
 pub(super) mod cluster;
 pub(super) mod cluster_draws;
 mod controllers;
 pub(super) mod cuts;
+mod failed_applies;
 pub(super) mod pod;
 pub(super) mod pod_queues;
 pub(super) mod pods;

@@ -2,6 +2,7 @@
 //!
 //! | file | models |
 //! |---|---|
+//! | `apply` | applies that are rejected, whose hook fails, or that get no answer |
 //! | `cut` | a cluster without network, without its link to the management cluster, or with a narrower downlink |
 //! | `renewal` | alternating failures and repairs in their stationary state |
 //! | `outage` | outages and brownouts of single clusters |
@@ -23,6 +24,7 @@
 //!
 //! Left out: failures of the management cluster and of the controllers, and failures that cause others.
 
+mod apply;
 mod cut;
 mod defect;
 pub(crate) mod gaps;

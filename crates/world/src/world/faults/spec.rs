@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::world::calibration;
+use crate::world::clusters::apply_rules::ApplyFailure;
 use crate::world::quantity::{DurationModel, FactorModel};
 use fleetsim_rollout::label_selector::LabelSelector;
 use fleetsim_units::{Share, SimDuration};
@@ -32,6 +33,9 @@ pub struct FaultSpec {
     pub not_found: Share,
     /// Clusters in which the new revision is defective.
     pub defect: DefectSpec,
+    /// Clusters in which applies of the new revision fail. Of several entries the first that hits a cluster counts.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub apply: Vec<ApplyFaultSpec>,
     /// Nodes that fail and come back. `{}` takes the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_loss: Option<NodeLossSpec>,
@@ -218,6 +222,28 @@ pub enum DefectKind {
     Crashes,
     /// It runs, but never answers its readiness probe.
     Unready,
+}
+
+/// Clusters in which applies of the new revision fail.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+pub struct ApplyFaultSpec {
+    /// Share of all clusters, drawn in each run. Either this or `clusters`.
+    #[serde(default)]
+    pub share: Share,
+    /// The names of the clusters. Either these or `share`.
+    #[serde(default)]
+    pub clusters: Vec<String>,
+    /// What fails.
+    pub kind: ApplyFailure,
+    /// Applies that fail in each of these clusters; the next one succeeds. Without it, all fail.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// From the begin of an apply until it fails. Without it, the time of an apply, and 10 s more with `timeout`: the
+    /// time in which an admission webhook must answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<DurationModel>,
 }
 
 /// Nodes that fail and come back, each independent of the others.

@@ -1,0 +1,103 @@
+//! What an agent does when an apply fails: how long it waits for the workloads, whether it rolls back, and when it tries
+//! again. Each product has its own rules, with their sources, in its folder.
+
+#[cfg(any(test, feature = "schema"))]
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use fleetsim_units::SimDuration;
+
+/// Why an apply failed.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub enum ApplyFailure {
+    /// The cluster's API server refuses an object, e.g. by an admission webhook. Nothing is applied.
+    Rejected,
+    /// A hook that runs before the apply fails. Nothing is applied.
+    Hook,
+    /// The cluster's API server, or an admission webhook, does not answer in time. Nothing is applied.
+    Timeout,
+    /// The objects are applied, and the workloads are not ready within the time-out of the apply.
+    #[serde(skip)]
+    NotReady,
+}
+
+/// What an agent does when an apply fails.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct ApplyRules {
+    /// The longest wait for the workloads, of an apply that waits for them. `None`: without end.
+    pub wait_limit: Option<SimDuration>,
+    /// A failed apply is rolled back: to the revision before, or to nothing.
+    pub rolls_back: bool,
+    /// When a failed apply is tried again.
+    pub again: ApplyRetry,
+}
+
+impl ApplyRules {
+    /// An agent that waits without end, and whose applies do not fail.
+    pub const NONE: Self = Self {
+        wait_limit: None,
+        rolls_back: false,
+        again: ApplyRetry::NotSimulated,
+    };
+}
+
+/// When a failed apply is tried again.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum ApplyRetry {
+    /// By the agent, after a wait that doubles with each failure in a row.
+    BackOff {
+        /// The first wait.
+        first: SimDuration,
+        /// The longest wait.
+        max: SimDuration,
+    },
+    /// Applies of this product do not fail in the simulation.
+    #[default]
+    NotSimulated,
+}
+
+impl ApplyRetry {
+    /// The queue of a controller by default. Source: `DefaultTypedControllerRateLimiter` in kubernetes/client-go
+    /// `util/workqueue/default_rate_limiters.go`, which controller-runtime takes.
+    pub const CONTROLLER_RUNTIME: Self = Self::BackOff {
+        first: SimDuration::from_millis(5),
+        max: SimDuration::from_secs(1000),
+    };
+
+    /// The wait after this many failures in a row. `None`: the agent does not try again by itself.
+    pub(crate) fn wait(self, failures: u32) -> Option<SimDuration> {
+        match self {
+            Self::BackOff { first, max } => {
+                let factor = 2_u64.saturating_pow(failures.saturating_sub(1));
+                let doubled = first.as_nanos().saturating_mul(factor);
+                Some(SimDuration::from_nanos(doubled).min(max))
+            }
+            Self::NotSimulated => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controllers_wait_doubles_from_5_ms_to_1_000_s() {
+        let wait = |failures| {
+            let wait = ApplyRetry::CONTROLLER_RUNTIME.wait(failures);
+            wait.expect("it tries again").as_secs_f64()
+        };
+        for (failures, expected) in [
+            (1, 0.005),
+            (2, 0.01),
+            (11, 5.12),
+            (18, 655.36),
+            (19, 1000.0),
+        ] {
+            assert!((wait(failures) - expected).abs() < 1e-9, "{failures}");
+        }
+        assert!((wait(u32::MAX) - 1000.0).abs() < 1e-9);
+    }
+}

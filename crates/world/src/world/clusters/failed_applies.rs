@@ -1,0 +1,327 @@
+//! An apply that fails: because the experiment says so (`faults.apply`), or because the workloads are not ready within
+//! its time-out.
+//!
+//! An apply that is rejected, whose hook fails or whose requests are not answered leaves the workloads as they are. One
+//! that waits in vain has changed them. If the agent rolls back, they get the revision before again, and the apply ends
+//! when that is ready, or after the same time-out. In a cluster that ran nothing, the workloads are removed. The agent
+//! reports each failure, and tries again as [`crate::world::ApplyRetry`] says. What it was instructed meanwhile it
+//! applies at once.
+//!
+//! An apply that fails for ever is tried once: nobody would see another try. A cluster that is cut off tries again when
+//! it is back.
+//!
+//! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
+//! time that requests of a rollback take, and failures that end by themselves at some time of day.
+
+use crate::world::World;
+use crate::world::clusters::agent_steps::ClusterContext;
+use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::cluster::ClusterState;
+use crate::world::event::{AgentEvent, Event, Queue};
+use crate::world::faults::spec::ApplyFaultSpec;
+use crate::world::ids::{ClusterId, NEW};
+use fleetsim_units::SimDuration;
+
+impl ClusterState {
+    /// The fault that hits the apply in progress. Only those of the new revision fail.
+    fn apply_fault<'w>(&self, context: &ClusterContext<'w>) -> Option<&'w ApplyFaultSpec> {
+        let fault = &context.apply_faults[self.draws.apply_fault?];
+        let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
+        (self.agent.applying == Some(NEW) && !is_over).then_some(fault)
+    }
+
+    /// Schedules the failure of the apply that has begun, the `nth` of the cluster, if a fault hits it.
+    pub(super) fn schedule_failure(
+        &mut self,
+        usual: SimDuration,
+        nth: u64,
+        context: &mut ClusterContext<'_>,
+    ) -> bool {
+        let Some(fault) = self.apply_fault(context) else {
+            return false;
+        };
+        self.agent.faults = self.agent.faults.saturating_add(1);
+        let takes = fault.takes(usual, context.streams, self.key, nth);
+        let fails = Event::Agent(AgentEvent::ApplyFails(self.id, fault.kind));
+        context.queue.schedule_in(takes, fails);
+        true
+    }
+
+    /// The objects are applied. An agent that waits for the workloads does so from now on.
+    pub(super) fn wait_begins(&mut self, context: &mut ClusterContext<'_>) {
+        self.agent.waits = context.agent.wait;
+        if let (true, Some(limit)) = (context.agent.wait, context.agent.applies.wait_limit) {
+            let ends = Event::Agent(AgentEvent::WaitEnds(self.id));
+            self.agent.wait_due = Some(context.queue.schedule_in(limit, ends));
+        }
+    }
+
+    /// The agent no longer waits for the workloads.
+    pub(super) fn wait_is_over(&mut self, context: &mut ClusterContext<'_>) {
+        self.agent.waits = false;
+        self.agent.is_rolling_back = false;
+        if let Some(due) = self.agent.wait_due.take() {
+            context.queue.cancel(due);
+        }
+    }
+
+    /// The apply has failed. The agent reports it, and tries again later or applies what it was instructed meanwhile.
+    pub(super) fn apply_fails(&mut self, failure: ApplyFailure, context: &mut ClusterContext<'_>) {
+        self.wait_is_over(context);
+        let is_hopeless = self
+            .apply_fault(context)
+            .is_some_and(|fault| fault.attempts.is_none());
+        let failed = self.agent.applying.take();
+        self.agent.failure = Some(failure);
+        self.agent.failures = self.agent.failures.saturating_add(1);
+        self.send_report(self.settled, context);
+        if self.agent.instructed != failed {
+            self.instruction_arrives(context);
+        } else if !is_hopeless
+            && let Some(wait) = context.agent.applies.again.wait(self.agent.failures)
+        {
+            let again = Event::Agent(AgentEvent::ApplyAgain(self.id));
+            self.agent.retry_due = Some(context.queue.schedule_in(wait, again));
+        }
+    }
+
+    /// The agent tries a failed apply again, if it can now.
+    pub(super) fn apply_again(&mut self, context: &mut ClusterContext<'_>) {
+        self.agent.retry_due = None;
+        self.instruction_arrives(context);
+    }
+}
+
+impl World<'_> {
+    /// The workloads are not ready within the time-out of the apply, or of its rollback.
+    pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        let begins_rollback = context.agent.applies.rolls_back && !cluster.agent.is_rolling_back;
+        cluster.wait_is_over(&mut context);
+        if !begins_rollback {
+            cluster.apply_fails(ApplyFailure::NotReady, &mut context);
+            return;
+        }
+        let Some(before) = cluster.agent.applied else {
+            self.take_down(id, queue);
+            let (cluster, mut context) = self.cluster_with_context(id, queue);
+            cluster.apply_fails(ApplyFailure::NotReady, &mut context);
+            return;
+        };
+        self.roll_out(id, before, queue);
+        let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.agent.is_rolling_back = true;
+        cluster.wait_begins(&mut context);
+        cluster.note_settled(&mut context);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::world::clusters::agent_spec::AgentSpec;
+    use crate::world::clusters::apply_rules::{ApplyRetry, ApplyRules};
+    use crate::world::event::Report;
+    use crate::world::ids::{NOTHING, OLD};
+    use crate::world::spec::{ReleaseKind, WorldSpec};
+    use crate::world::testing::{Played, bare_world, fixed, play_agent, play_with};
+    use fleetsim_units::{Share, SimDuration};
+
+    const DAY: SimDuration = SimDuration::from_hours(24);
+
+    /// An apply takes 3 s, and is tried again after 5 ms, 10 ms and so on. All else takes no time.
+    const AGENT: AgentSpec = AgentSpec {
+        apply: fixed(SimDuration::from_secs(3)),
+        applies: ApplyRules {
+            again: ApplyRetry::CONTROLLER_RUNTIME,
+            ..ApplyRules::NONE
+        },
+        ..AgentSpec::INSTANT
+    };
+
+    /// An agent that waits 10 s for the workloads.
+    fn waiting(rolls_back: bool) -> AgentSpec {
+        AgentSpec {
+            wait: true,
+            applies: ApplyRules {
+                wait_limit: Some(SimDuration::from_secs(10)),
+                rolls_back,
+                ..AGENT.applies
+            },
+            ..AGENT
+        }
+    }
+
+    /// One cluster whose pod is available so many seconds after the apply: after a pull of 1 s, and `minReadySeconds`.
+    fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
+        let mut world = bare_world(1);
+        world.release = release;
+        world.workloads[0].min_ready = SimDuration::from_secs(ready_after - 1);
+        world
+    }
+
+    fn fault(kind: ApplyFailure, attempts: Option<u32>) -> ApplyFaultSpec {
+        ApplyFaultSpec {
+            share: Share::ALL,
+            clusters: Vec::new(),
+            kind,
+            attempts,
+            after: None,
+        }
+    }
+
+    /// The arrivals of reports, in milliseconds.
+    fn reports(played: &Played) -> Vec<(u64, Report)> {
+        let arrived = played.events.iter().filter_map(|(at, event)| match event {
+            Event::Agent(AgentEvent::ReportArrives(report)) => {
+                Some((at.as_nanos() / 1_000_000, *report))
+            }
+            _ => None,
+        });
+        arrived.collect()
+    }
+
+    /// The times at which waits for the workloads ended in vain, in milliseconds.
+    fn waits(played: &Played) -> Vec<u64> {
+        let seconds = played.times(|event| matches!(event, Event::Agent(AgentEvent::WaitEnds(_))));
+        seconds.iter().map(|at| (at * 1e3).round() as u64).collect()
+    }
+
+    /// When the cluster was ready, in milliseconds.
+    fn ready(played: &Played) -> u64 {
+        let seconds = played.ready_s()[0].expect("the cluster became ready");
+        (seconds * 1e3).round() as u64
+    }
+
+    fn last_report(played: &Played) -> Report {
+        reports(played).last().expect("there are reports").1
+    }
+
+    #[test]
+    fn a_failed_apply_is_reported_once_and_tried_again_after_its_back_off() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
+        let played = play_agent(&world, AGENT);
+        // The first two end after 3 s and 3.005 + 3 s. The third one begins 10 ms later, and its pull takes 1 s.
+        let failed = Report {
+            cluster: ClusterId(0),
+            applied: OLD,
+            ready: true,
+            degraded: false,
+            failure: Some(ApplyFailure::Rejected),
+        };
+        let reports = reports(&played);
+        assert_eq!(reports[0], (3000, failed), "the old pods still run");
+        assert_eq!(reports[1].0, 9015, "the second failure is no news");
+        assert_eq!((reports[1].1.applied, reports[1].1.failure), (NEW, None));
+        assert_eq!(ready(&played), 10_015);
+    }
+
+    #[test]
+    fn an_apply_that_always_fails_changes_nothing_and_lets_the_world_come_to_rest() {
+        for (kind, takes) in [
+            (ApplyFailure::Rejected, 3000),
+            (ApplyFailure::Hook, 3000),
+            // A webhook must answer within 10 s.
+            (ApplyFailure::Timeout, 13_000),
+        ] {
+            let mut world = world(ReleaseKind::Initial, 1);
+            world.faults.apply = vec![fault(kind, None)];
+            let played = play_agent(&world, AGENT);
+            let reports = reports(&played);
+            let [(at, report)] = reports[..] else {
+                panic!("{kind:?}: {reports:?}")
+            };
+            assert_eq!(at, takes, "{kind:?}");
+            assert_eq!(
+                (report.applied, report.ready, report.failure),
+                (NOTHING, false, Some(kind))
+            );
+            assert_eq!(played.totals.pulls, 0, "{kind:?}");
+            assert_eq!(played.ready_s(), [None], "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_entry_that_hits_a_cluster_counts_and_takes_its_own_time() {
+        let mut world = world(ReleaseKind::Update, 1);
+        let elsewhere = ApplyFaultSpec {
+            clusters: vec!["other".to_owned()],
+            ..fault(ApplyFailure::Rejected, None)
+        };
+        let here = ApplyFaultSpec {
+            clusters: vec!["c0000".to_owned()],
+            after: Some(fixed(SimDuration::from_secs(60))),
+            ..fault(ApplyFailure::Hook, None)
+        };
+        world.faults.apply = vec![elsewhere, here, fault(ApplyFailure::Timeout, None)];
+        let played = play_agent(&world, AGENT);
+        let (at, report) = reports(&played)[0];
+        assert_eq!((at, report.failure), (60_000, Some(ApplyFailure::Hook)));
+    }
+
+    #[test]
+    fn without_a_rollback_a_later_try_finds_the_pods_ready() {
+        let played = play_agent(&world(ReleaseKind::Update, 30), waiting(false));
+        // Applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; the third one sees the pod ready.
+        assert_eq!(waits(&played), [13_000, 26_005]);
+        assert_eq!(ready(&played), 33_000);
+        let reports = reports(&played);
+        let failures = reports
+            .iter()
+            .filter(|(_, report)| report.failure.is_some());
+        let failures: Vec<_> = failures
+            .map(|(at, report)| (*at, report.applied, report.ready))
+            .collect();
+        // The old pod is gone in the meantime, and the second failure is no news.
+        assert_eq!(failures, [(13_000, OLD, false)]);
+        assert_eq!(last_report(&played).failure, None);
+    }
+
+    #[test]
+    fn pods_that_are_ready_in_time_end_the_wait() {
+        for rolls_back in [false, true] {
+            let played = play_agent(&world(ReleaseKind::Update, 9), waiting(rolls_back));
+            assert!(waits(&played).is_empty());
+            assert_eq!(ready(&played), 12_000);
+        }
+    }
+
+    #[test]
+    fn with_a_rollback_each_try_begins_anew_and_none_succeeds() {
+        for release in [ReleaseKind::Update, ReleaseKind::Initial] {
+            let played = play_agent(&world(release, 30), waiting(true));
+            let waits = waits(&played);
+            // The old pod still runs, or there was none: a rollback takes no time. 3 s and 10 s for each try.
+            assert_eq!(waits[..3], [13_000, 26_005, 39_015], "{release:?}");
+            let last = waits.len() - 1;
+            assert_eq!(waits[last] - waits[last - 1], 1_013_000, "{release:?}");
+            assert_eq!(played.ready_s(), [None], "{release:?}");
+            assert_eq!(
+                last_report(&played).failure,
+                Some(ApplyFailure::NotReady),
+                "{release:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_agent_that_is_told_to_go_back_does_so_after_the_failure() {
+        let mut world = world(ReleaseKind::Update, 1);
+        let fault = ApplyFaultSpec {
+            after: Some(fixed(SimDuration::from_secs(5))),
+            ..fault(ApplyFailure::Rejected, None)
+        };
+        world.faults.apply = vec![fault];
+        let played = play_with(
+            &world,
+            1,
+            DAY,
+            &[(1.0, |world, queue| world.instruct(ClusterId(0), OLD, queue))],
+        );
+        let reports = reports(&played);
+        assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
+        let last = last_report(&played);
+        assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+}

@@ -1,0 +1,80 @@
+//! How long Helm waits in an apply, and what Fleet does and shows when one fails.
+//!
+//! Known by reading rancher/fleet at 3b2c622 with Helm 4.2.3, which its go.mod names; not recorded.
+//!
+//! - With `helm.timeoutSeconds` above 0 an install or upgrade waits that long for the workloads
+//!   (`internal/helmdeployer/deployer.go:103`, `install.go`, `configureInstallAction` and `configureUpgradeAction`).
+//!   Otherwise it waits for hooks only; with `helm.atomic` it then waits as well (helm `pkg/action/upgrade.go:187`), for
+//!   30 s (`pkg/kube/statuswait.go:62`).
+//! - Fleet ends an apply for good where the error has one of the texts of `deployErrPattern`
+//!   (`internal/cmd/agent/deployer/deployer.go`). Those of Helm 4 for a time-out (`context deadline exceeded`) and for a
+//!   rollback (`rollback-on-failure`) are not among them, nor is a refusal by an admission webhook. So `Reconcile`
+//!   returns the error, and controller-runtime tries again after 5 ms, doubled up to 1,000 s.
+//! - Meanwhile the condition `Deployed` is False with Helm's error. The applied id stays, so the state is `ErrApplied`
+//!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.
+//! - Fleet before 0.15 has Helm 3, whose rollback is among the texts and ends the apply. That is not simulated.
+//!
+//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and
+//! errors that end an apply for good (an invalid manifest, a field that must not change).
+
+use crate::units::SimDuration;
+use crate::world::{AgentSpec, ApplyFailure, ApplyRules};
+
+/// How long a wait lasts that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
+/// `pkg/kube/statuswait.go:62`.
+const ATOMIC_WAIT: SimDuration = SimDuration::from_secs(30);
+
+/// The fields of a bundle's `helm` that decide on the end of an apply.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct HelmWait {
+    /// `timeoutSeconds`, where it is above 0.
+    pub timeout: Option<SimDuration>,
+    /// `atomic`: a failed apply is rolled back.
+    pub atomic: bool,
+}
+
+impl HelmWait {
+    /// The longest wait for the workloads. `None`: Helm does not wait for them.
+    fn limit(self) -> Option<SimDuration> {
+        self.timeout.or(self.atomic.then_some(ATOMIC_WAIT))
+    }
+
+    /// The agent of an experiment, with this wait.
+    pub(super) fn agent(self, described: AgentSpec) -> AgentSpec {
+        AgentSpec {
+            wait: described.wait || self.limit().is_some(),
+            applies: ApplyRules {
+                wait_limit: self.limit(),
+                rolls_back: self.atomic,
+                ..described.applies
+            },
+            ..described
+        }
+    }
+}
+
+/// The message of a deployment's condition `Deployed`, abridged.
+pub(super) const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
+    match (failure, is_rolled_back) {
+        (ApplyFailure::Rejected, false) => "admission webhook denied the request",
+        (ApplyFailure::Hook, false) => "pre-upgrade hooks failed",
+        (ApplyFailure::Timeout, false) => "failed calling webhook: context deadline exceeded",
+        (ApplyFailure::NotReady, false) => "resource not ready: context deadline exceeded",
+        (ApplyFailure::Rejected, true) => {
+            "release app failed, and has been rolled back due to rollback-on-failure being set: admission webhook \
+             denied the request"
+        }
+        (ApplyFailure::Hook, true) => {
+            "release app failed, and has been rolled back due to rollback-on-failure being set: pre-upgrade hooks \
+             failed"
+        }
+        (ApplyFailure::Timeout, true) => {
+            "release app failed, and has been rolled back due to rollback-on-failure being set: failed calling \
+             webhook: context deadline exceeded"
+        }
+        (ApplyFailure::NotReady, true) => {
+            "release app failed, and has been rolled back due to rollback-on-failure being set: resource not ready: \
+             context deadline exceeded"
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Applies that fail under Rancher Fleet, told as whole simulations of a small fleet.
+//!
+//! An apply takes 1 s, and its pods answer their probe 180 to 190 s after they start. At most half of the ten clusters
+//! are unavailable at a time. That Fleet tries again is known by reading its source (`docs/schedulers.md`).
+
+use fleetsim::results::{RunOutcome, RunRecord};
+use fleetsim::sim;
+
+use super::common::{folder_with, loaded};
+
+/// The update of ten clusters with this `helm` of the fleet.yaml and these faults.
+fn update(helm: &str, faults: &str) -> RunRecord {
+    let text = format!(
+        "name: failures
+question: What does a failed apply do?
+seed: 5
+replicates: 1
+horizon: 3h
+fleet: [{{name: 'c-{{01..10}}', nodes: 1}}]
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 5 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop, readiness: {{initialDelay: 3 min, period: 10 s}}}}]
+faults: {faults}
+agent: {{instructionDelay: 0 s, apply: 1 s, applySpread: 0, reportDelay: 0 s}}
+strategies:
+  tested: {{rancherFleet: {{file: fleet.yaml}}}}
+"
+    );
+    let bundle = format!("helm: {helm}\nrolloutStrategy: {{maxUnavailable: 50%}}\n");
+    let folder = folder_with(&[("experiment.yaml", &text), ("fleet.yaml", &bundle)]);
+    let experiment = loaded(folder.path());
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .expect("the strategy starts no process")
+}
+
+/// Whether the bundle's `Ready` condition ever has this text in its message.
+fn shows(record: &RunRecord, text: &str) -> bool {
+    record.statuses.iter().any(|row| {
+        row.object == "Bundle/app" && row.condition == "Ready" && row.message.contains(text)
+    })
+}
+
+fn instructed(record: &RunRecord) -> usize {
+    let clusters = record.clusters.iter();
+    clusters.filter(|row| row.instructed_s.is_some()).count()
+}
+
+#[test]
+fn without_a_time_out_no_apply_fails() {
+    let record = update("{timeoutSeconds: 0}", "{}");
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
+    assert!(!shows(&record, "ErrApplied"));
+}
+
+#[test]
+fn after_a_time_out_a_later_try_finds_the_pods_ready() {
+    let record = update("{timeoutSeconds: 60}", "{}");
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
+    assert!(shows(
+        &record,
+        "[Cluster fleet-default/c-01: resource not ready: context deadline exceeded]"
+    ));
+    // Two groups of five, one after the other. In each the third wait, of 1 + 60 s each, sees the pods ready.
+    let completion = record.run.completion_s.expect("it is complete");
+    assert!(
+        (2.0 * 181.0..2.0 * 200.0).contains(&completion),
+        "{completion}"
+    );
+}
+
+#[test]
+fn an_apply_that_is_rolled_back_never_arrives() {
+    for helm in ["{timeoutSeconds: 60, atomic: true}", "{atomic: true}"] {
+        let record = update(helm, "{}");
+        assert_eq!(record.run.outcome, RunOutcome::Horizon, "{helm}");
+        assert_eq!(record.run.targets_done, 0, "{helm}");
+        assert_eq!(
+            instructed(&record),
+            5,
+            "{helm}: maxUnavailable holds the others"
+        );
+        let held = record.run.held();
+        let message = "5 clusters (c-01, c-02, c-03 and 2 more) are ErrApplied (release app failed, and has been rolled \
+                       back due to rollback-on-failure being set: resource not ready: context deadline exceeded)";
+        assert!(held.contains(message), "{helm}: {held}");
+    }
+}
+
+#[test]
+fn pods_that_are_ready_in_time_arrive_with_atomic() {
+    let record = update("{timeoutSeconds: 300, atomic: true}", "{}");
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
+    assert!(!shows(&record, "ErrApplied"));
+}
+
+#[test]
+fn clusters_that_reject_the_apply_use_up_the_limit_and_are_named() {
+    let faults = "{apply: [{clusters: [c-02, c-04], kind: rejected}]}";
+    let record = update("{chart: ./chart}", faults);
+    // They keep two of five places; the other eight clusters go through the rest.
+    assert_eq!(record.run.outcome, RunOutcome::Stalled);
+    assert_eq!(record.run.targets_done, 8);
+    let held = record.run.held();
+    let words = "2 clusters (c-02, c-04) are assigned the new version and ErrApplied (admission webhook denied the \
+                 request)";
+    assert!(held.contains(words), "{held}");
+    assert!(shows(
+        &record,
+        "[Cluster fleet-default/c-02: admission webhook denied the request]"
+    ));
+}
+
+#[test]
+fn an_apply_that_fails_for_a_while_arrives_and_one_that_fails_for_ever_holds_the_others() {
+    let record = update("{}", "{apply: [{share: 100%, kind: hook, attempts: 3}]}");
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
+    assert!(shows(&record, "pre-upgrade hooks failed"));
+    let record = update("{}", "{apply: [{share: 100%, kind: timeout}]}");
+    assert_eq!(record.run.outcome, RunOutcome::Stalled);
+    assert_eq!((record.run.targets_done, instructed(&record)), (0, 5));
+    assert!(
+        record
+            .run
+            .held()
+            .contains("failed calling webhook: context deadline exceeded")
+    );
+}

@@ -1,0 +1,37 @@
+//! Applies that fail, in half of the random worlds under products whose answer to that is simulated; drawn apart, so
+//! that the worlds themselves stay as they were.
+
+use fleetsim::units::{Share, SimDuration};
+use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, ApplyRules, WorldSpec};
+
+use super::luck::Luck;
+
+/// Lets applies fail: by faults, by a time-out of the wait for the workloads, or by both.
+pub(crate) fn fail(luck: &mut Luck, world: &mut WorldSpec, agent: &mut AgentSpec) {
+    if luck.chance(0.5) {
+        return;
+    }
+    agent.applies = ApplyRules {
+        again: ApplyRetry::CONTROLLER_RUNTIME,
+        ..ApplyRules::NONE
+    };
+    let kinds = [
+        ApplyFailure::Rejected,
+        ApplyFailure::Hook,
+        ApplyFailure::Timeout,
+    ];
+    for _ in 0..luck.number(0, 2) {
+        world.faults.apply.push(ApplyFaultSpec {
+            share: Share::new(0.4),
+            clusters: Vec::new(),
+            kind: kinds[luck.number(0, 2) as usize],
+            attempts: luck.chance(0.7).then(|| luck.number(1, 15)),
+            after: luck.chance(0.3).then(|| luck.duration(60.0)),
+        });
+    }
+    if luck.chance(0.5) {
+        agent.wait = true;
+        agent.applies.wait_limit = Some(SimDuration::from_secs(u64::from(luck.number(1, 120))));
+        agent.applies.rolls_back = luck.chance(0.5);
+    }
+}
