@@ -14,8 +14,8 @@ use crate::document::problem::{Problem, Source, nearest};
 use crate::document::tree::Node;
 use crate::document::wording::Wording;
 
-/// Fields of the strategy's file that decide and are not simulated, by name, e.g. `helm.waitForJobs`. Without it they are
-/// errors; with it the results carry a note.
+/// Fields of the strategy's file that decide and are not simulated, by name, e.g. `helm.waitForJobs`. Without it they
+/// are errors; with it the results carry a note.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(inline))]

@@ -4,11 +4,11 @@
 //!
 //! - With `helm.timeoutSeconds` above 0 an install or upgrade waits that long for the workloads
 //!   (`internal/helmdeployer/deployer.go:103`, `install.go`, `configureInstallAction` and `configureUpgradeAction`).
-//!   Otherwise it waits for hooks only; with `helm.atomic` it then waits as well (helm `pkg/action/upgrade.go:187`), for
-//!   30 s (`pkg/kube/statuswait.go:62`).
+//!   Otherwise it waits for hooks only; with `helm.atomic` it then waits as well (helm `pkg/action/upgrade.go:187`),
+//!   for 30 s (`pkg/kube/statuswait.go:62`).
 //! - Fleet ends an apply for good where the error has one of the texts of `deployErrPattern`
-//!   (`internal/cmd/agent/deployer/deployer.go`). Those of Helm 4 for a time-out (`context deadline exceeded`) and for a
-//!   rollback (`rollback-on-failure`) are not among them, nor is a refusal by an admission webhook. So `Reconcile`
+//!   (`internal/cmd/agent/deployer/deployer.go`). Those of Helm 4 for a time-out (`context deadline exceeded`) and for
+//!   a rollback (`rollback-on-failure`) are not among them, nor is a refusal by an admission webhook. So `Reconcile`
 //!   returns the error, and controller-runtime tries again after 5 ms, doubled up to 1,000 s.
 //! - Meanwhile the condition `Deployed` is False with Helm's error. The applied id stays, so the state is `ErrApplied`
 //!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.

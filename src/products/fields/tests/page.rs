@@ -17,8 +17,8 @@ Every field of the products' types has a class, in one table for each product (`
 effect of each field and the line of the product's source that shows it). *Simulated*: the simulation follows it.
 *Neutral*: it cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
 *Decides*: it can, and the simulation does not follow it. Such a field is an error in `check`, `explain`, `run`, `plan`
-and `import` alike, unless the strategy accepts it by name, e.g. `accept: [helm.waitForJobs]`; then answer and results carry
-a note.
+and `import` alike, unless the strategy accepts it by name, e.g. `accept: [helm.waitForJobs]`; then answer and results
+carry a note.
 
 The tables follow rancher/fleet 3b2c622c, argoproj/argo-cd 37ee0097, kubefleet-dev/kubefleet e160c1cd and
 cloudfoundry/cloud_controller_ng 3bbba906. A test compares them with the types of the modules in `controllers`.
