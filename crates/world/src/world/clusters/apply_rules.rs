@@ -1,5 +1,5 @@
-//! What an agent does when an apply fails: how long it waits for the workloads, whether it rolls back, and when it tries
-//! again. Each product has its own rules, with their sources, in its folder.
+//! What an agent does when an apply fails: how long it waits for the workloads, whether it rolls back, and when it
+//! tries again. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;

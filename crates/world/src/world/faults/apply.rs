@@ -1,7 +1,7 @@
 //! Applies that fail: which clusters they hit, and how long they take.
 //!
-//! Every entry of `faults.apply` draws its clusters from a stream of its own. The first entry that hits a cluster counts
-//! there.
+//! Every entry of `faults.apply` draws its clusters from a stream of its own. The first entry that hits a cluster
+//! counts there.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::calibration;
