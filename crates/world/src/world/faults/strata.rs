@@ -8,8 +8,8 @@
 //! run is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of clusters that
 //! are offline, defective, slow or without images, and for a regional outage the time at which it begins.
 //!
-//! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn as before: their effect depends on
-//! the duration of the rollout.
+//! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn as before: their
+//! effect depends on the duration of the rollout.
 
 use crate::engine::{EntityKey, Streams, dist, stratified_unit};
 use crate::world::faults::renewal::ProcessState;
