@@ -1,7 +1,7 @@
 //! Applications that differ from the set's template, as an export shows them: whether they sync by themselves, and
 //! whether the application controller passes them over.
 //!
-//! Follows argoproj/argo-cd v3.5.1. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
+//! Follows argoproj/argo-cd 37ee0097. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
 //! spec and annotations into each application, so a difference lasts only where the set leaves it alone: by
 //! `ignoreApplicationDifferences`, `preservedFields`, `templatePatch` or `applicationsSync`.
 //! - `autoSync` (`appcontroller.go`) begins no operation unless `syncPolicy.automated` is there and not disabled. A set
