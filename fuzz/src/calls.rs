@@ -199,7 +199,7 @@ pub fn results(text: &str, defaults: &[(&'static str, &'static str)]) {
     let files = known(files(text, "runs.csv"), &names, defaults);
     in_folder(&files, |folder| {
         if let Ok(results) = Results::read(folder) {
-            let _ = report::table(&results, WIDTH);
+            let _ = report::table(&results, WIDTH, report::Detail::All);
             let _ = report::json(&results);
             let _ = report::junit(&results);
             let _ = report::verdicts(&results);

@@ -10,7 +10,7 @@ use clap::Args;
 use fleetsim::results::ShardSet;
 use fleetsim::units::counted;
 
-use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, recorded};
+use super::{Again, Command, DetailArgs, Failure, OutputFormat, SimulateArgs, output, recorded};
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
@@ -34,6 +34,8 @@ pub(super) struct MergeArgs {
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    #[command(flatten)]
+    detail: DetailArgs,
 }
 
 pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
@@ -45,7 +47,10 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
     ));
     let mut command = recorded::command(set.whole_command())?;
     match &mut command {
-        Command::Run(run) => run.junit.clone_from(&args.junit),
+        Command::Run(run) => {
+            run.junit.clone_from(&args.junit);
+            run.detail = args.detail;
+        }
         _ if args.junit.is_some() => {
             let message = "--junit needs shards of `fleetsim run`; other results assert no limits";
             return Err(Failure::Usage(message.to_owned()));

@@ -37,7 +37,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use fleetsim::process::ProcessCommand;
-use fleetsim::report::Results;
+use fleetsim::report::{Detail, Results};
 use fleetsim::results::{Provenance, ResultsError, ShardError, ShardSet, to_json};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
 use fleetsim::study::MemoryEstimate;
@@ -332,13 +332,34 @@ impl Command {
     }
 }
 
+/// How much of the comparison is printed.
+#[derive(Args, Clone, Copy, Debug, Default)]
+struct DetailArgs {
+    /// Also print the sentences behind the answer, and the intervals of all variants
+    #[arg(long)]
+    details: bool,
+}
+
+impl DetailArgs {
+    fn detail(self) -> Detail {
+        if self.details {
+            Detail::All
+        } else {
+            Detail::Answer
+        }
+    }
+}
+
 impl OutputFormat {
-    fn comparison(self, results: &Results) -> String {
+    fn comparison(self, results: &Results, detail: Detail) -> String {
         match self {
             Self::Text => {
                 let width = output::width();
-                fleetsim::report::table(results, width)
-                    + &fleetsim::report::uncertainty_text(results, width)
+                let mut text = fleetsim::report::table(results, width, detail);
+                if detail == Detail::All {
+                    text.push_str(&fleetsim::report::uncertainty_text(results, width));
+                }
+                text
             }
             Self::Json => fleetsim::report::json(results),
         }

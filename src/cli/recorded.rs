@@ -11,8 +11,8 @@ use clap::{Arg, ArgMatches, CommandFactory, Error, FromArgMatches};
 use super::{Cli, Command, Failure, shell};
 
 /// Options that decide no result, which a stranger must not choose.
-const OWN: [&str; 8] = [
-    "out", "replace", "threads", "memory", "format", "shard", "round", "junit",
+const OWN: [&str; 9] = [
+    "out", "replace", "threads", "memory", "format", "shard", "round", "junit", "details",
 ];
 
 /// Of those that decide none, this is recorded for readers and has no effect.

@@ -11,7 +11,7 @@ use fleetsim::results::{
 };
 
 use super::simulation::place_of;
-use super::{Failure, OutputFormat, output};
+use super::{DetailArgs, Failure, OutputFormat, output};
 
 #[derive(Args, Debug)]
 pub(super) struct ReportArgs {
@@ -27,6 +27,8 @@ pub(super) struct ReportArgs {
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
+    #[command(flatten)]
+    detail: DetailArgs,
 }
 
 pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -51,7 +53,7 @@ pub(super) fn report(args: &ReportArgs) -> Result<(), Failure> {
         DrawnResults::Study(results) => {
             let inputs = std::slice::from_ref(&args.results);
             output::junit(args.junit.as_deref(), &results, inputs)?;
-            args.format.comparison(&results)
+            args.format.comparison(&results, args.detail.detail())
         }
     };
     let published = publication.publish()?;

@@ -16,7 +16,7 @@ use itertools::Itertools;
 
 use super::progress::StudyProgress;
 use super::simulation::{Recording, Simulation, StudyWords, described, starts_commands};
-use super::{Failure, OutputFormat, SimulateArgs, output, precision, progress};
+use super::{DetailArgs, Failure, OutputFormat, SimulateArgs, output, precision, progress};
 
 #[derive(Args, Debug)]
 pub(super) struct RunArgs {
@@ -28,6 +28,8 @@ pub(super) struct RunArgs {
     /// Write the asserted limits to this file as a JUnit report, for CI; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "shard")]
     pub(super) junit: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) detail: DetailArgs,
 }
 
 /// Notes on the strategies for a reader of the results, a line for each note with its strategies.
@@ -90,7 +92,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     if !recording.finish(&written.precision)? {
         return Ok(());
     }
-    print(args.simulate.format, &written.results)
+    print(args, &written.results)
 }
 
 /// All runs of a study.
@@ -135,8 +137,9 @@ fn of_all(experiment: &Experiment) -> String {
 }
 
 /// Prints the comparison and the asserted limits. Fails unless all of these are met.
-fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure> {
-    output::out(&format.comparison(results))?;
+fn print(args: &RunArgs, results: &report::Results) -> Result<(), Failure> {
+    let format = args.simulate.format;
+    output::out(&format.comparison(results, args.detail.detail()))?;
     let (all_hold, verdicts) = report::verdicts(results);
     match format {
         OutputFormat::Text => output::out(&verdicts)?,

@@ -59,6 +59,31 @@ pub(super) fn sentences(
     )
 }
 
+/// The number of guesses in force, and the unstated links that decide the answer; empty without guesses.
+pub(super) fn in_short(results: &Results) -> String {
+    let guesses: Vec<String> = results
+        .guesses
+        .iter()
+        .map(|guess| anywhere(guess))
+        .unique()
+        .collect();
+    if guesses.is_empty() {
+        return String::new();
+    }
+    let are = if guesses.len() == 1 {
+        "setting in force is a guess"
+    } else {
+        "settings in force are guesses"
+    };
+    let mut text = format!("{} {are}; `--details` names them.", guesses.len());
+    for sentence in &results.provenance.defaults {
+        if !sentence.starts_with(SAME) {
+            text.push_str(&format!(" {sentence}"));
+        }
+    }
+    text
+}
+
 /// How to learn which guesses matter.
 const DRAW_CONSTANTS: &str = "`fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the \
                               experiment gives intervals that include them.";
@@ -93,6 +118,9 @@ fn decided_by(best: &Best) -> Option<usize> {
         .or_else(|| best.least_exposed.first().copied())
 }
 
+/// The start of the sentence where they do not decide.
+const SAME: &str = "The answer stays the same for";
+
 /// Whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
@@ -107,7 +135,7 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     if sentences.is_empty() && !record.constants.is_empty() {
         let ranges = record.constants.iter().map(range_in_words).join(" and ");
         sentences.push(format!(
-            "The answer stays the same for {ranges}, which are not stated (one run each)."
+            "{SAME} {ranges}, which are not stated (one run each)."
         ));
     }
     sentences

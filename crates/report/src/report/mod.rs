@@ -74,6 +74,6 @@ pub use review::{Review, ReviewSide, SettingChange, review_markdown, review_text
 #[cfg(not(target_family = "wasm"))]
 pub use sensitivity::sensitivity_text;
 pub use sheet::ChartWidth;
-pub use table::{SCHEMA_VERSION, json, table};
+pub use table::{Detail, SCHEMA_VERSION, json, table};
 pub use uncertainty::uncertainty_text;
 pub use wrap::wrapped;

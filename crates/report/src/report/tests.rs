@@ -164,7 +164,7 @@ fn texts_neither_overlap_nor_leave_the_page_and_nothing_panics() {
     for (name, fleet) in fleets().into_iter().chain(sweeps()) {
         let results = readable(&fleet);
         for width in [40, 80, 100, 200] {
-            assert!(!table(&results, width).is_empty(), "{name}");
+            assert!(!table(&results, width, Detail::All).is_empty(), "{name}");
         }
         assert!(
             serde_json::from_str::<serde_json::Value>(&json(&results)).is_ok(),
@@ -278,7 +278,7 @@ fn a_folder_without_results_is_an_error_that_names_the_file() {
 fn the_table_fits_its_width_and_leaves_out_the_least_important_columns() {
     for (name, fleet) in fleets() {
         let results = readable_quietly(&fleet);
-        let text = table(&results, 100);
+        let text = table(&results, 100, Detail::All);
         for line in text.lines().filter(|line| !line.starts_with("Reproduce:")) {
             assert!(line.chars().count() <= 100, "{name}: {line}");
         }
@@ -292,7 +292,7 @@ fn the_table_fits_its_width_and_leaves_out_the_least_important_columns() {
         replicates: 3,
         ..six_settings()
     });
-    let heading = |width| comparison(&table(&results, width))[..2].join("\n");
+    let heading = |width| comparison(&table(&results, width, Detail::Answer))[..2].join("\n");
     assert!(heading(200).contains("429") && heading(200).contains("full"));
     assert!(!heading(60).contains("429"), "{}", heading(60));
     assert!(
@@ -308,13 +308,13 @@ fn the_table_states_once_what_is_identical_in_every_variant() {
         replicates: 3,
         ..six_settings()
     });
-    let narrow = table(&results, 90);
+    let narrow = table(&results, 90, Detail::All);
     assert!(
         narrow.replace('\n', " ").contains("90 GB pulled"),
         "{narrow}"
     );
     assert!(
-        comparison(&table(&results, 200))[2].contains("3/3"),
+        comparison(&table(&results, 200, Detail::Answer))[2].contains("3/3"),
         "wide, it stands in its column"
     );
     let long = |setting| {
@@ -328,7 +328,7 @@ fn the_table_states_once_what_is_identical_in_every_variant() {
         replicates: 3,
         ..with_waves(vec![long(50), long(100)])
     });
-    let text = table(&results, 100);
+    let text = table(&results, 100, Detail::All);
     assert!(
         text.contains("\n…maxUnavailable=50 ") && text.contains("\n…maxUnavailable=100 "),
         "{text}"
@@ -346,7 +346,7 @@ fn the_table_aligns_numbers_units_and_intervals() {
         replicates: 6,
         ..six_settings()
     });
-    let text = table(&results, 100);
+    let text = table(&results, 100, Detail::Answer);
     let rows: Vec<Vec<char>> = comparison(&text)[2..8]
         .iter()
         .map(|line| line.chars().collect())
@@ -507,7 +507,7 @@ fn an_unfinished_variant_names_the_rule_that_blocks_it() {
         ..six_settings()
     };
     let results = readable_quietly(&fleet);
-    let text = table(&results, 200);
+    let text = table(&results, 200, Detail::All);
     let rule = "blocked by maxUnavailable: store-0007 is offline and counts as unavailable";
     assert!(
         text.contains(&format!("careful: 2 of 4 runs stalled, {rule}.")),
@@ -543,14 +543,14 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
         ..six_settings()
     };
     let results = readable(&fleet(vec![unreachable(25, 4), unreachable(100, 4)]));
-    let text = table(&results, 100);
+    let text = table(&results, 100, Detail::All);
     let prose = text.replace('\n', " ");
     assert!(
-        prose.starts_with("`by 100` is first: 297 of 301 clusters are ready after "),
+        prose.starts_with("`by 100` is the fastest: 297 of 301 clusters are ready after "),
         "{text}"
     );
     assert!(
-        prose.contains(" 4 cannot be updated: 2 paused, 1 without agent, 1 offline."),
+        prose.contains("4 of 301 clusters cannot be updated: 2 paused, 1 without agent and 1 offline (for example"),
         "{text}"
     );
     assert!(
@@ -577,9 +577,13 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
         "{shown:?}"
     );
     // One variant alone, and one that a rule blocks as well.
-    let alone = table(&readable(&fleet(vec![unreachable(100, 4)])), 100);
+    let alone = table(
+        &readable(&fleet(vec![unreachable(100, 4)])),
+        100,
+        Detail::All,
+    );
     assert!(
-        alone.starts_with("`fleet`: 297 of 301 clusters are ready after "),
+        alone.starts_with("`fleet` leaves 4 of 301 clusters on the old version.\n"),
         "{alone}"
     );
     let stuck = table(
@@ -588,9 +592,10 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
             ..unreachable(100, 4)
         }])),
         100,
+        Detail::All,
     )
     .replace('\n', " ");
-    let first = "`fleet` never completes: 6 of 6 runs stalled, blocked by maxUnavailable. 4 cannot be updated: 2 paused, ";
+    let first = "✗ `fleet` never completes.   left   4 of 301 clusters cannot be updated: 2 paused, 1 without agent and 1 offline; every";
     assert!(stuck.starts_with(first), "{stuck}");
 }
 
@@ -672,7 +677,7 @@ fn charts_can_be_inspected() {
             draw_folder(&folder, ChartWidth::Page).expect("drawn");
             std::fs::write(
                 folder.join(CHARTS_FOLDER).join("table.txt"),
-                table(&readable_quietly(&fleet), 100),
+                table(&readable_quietly(&fleet), 100, Detail::All),
             )
             .expect("written");
         }

@@ -1,7 +1,7 @@
 //! The number of draws of the model's constants from their ranges in which an answer holds, and the total interval of
 //! its time. Nothing where the experiment has no `uncertainty`.
 
-use super::RankedVariant;
+use super::ranking::RankedVariant;
 use super::sentence::ShownInterval;
 use crate::report::data::VariantResults;
 use crate::report::format::{count, time};
@@ -23,6 +23,46 @@ pub(super) fn in_draws(
             total(variant)
         )
     })
+}
+
+/// The number of draws in which a claim holds.
+pub(super) struct DrawsHolding {
+    pub(super) holding: usize,
+    /// All draws; 0 where constants were not drawn.
+    pub(super) draws: usize,
+}
+
+/// Counts the draws in which no other ranked variant is faster.
+pub(super) fn draws_as_fastest(
+    fastest: &RankedVariant<'_, '_>,
+    ranked: &[RankedVariant<'_, '_>],
+) -> DrawsHolding {
+    let others: Vec<&VariantResults<'_>> = ranked.iter().map(|other| other.variant).collect();
+    let draws = &fastest.variant.draws;
+    let holding = draws
+        .iter()
+        .filter(|run| is_least(run, &others, ready))
+        .count();
+    DrawsHolding {
+        holding,
+        draws: draws.len(),
+    }
+}
+
+/// Counts the draws in which no other variant exposes fewer clusters.
+pub(super) fn draws_as_fewest(
+    variant: &VariantResults<'_>,
+    all: &[&VariantResults<'_>],
+) -> DrawsHolding {
+    let holding = variant
+        .draws
+        .iter()
+        .filter(|run| is_least(run, all, exposed))
+        .count();
+    DrawsHolding {
+        holding,
+        draws: variant.draws.len(),
+    }
 }
 
 /// The same of being the fastest among the ranked.

@@ -5,12 +5,15 @@
 
 use std::cmp::Ordering;
 
-use super::certainty::fewest_in_draws;
+use super::certainty::{DrawsHolding, draws_as_fewest, fewest_in_draws};
 use super::groups::{Best, NamedVariant};
+use super::lines::{AnswerLines, LineKey};
 use super::sentence::{completion, may_be_too, quoted, some_of};
+use super::{left, limit_lines, load};
 use crate::report::axis::span;
 use crate::report::data::VariantResults;
 use crate::report::format::count;
+use crate::report::limits::AssertedLimit;
 use crate::results::{Measure, RunRow, contenders};
 use fleetsim_units::counted;
 
@@ -29,13 +32,84 @@ impl Exposed<'_, '_> {
     }
 }
 
-/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
-/// fewest exposed clusters.
-pub(super) fn sentences<'v>(
-    all: &[NamedVariant<'v, '_>],
+/// The answer for these variants, some of which exposed clusters.
+pub(super) fn answer(
+    all: &[NamedVariant<'_, '_>],
+    limits: &[AssertedLimit],
     seed: u64,
-    sentences: &mut Vec<String>,
-) -> (Best, Vec<&'v str>) {
+) -> AnswerLines {
+    let exposed = exposed_of(all);
+    let Some(least) = exposed.iter().min_by(Exposed::by_median) else {
+        return AnswerLines::default();
+    };
+    let fewest = with_median(&exposed, least.median);
+    let chosen = all.iter().find(|named| named.at == least.at);
+    let mut applying: Vec<AssertedLimit> = limits.to_vec();
+    applying.retain(|limit| all.iter().any(|named| limit.applies_to(named.variant)));
+    let mut answer = AnswerLines {
+        verdict: verdict(&exposed, &fewest),
+        lines: limit_lines::lines(all, chosen, &applying),
+    };
+    answer.add(LineKey::Stops, left::stalled(least.variant));
+    answer.add(LineKey::Load, load::line(least.variant, false));
+    answer.add(LineKey::Else, others(&exposed, &fewest, seed));
+    answer
+}
+
+/// `` `canary` exposes the fewest clusters to the defective revision: 1 of 200 in every run. ``
+fn verdict(exposed: &[Exposed<'_, '_>], fewest: &[&Exposed<'_, '_>]) -> String {
+    let names = names(fewest);
+    let expose = expose(fewest);
+    let number = clusters(fewest);
+    if exposed.len() == 1 {
+        return format!("{names} {expose} clusters to the defective revision: {number}.");
+    }
+    if fewest.len() == exposed.len() {
+        let all = if fewest.len() == 2 { "Both" } else { "All" };
+        return format!(
+            "{all} variants expose as many clusters to the defective revision: {number}."
+        );
+    }
+    let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
+    let drawn = draws_as_fewest(fewest[0].variant, &everyone);
+    if drawn.draws == 0 {
+        return format!(
+            "{names} {expose} the fewest clusters to the defective revision: {number}."
+        );
+    }
+    let DrawsHolding { holding, draws } = drawn;
+    if 2 * holding < draws {
+        format!(
+            "No variant exposes the fewest clusters in most draws of the constants: {names} {expose} {number}, the \
+             fewest in {holding} of {draws} draws."
+        )
+    } else {
+        format!(
+            "{names} {expose} the fewest clusters to the defective revision: {number}; the fewest in {holding} of \
+             {draws} draws."
+        )
+    }
+}
+
+/// The variants that may expose as few, those that expose the most, and those that complete nevertheless.
+fn others(exposed: &[Exposed<'_, '_>], fewest: &[&Exposed<'_, '_>], seed: u64) -> Option<String> {
+    let mut parts: Vec<String> = Vec::new();
+    let most = exposed.iter().rev().max_by(Exposed::by_median)?;
+    if fewest.len() < exposed.len() {
+        let ties = equally_exposed(exposed, fewest[0].median, seed);
+        parts.extend(ties.map(|sentence| sentence.trim_end_matches('.').to_owned()));
+        let worst = with_median(exposed, most.median);
+        parts.push(format!("{} {}", names(&worst), clusters(&worst)));
+    }
+    let complete = complete_nevertheless(exposed);
+    if !complete.is_empty() {
+        parts.push(format!("complete nevertheless: {}", some_of(&complete)));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+/// The exposure of each variant that has one.
+fn exposed_of<'v, 'r>(all: &[NamedVariant<'v, 'r>]) -> Vec<Exposed<'v, 'r>> {
     let mut exposed: Vec<Exposed<'_, '_>> = Vec::new();
     for named in all {
         if let Some(median) = named.variant.median(Measure::ExposedTargets) {
@@ -47,6 +121,17 @@ pub(super) fn sentences<'v>(
             });
         }
     }
+    exposed
+}
+
+/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
+/// fewest exposed clusters.
+pub(super) fn sentences<'v>(
+    all: &[NamedVariant<'v, '_>],
+    seed: u64,
+    sentences: &mut Vec<String>,
+) -> (Best, Vec<&'v str>) {
+    let exposed = exposed_of(all);
     let Some(least) = exposed.iter().min_by(Exposed::by_median) else {
         return (Best::default(), Vec::new());
     };
@@ -56,7 +141,7 @@ pub(super) fn sentences<'v>(
     let worst = with_median(&exposed, most.median);
     if exposed.len() == 1 {
         sentences.push(format!(
-            "`{}` exposes {} clusters to the defective revision.",
+            "`{}` exposes clusters to the defective revision: {}.",
             least.label,
             clusters(&fewest)
         ));
@@ -121,8 +206,8 @@ fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option
     may_be_too(&quoted(ties), "may expose as few", exposed.len())
 }
 
-/// The variants with runs that complete nevertheless, or that none does.
-fn completing(exposed: &[Exposed<'_, '_>]) -> String {
+/// The variants with runs that complete nevertheless, with their times.
+fn complete_nevertheless(exposed: &[Exposed<'_, '_>]) -> Vec<String> {
     let mut complete: Vec<String> = Vec::new();
     for Exposed { label, variant, .. } in exposed {
         let finished = variant.finished();
@@ -137,6 +222,12 @@ fn completing(exposed: &[Exposed<'_, '_>]) -> String {
             }
         });
     }
+    complete
+}
+
+/// The same as a sentence.
+fn completing(exposed: &[Exposed<'_, '_>]) -> String {
+    let complete = complete_nevertheless(exposed);
     match (complete.is_empty(), exposed.len()) {
         (true, 1) => "No run completes.".to_owned(),
         (true, all) => {
@@ -227,7 +318,7 @@ mod tests {
             wave("ten", Some(40)),
         ];
         let answer = answered(waves);
-        let text = &answer.parts[0].1;
+        let text = &answer.details[0].text;
         assert!(
             text.starts_with(
                 "`canary` and `ring` expose the fewest clusters to the defective revision: 1 of 200 in every run. `default` exposes the most: 200 of 200 in every run."
@@ -256,7 +347,7 @@ mod tests {
     fn exposure_that_differs_between_runs_has_its_interval_and_completing_variants_are_named() {
         // 40 clusters and 4 more in each run that follows: 40 to 60, the median between 48 and 52.
         let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
-        let text = &answer.parts[0].1;
+        let text = &answer.details[0].text;
         assert!(
             text.starts_with(
                 "`ten` exposes the fewest clusters to the defective revision: 50 of 200 (median of 6 runs, 95% CI 40–60, range 40–60). `more` exposes the most: 125 of 200 ("
@@ -264,7 +355,7 @@ mod tests {
             "{text}"
         );
         let answer = answered(vec![wave("good", None), wave("held", Some(10))]);
-        let text = &answer.parts[0].1;
+        let text = &answer.details[0].text;
         assert!(
             text.contains(" Complete nevertheless: `good` after ") && text.contains(" min ("),
             "{text}"
@@ -314,7 +405,11 @@ mod tests {
         assert_eq!(equal.lead, "");
         let same = "Both variants expose the same median number of clusters to the defective revision: 1 of 200 in \
                     every run.";
-        assert!(equal.parts[0].1.starts_with(same), "{:?}", equal.parts);
+        assert!(
+            equal.details[0].text.starts_with(same),
+            "{:?}",
+            equal.details
+        );
     }
 
     #[test]
@@ -370,6 +465,10 @@ mod tests {
         let lead = "`careful` exposes the fewest clusters in both comparisons, and in all of them in 3 of 6 draws of the constants.";
         assert_eq!(answer.lead, lead);
         let told = "With the constants of the model drawn from their ranges, `careful` exposes the fewest clusters in 4 of 6 draws, 1 in the median (1–190 in 95% of rollouts).";
-        assert!(answer.parts[0].1.contains(told), "{:?}", answer.parts);
+        assert!(
+            answer.details[0].text.contains(told),
+            "{:?}",
+            answer.details
+        );
     }
 }

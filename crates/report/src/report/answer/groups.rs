@@ -59,7 +59,7 @@ pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantG
             title: if alone {
                 String::new()
             } else {
-                title(&settings, &members)
+                title_of(&settings, &members)
             },
             labels: labels(&own),
             members,
@@ -76,7 +76,7 @@ fn is_varied(varied: &[(String, Vec<String>)], setting: &Setting) -> bool {
 }
 
 /// The settings that all members share and that differ between groups.
-fn title(settings: &[&[Setting]], members: &[usize]) -> String {
+pub(super) fn title_of(settings: &[&[Setting]], members: &[usize]) -> String {
     let varied = distinct(settings);
     let mut shared: Vec<&Setting> = Vec::new();
     for setting in settings[members[0]] {

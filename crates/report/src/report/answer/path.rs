@@ -63,6 +63,8 @@ impl PathPart {
     }
 }
 
+/// Most parts in the line of the answer.
+const SHOWN: usize = 3;
 /// Least share of the time that is named.
 const NAMED: f64 = 0.05;
 
@@ -85,8 +87,26 @@ struct LongPart {
     words: &'static str,
 }
 
-/// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
-pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<String> {
+/// `of 51.0 min in the median run, 40.0 min wait for people, …`.
+pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
+    let parts = long_parts(variant)?;
+    let shown = parts.named.len().min(SHOWN);
+    let text = format!(
+        "of {} in the median run, {}",
+        time(parts.all_s),
+        listed(&parts.named[..shown])
+    );
+    (!parts.named.is_empty()).then_some(text)
+}
+
+/// The critical path of a run, and its long parts.
+struct NamedParts {
+    all_s: f64,
+    named: Vec<String>,
+}
+
+/// The parts of the critical path of the median run that are long enough to be named, the longest first.
+fn long_parts(variant: &VariantResults<'_>) -> Option<NamedParts> {
     let run = median_run(variant)?;
     let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
     let mut parts: Vec<LongPart> = Vec::new();
@@ -104,11 +124,17 @@ pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<Stri
         .iter()
         .map(|part| format!("{} {}", time(part.took_s), part.words))
         .collect();
-    (!named.is_empty()).then(|| {
+    Some(NamedParts { all_s: all, named })
+}
+
+/// `On the critical path of the median run, 40.0 of 51.0 min wait for people, …`.
+pub(super) fn sentence(label: &str, variant: &VariantResults<'_>) -> Option<String> {
+    let parts = long_parts(variant)?;
+    (!parts.named.is_empty()).then(|| {
         format!(
             "On the critical path of `{label}` ({} in the median run), {}.",
-            time(all),
-            listed(&named)
+            time(parts.all_s),
+            listed(&parts.named)
         )
     })
 }

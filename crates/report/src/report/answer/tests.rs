@@ -33,8 +33,8 @@ fn of_waves(waves: Vec<Wave>) -> Fleet {
 
 /// The only part's text.
 fn text(answer: &PageAnswer) -> &str {
-    assert_eq!((answer.lead.as_str(), answer.parts.len()), ("", 1));
-    &answer.parts[0].1
+    assert_eq!((answer.lead.as_str(), answer.details.len()), ("", 1));
+    &answer.details[0].text
 }
 
 #[test]
@@ -102,9 +102,8 @@ fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have(
 #[test]
 fn the_lead_compares_the_users_own_strategies_with_each_other() {
     let worlds = |strategies: &[(&str, u64)]| {
-        let path = "registry.egress";
-        let of =
-            |(name, size): &(&str, u64)| grid(name, *size, &[(path, &["1 Gbit/s", "9 Gbit/s"])]);
+        let path = "faults.pullFailure";
+        let of = |(name, size): &(&str, u64)| grid(name, *size, &[(path, &["0%", "1%"])]);
         let home = tempfile::tempdir().expect("a temporary folder");
         of_waves(strategies.iter().flat_map(of).collect()).publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");

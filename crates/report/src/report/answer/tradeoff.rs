@@ -1,23 +1,18 @@
 //! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
 //! registry's link, and what each step of the setting saves and costs.
-//!
-//! A link has room if its busiest minute takes less than [`FULL`] of it, and it is not full for half of the rollout. A
-//! shorter time is full in nearly every rollout, and decides nothing.
+//! ([`RegistryLink`] has the rule.)
 
 use std::cmp::Ordering;
 
-use super::RankedVariant;
 use super::certainty::in_draws;
 use super::groups::NamedVariant;
+use super::ranking::RankedVariant;
+use super::room::{RegistryLink, busiest_minute};
 use super::sentence::{completion, listed, pulls};
 use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
-use crate::results::{Measure, RunRow};
+use crate::results::Measure;
 
-/// A link whose busiest minute takes at least this share of its capacity is full.
-const FULL: f64 = 0.98;
-/// A link that is full for this share of a rollout has no room, even in rollouts of less than a minute.
-const LONG: f64 = 0.5;
 /// Most steps of a setting that are listed one by one.
 const STEPS_MAX: usize = 8;
 
@@ -29,35 +24,6 @@ pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     let mut infos = ranked.iter().map(|ranked| ranked.variant.info);
     let strategy = &first.variant.info.strategy;
     ranked.len() > 1 && infos.all(|info| info.strategy == *strategy && !info.setting.is_empty())
-}
-
-/// A registry's link, and what fills it.
-struct RegistryLink {
-    bytes_per_s: f64,
-}
-
-impl RegistryLink {
-    /// Whether a busiest minute at this rate, and this share of time at capacity, leave room.
-    fn has_room(&self, minute: f64, busy_share: f64) -> bool {
-        minute < FULL * self.bytes_per_s && busy_share < LONG
-    }
-
-    /// Whether a run leaves room.
-    fn has_room_in(&self, run: &RunRow) -> bool {
-        self.has_room(run.egress_peak_60s_bytes_per_s, run.egress_busy_share)
-    }
-
-    /// Whether a setting leaves room, at its medians.
-    fn has_room_with(&self, ranked: &RankedVariant<'_, '_>) -> bool {
-        let busy_share = ranked.variant.median(Measure::EgressBusyShare);
-        self.has_room(busiest_minute(ranked), busy_share.unwrap_or(1.0))
-    }
-}
-
-/// The rate of the busiest minute of a setting.
-fn busiest_minute(ranked: &RankedVariant<'_, '_>) -> f64 {
-    let median = ranked.variant.median(Measure::EgressPeak60s);
-    median.unwrap_or(f64::INFINITY)
 }
 
 /// The order of completion times.
@@ -79,13 +45,13 @@ pub(super) fn sentences(
     let mut order: Vec<&RankedVariant<'_, '_>> = ranked.iter().collect();
     order.sort_by(|a, b| by_peak(a, b));
     let fastest = order.iter().copied().min_by(by_time)?;
-    let Some(bytes_per_s) = fastest.variant.info.registry_egress_bytes_per_s else {
+    let Some(link) = RegistryLink::of(fastest.variant) else {
         sentences.extend(steps(&order));
         return None;
     };
-    let link = RegistryLink { bytes_per_s };
+    let bytes_per_s = link.bytes_per_s;
     let mut roomy = order.clone();
-    roomy.retain(|ranked| link.has_room_with(ranked));
+    roomy.retain(|ranked| link.has_room_with(ranked.variant));
     let unit = RateUnit::for_max(bytes_per_s);
     let link_text = unit.text(bytes_per_s);
     let chosen = roomy.iter().copied().min_by(by_time);
@@ -96,7 +62,7 @@ pub(super) fn sentences(
                 "`{}` is the fastest setting that leaves room on the registry's {link_text} link: its busiest minute \
                  takes {} (room in {} of {} runs). {}, with a peak of {}.{}",
                 chosen.label,
-                unit.text(busiest_minute(chosen)),
+                unit.text(busiest_minute(chosen.variant).unwrap_or(f64::INFINITY)),
                 runs.iter().filter(|run| link.has_room_in(run)).count(),
                 runs.len(),
                 completes(chosen, "It completes"),
@@ -105,7 +71,9 @@ pub(super) fn sentences(
             )
         }
         Some(chosen) => {
-            let minutes = order.iter().map(|ranked| busiest_minute(ranked));
+            let minutes = order
+                .iter()
+                .filter_map(|ranked| busiest_minute(ranked.variant));
             format!(
                 "Every setting leaves room on the registry's {link_text} link: its busiest minute takes at most {}. \
                  `{}` is the fastest: {}.{}",

@@ -20,7 +20,7 @@ use serde::Serialize;
 use self::fleet::FleetData;
 use self::markup::{escaped, filled, marked};
 use self::series::PageSeries;
-use super::answer::{self, PageAnswer, groups};
+use super::answer::{self, GroupDetails, PageAnswer, QuestionAnswer, groups};
 use super::cautions;
 use super::data::{Results, VariantResults};
 use super::format::RateUnit;
@@ -318,34 +318,66 @@ fn bold(answer: &PageAnswer) -> &'static str {
     }
 }
 
+/// The answer: for each question its verdict and lines, then the sentences behind them.
 fn answer_html(answer: &PageAnswer) -> String {
-    if answer.parts.is_empty() {
+    if answer.questions.is_empty() {
         return "<p>No variant has any runs.</p>".to_owned();
     }
-    let caution = if answer.caution.is_empty() {
-        String::new()
-    } else {
-        format!("<p><strong>{}</strong></p>\n", marked(&answer.caution))
-    };
-    if let [(_, text)] = answer.parts.as_slice() {
-        return format!("{caution}<p>{}</p>", marked(text));
-    }
-    let mut parts = Vec::new();
-    for (title, text) in &answer.parts {
-        parts.push(format!(
-            "<div><dt>{}</dt><dd>{}</dd></div>",
-            escaped(title),
-            marked(text)
+    let mut html = String::new();
+    if !answer.caution.is_empty() {
+        html.push_str(&format!(
+            "<p><strong>{}</strong></p>\n",
+            marked(&answer.caution)
         ));
     }
-    let lead = if answer.lead.is_empty() {
-        String::new()
-    } else {
-        format!("<p>{}</p>\n", marked(&answer.lead))
-    };
+    if !answer.lead.is_empty() {
+        html.push_str(&format!("<p>{}</p>\n", marked(&answer.lead)));
+    }
+    for question in &answer.questions {
+        html.push_str(&question_html(question));
+    }
+    html + &details_html(&answer.details)
+}
+
+/// The answer to one question.
+fn question_html(question: &QuestionAnswer) -> String {
+    let mut html = String::from("<div class=\"question\">");
+    if !question.title.is_empty() {
+        html.push_str(&format!("<h3>{}</h3>\n", escaped(&question.title)));
+    }
+    html.push_str(&format!(
+        "<p class=\"verdict\">{}</p>\n",
+        marked(&question.lines.verdict)
+    ));
+    let mut lines = String::new();
+    for line in &question.lines.lines {
+        lines.push_str(&format!(
+            "<div><dt>{}</dt><dd>{}</dd></div>\n",
+            line.key.word(),
+            marked(&line.text)
+        ));
+    }
+    if !lines.is_empty() {
+        html.push_str(&format!("<dl class=\"lines\">{lines}</dl>"));
+    }
+    html + "</div>\n"
+}
+
+/// The sentences behind the answer, which the reader may open.
+fn details_html(details: &[GroupDetails]) -> String {
+    let mut parts = String::new();
+    for group in details.iter().filter(|group| !group.text.is_empty()) {
+        parts.push_str(&format!(
+            "<div><dt>{}</dt><dd>{}</dd></div>\n",
+            escaped(&group.title),
+            marked(&group.text)
+        ));
+    }
+    if parts.is_empty() {
+        return parts;
+    }
     format!(
-        "{caution}{lead}<dl class=\"parts\">{}</dl>",
-        parts.join("\n")
+        "<details class=\"behind\"><summary>Details</summary><dl class=\"parts\">{parts}</dl></details>"
     )
 }
 

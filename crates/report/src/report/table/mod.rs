@@ -5,6 +5,7 @@ mod names;
 
 use itertools::Itertools;
 
+use super::answer::lines::{AnswerLine, AnswerLines};
 use super::answer::{PageAnswer, answer, groups};
 use super::cautions;
 use super::columns::{FilledColumn, SharedPhrase, identical};
@@ -19,8 +20,10 @@ use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
 
-/// Most comparisons that are answered one by one.
-const ANSWERS_MAX: usize = 6;
+/// Most questions whose lines are printed; of more, the verdicts.
+const ANSWERS_MAX: usize = 2;
+/// The width of the words at the start of an answer's lines.
+const KEY_WIDTH: usize = 5;
 /// Most variants with unfinished runs that are listed: a screen is full of them.
 const UNFINISHED_MAX: usize = 12;
 
@@ -150,8 +153,10 @@ fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
 /// end, a sentence replaces columns with the same value in every variant, then names lose their common start, then
 /// columns are left out, the least important first, and a note names them. Unfinished variants are listed with the
 /// rule that blocks them, and the last line is the command that reproduces the results.
+///
+/// `detail`: the sentences behind the answer, and notes for readers of the table, are for those who ask.
 #[must_use]
-pub fn table(results: &Results, width: usize) -> String {
+pub fn table(results: &Results, width: usize, detail: Detail) -> String {
     let variants = results.variants();
     let filled = FilledColumn::all(&variants);
     let mut columns = vec![TextColumn::done(&variants)];
@@ -168,6 +173,9 @@ pub fn table(results: &Results, width: usize) -> String {
         results.provenance.seed,
     );
     let mut text = answered(&found, width);
+    if detail == Detail::All {
+        text.push_str(&behind(&found, width));
+    }
     for (line, mut row) in names.lines().into_iter().enumerate() {
         for column in &columns {
             row.push_str("  ");
@@ -188,10 +196,11 @@ pub fn table(results: &Results, width: usize) -> String {
         ));
     }
     text.push_str(&wrapped(&notes, width, ""));
-    text.push_str(&paragraph(
-        &guesses::sentences(results, &variants, &found),
-        width,
-    ));
+    let guesses = match detail {
+        Detail::All => guesses::sentences(results, &variants, &found),
+        Detail::Answer => guesses::in_short(results),
+    };
+    text.push_str(&paragraph(&guesses, width));
     text.push_str(&unfinished(&variants, width));
     text.push_str(&file_notes(results, width));
     if !results.provenance.command.is_empty() {
@@ -208,6 +217,16 @@ fn file_notes(results: &Results, width: usize) -> String {
         text.push_str(&wrapped(&format!("note: {line}"), width, "  "));
     }
     text
+}
+
+/// How much of a comparison is printed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Detail {
+    /// The answer and the table.
+    #[default]
+    Answer,
+    /// Also the sentences behind the answer.
+    All,
 }
 
 /// How to read the table.
@@ -235,25 +254,53 @@ fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -
     notes
 }
 
-/// The answer, as the page has it, and an empty line. Of many comparisons, the sentence for all of them.
+/// The answer, as the page has it, and an empty line.
 fn answered(answer: &PageAnswer, width: usize) -> String {
     let mut text = paragraph(&answer.caution, width);
     text.push_str(&paragraph(&answer.lead, width));
-    if answer.parts.len() <= ANSWERS_MAX {
-        for (title, part) in answer.parts.iter().filter(|(_, part)| !part.is_empty()) {
-            let title = if title.is_empty() {
-                String::new()
-            } else {
-                format!("{title}: ")
-            };
-            text.push_str(&wrapped(&format!("{title}{part}"), width, ""));
+    let has_lines = answer.questions.len() <= ANSWERS_MAX;
+    for question in &answer.questions {
+        let AnswerLines { verdict, lines } = &question.lines;
+        let title = if question.title.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", question.title)
+        };
+        text.push_str(&wrapped(&format!("{title}{verdict}"), width, "  "));
+        if has_lines {
+            for line in lines {
+                text.push_str(&answer_line(line, width));
+            }
         }
-    } else {
-        let more = format!(
-            "The page has the answers of all {} comparisons.",
-            answer.parts.len()
-        );
-        text.push_str(&wrapped(&more, width, ""));
+    }
+    if text.is_empty() { text } else { text + "\n" }
+}
+
+/// `  time   all 1,000 clusters ready in 21 min (…)`, later lines below the text.
+fn answer_line(line: &AnswerLine, width: usize) -> String {
+    let key = line.key.word();
+    let indent = " ".repeat(KEY_WIDTH + 4);
+    wrapped(
+        &format!(
+            "\u{a0}\u{a0}{key:\u{a0}<KEY_WIDTH$}\u{a0}\u{a0}{}",
+            line.text
+        ),
+        width,
+        &indent,
+    )
+    .replace('\u{a0}', " ")
+}
+
+/// The sentences behind the answer.
+fn behind(answer: &PageAnswer, width: usize) -> String {
+    let mut text = String::new();
+    for group in answer.details.iter().filter(|group| !group.text.is_empty()) {
+        let title = if group.title.is_empty() {
+            String::new()
+        } else {
+            format!("{}: ", group.title)
+        };
+        text.push_str(&wrapped(&format!("{title}{}", group.text), width, ""));
     }
     if text.is_empty() { text } else { text + "\n" }
 }

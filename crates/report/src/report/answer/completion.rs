@@ -1,0 +1,383 @@
+//! The answer to the question which variant completes first, or which setting to use.
+//!
+//! The verdict depends on what was asked. With limits it is the fastest variant that meets all of them. For settings
+//! of one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
+//! fastest. A variant whose claim holds in at most half of the draws of the constants is not called the answer.
+
+use super::certainty::draws_as_fastest;
+use super::details::{may_be_fastest, unfinished};
+use super::groups::NamedVariant;
+use super::lines::{AnswerLines, LineKey};
+use super::ranking::{
+    RankedTime, RankedVariant, fastest, left_behind, rankable, ranked_time, time_before_late,
+};
+use super::room::RegistryLink;
+use super::sentence::{quoted, some_of};
+use super::{left, limit_lines, load, others, path, times, tradeoff};
+use crate::report::data::{VariantResults, range_of, target_of};
+use crate::report::format::{count, in_unit, time};
+use crate::report::limits::{AssertedLimit, exceeded, fails};
+use crate::results::Measure;
+use fleetsim_units::counted;
+
+/// Most variants that are named as equally fast in the verdict.
+const TIES_MAX: usize = 3;
+/// A variant under which no pull fails may take this factor longer than the fastest.
+const HARDLY_SLOWER: f64 = 1.05;
+/// More at once is slower if it takes this factor longer.
+const SLOWER: f64 = 1.02;
+
+/// The variants that a question compares.
+pub(super) struct Asked<'a, 'v, 'r> {
+    /// The user's own variants.
+    pub(super) own: &'a [NamedVariant<'v, 'r>],
+    /// Those of them that are ranked.
+    pub(super) ranked: &'a [RankedVariant<'v, 'r>],
+    pub(super) by: RankedTime,
+    pub(super) limits: &'a [AssertedLimit],
+    seed: u64,
+}
+
+/// The variant that a verdict chooses, and why.
+pub(super) struct Verdict<'a, 'v, 'r> {
+    text: String,
+    /// `None`: no variant can be chosen.
+    pub(super) chosen: Option<&'a NamedVariant<'v, 'r>>,
+    /// Room on the registry's link decided.
+    is_by_room: bool,
+}
+
+/// The answer for the user's own variants.
+pub(super) fn answer(
+    own: &[NamedVariant<'_, '_>],
+    limits: &[AssertedLimit],
+    seed: u64,
+) -> AnswerLines {
+    let mut applying: Vec<AssertedLimit> = limits.to_vec();
+    applying.retain(|limit| own.iter().any(|named| limit.applies_to(named.variant)));
+    let ranked = rankable(own, &applying);
+    let asked = Asked {
+        own,
+        by: ranked_time(&ranked),
+        ranked: &ranked,
+        limits: &applying,
+        seed,
+    };
+    let verdict = asked.verdict();
+    let mut answer = AnswerLines {
+        verdict: verdict.text.clone(),
+        lines: limit_lines::lines(own, verdict.chosen, &applying),
+    };
+    let Some(chosen) = verdict.chosen else {
+        answer.add(LineKey::Left, unfinished(own));
+        return answer;
+    };
+    answer.add(LineKey::Left, left::line(chosen.variant));
+    answer.add(
+        LineKey::Time,
+        times::line(chosen.variant).map(|line| asked.with_draws(chosen, line)),
+    );
+    answer.add(
+        LineKey::Load,
+        load::line(chosen.variant, verdict.is_by_room),
+    );
+    answer.add(LineKey::Path, path::line(chosen.variant));
+    answer.add(LineKey::Else, others::line(&asked, chosen));
+    answer
+}
+
+impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
+    fn verdict(&self) -> Verdict<'a, 'v, 'r> {
+        if let [only] = self.own {
+            return Verdict {
+                text: self.of_one(only),
+                chosen: Some(only),
+                is_by_room: false,
+            };
+        }
+        let Some(first) = fastest(self.ranked, self.by) else {
+            return Verdict {
+                text: "✗ No variant completes in most of its runs.".to_owned(),
+                chosen: None,
+                is_by_room: false,
+            };
+        };
+        if !self.limits.is_empty() {
+            return self.by_limits(first);
+        }
+        if tradeoff::is_sweep(self.ranked)
+            && let Some(verdict) = self.by_room(first)
+        {
+            return verdict;
+        }
+        if let Some(verdict) = self.by_failures(first) {
+            return verdict;
+        }
+        Verdict {
+            text: self.by_time(first),
+            chosen: self.named(first),
+            is_by_room: false,
+        }
+    }
+
+    /// A variant that is about as fast as the first, and under which no pull fails. `None`: no pull of the first fails,
+    /// or there is no such variant.
+    fn by_failures(&self, first: &RankedVariant<'_, '_>) -> Option<Verdict<'a, 'v, 'r>> {
+        if failed_pulls(first) == 0.0 {
+            return None;
+        }
+        let at_most = HARDLY_SLOWER * first.time(self.by);
+        let mut gentle: Vec<&RankedVariant<'_, '_>> = self.ranked.iter().collect();
+        gentle.retain(|other| other.time(self.by) <= at_most && failed_pulls(other) == 0.0);
+        let best = gentle
+            .iter()
+            .min_by(|a, b| a.time(self.by).total_cmp(&b.time(self.by)))?;
+        let saved = first.time(self.by);
+        let text = format!(
+            "Use `{}`: {} after {}, and no pull fails. `{}` takes {}, with {}.",
+            best.label,
+            times::are_ready(best.variant),
+            time(best.time(self.by)),
+            first.label,
+            time(saved),
+            in_unit(failed_pulls(first), "failed pulls")
+        );
+        Some(Verdict {
+            text,
+            chosen: self.named(best),
+            is_by_room: false,
+        })
+    }
+
+    /// The variant with its name.
+    fn named(&self, ranked: &RankedVariant<'_, '_>) -> Option<&'a NamedVariant<'v, 'r>> {
+        self.own.iter().find(|named| named.at == ranked.at)
+    }
+
+    /// The verdict on the only variant.
+    fn of_one(&self, only: &NamedVariant<'_, '_>) -> String {
+        if !self.limits.is_empty() {
+            return limit_lines::verdict_on_one(only, self.limits);
+        }
+        let NamedVariant { label, variant, .. } = only;
+        let finished = variant.finished();
+        let runs = variant.runs.len();
+        if finished == 0 {
+            return format!("✗ `{label}` {}.", never(variant));
+        }
+        if finished < runs {
+            return format!(
+                "✗ `{label}` completes in {finished} of {}.",
+                counted(runs, "run")
+            );
+        }
+        let reach = variant.reach();
+        if !reach.is_whole() {
+            return format!(
+                "`{label}` leaves {} of {} {}s on the old version.",
+                range_of(reach.missing),
+                range_of(reach.targets),
+                target_of([variant.info])
+            );
+        }
+        let took = variant.ready_time().unwrap_or(f64::INFINITY);
+        format!(
+            "`{label}`: {} after {}.",
+            times::are_ready(variant),
+            time(took)
+        )
+    }
+
+    /// The fastest variant that meets the limits.
+    fn by_limits(&self, first: &RankedVariant<'_, '_>) -> Verdict<'a, 'v, 'r> {
+        let meeting = self
+            .own
+            .iter()
+            .filter(|named| exceeded(named.variant, self.limits) == 0)
+            .count();
+        if meeting == 0 {
+            let is_open = !self
+                .own
+                .iter()
+                .all(|named| fails(named.variant, self.limits));
+            let text = if is_open {
+                "? No variant is shown to meet all limits: the runs are too few to tell."
+            } else if self.limits.len() == 1 {
+                "✗ No variant meets the limit."
+            } else {
+                "✗ No variant meets all limits."
+            };
+            return Verdict {
+                text: text.to_owned(),
+                chosen: self.named(first),
+                is_by_room: false,
+            };
+        }
+        let which = limit_lines::which(self.limits);
+        let all = self.own.len();
+        let label = first.label;
+        let text = if meeting == 1 {
+            format!("Use `{label}`: the only one of {all} variants that meets {which}.")
+        } else if meeting == all {
+            format!("Use `{label}`: the fastest of {all} variants, which all meet {which}.")
+        } else {
+            format!(
+                "Use `{label}`: the fastest of the {meeting} of {all} variants that meet {which}."
+            )
+        };
+        Verdict {
+            text,
+            chosen: self.named(first),
+            is_by_room: false,
+        }
+    }
+
+    /// The fastest setting that leaves room on the registry's link. `None`: room does not distinguish the settings.
+    fn by_room(&self, first: &RankedVariant<'_, '_>) -> Option<Verdict<'a, 'v, 'r>> {
+        let link = RegistryLink::of(first.variant)?;
+        let mut roomy: Vec<&RankedVariant<'_, '_>> = self.ranked.iter().collect();
+        roomy.retain(|ranked| link.has_room_with(ranked.variant));
+        if roomy.len() == self.ranked.len() {
+            return None;
+        }
+        let best = roomy
+            .iter()
+            .min_by(|a, b| a.time(self.by).total_cmp(&b.time(self.by)));
+        let Some(best) = best else {
+            return Some(Verdict {
+                text: format!(
+                    "No setting leaves room on the registry's link; `{}` is the fastest.",
+                    first.label
+                ),
+                chosen: self.named(first),
+                is_by_room: true,
+            });
+        };
+        let draws = best.variant.draws.len();
+        let holding = link.draws_with_room(best.variant);
+        let text = if 2 * holding < draws {
+            format!(
+                "No setting surely leaves room on the registry's link: the fastest that does at the defaults is `{}`, \
+                 in {holding} of {draws} draws of the constants.",
+                best.label
+            )
+        } else {
+            format!(
+                "Use `{}`: the fastest setting that leaves room on the registry's link.",
+                best.label
+            )
+        };
+        Some(Verdict {
+            text,
+            chosen: self.named(best),
+            is_by_room: true,
+        })
+    }
+
+    /// The fastest variant.
+    fn by_time(&self, first: &RankedVariant<'_, '_>) -> String {
+        let label = first.label;
+        let drawn = draws_as_fastest(first, self.ranked);
+        if 2 * drawn.holding < drawn.draws {
+            return format!(
+                "No variant is the fastest in most draws of the constants: `{label}`, the fastest at the defaults, is in \
+                 {} of {}.",
+                drawn.holding, drawn.draws
+            );
+        }
+        let took = time(first.time(self.by));
+        if self.by == RankedTime::OfMost {
+            let most = times::most_targets(first.variant).unwrap_or_default();
+            return format!(
+                "`{label}` is the fastest for {most}: {took}. The last ones take as long in all variants."
+            );
+        }
+        let ties = if drawn.draws == 0 {
+            may_be_fastest(first, self.ranked, self.seed)
+        } else {
+            Vec::new()
+        };
+        if !ties.is_empty() && ties.len() < TIES_MAX {
+            let mut names = vec![label];
+            names.extend(ties);
+            return format!(
+                "{} are the fastest, {took}; these runs do not show which is faster.",
+                some_of(&quoted(names))
+            );
+        }
+        let slower = if self.more_is_slower(first) {
+            " More at once is slower."
+        } else {
+            ""
+        };
+        if tradeoff::is_sweep(self.ranked) {
+            return format!(
+                "Use `{label}`: the fastest of {} settings, {took}.{slower}",
+                self.own.len()
+            );
+        }
+        if !first.variant.is_whole() {
+            let finished = first.variant.finished();
+            let runs = counted(first.variant.runs.len(), "run");
+            return format!(
+                "`{label}` is the fastest to reach all that can be updated: {took}, in {finished} of {runs}."
+            );
+        }
+        let are_ready = times::are_ready(first.variant);
+        format!("`{label}` is the fastest: {are_ready} after {took}.")
+    }
+
+    /// Returns true if a setting with a higher peak of pulls takes longer.
+    fn more_is_slower(&self, first: &RankedVariant<'_, '_>) -> bool {
+        self.ranked.iter().any(|other| {
+            other.peak > first.peak && other.time(self.by) > SLOWER * first.time(self.by)
+        })
+    }
+
+    /// A line about the chosen variant, with the number of draws in which it is the fastest.
+    fn with_draws(&self, chosen: &NamedVariant<'_, '_>, line: String) -> String {
+        let is_ranked = self.ranked.len() > 1 && !tradeoff::is_sweep(self.ranked);
+        let ranked = self.ranked.iter().find(|ranked| ranked.at == chosen.at);
+        match ranked {
+            Some(ranked) if is_ranked && !chosen.variant.draws.is_empty() => {
+                let drawn = draws_as_fastest(ranked, self.ranked);
+                format!(
+                    "{line}; the fastest in {} of {} draws",
+                    drawn.holding, drawn.draws
+                )
+            }
+            _ => line,
+        }
+    }
+}
+
+/// The median number of pulls that fail.
+fn failed_pulls(ranked: &RankedVariant<'_, '_>) -> f64 {
+    let failed = ranked.variant.median(Measure::FailedPulls);
+    failed.unwrap_or(0.0)
+}
+
+/// `never completes`, or after which time it is not complete.
+fn never(variant: &VariantResults<'_>) -> String {
+    let runs = &variant.runs;
+    let left: u64 = runs.iter().map(|run| left_behind(run)).sum();
+    match times::latest(runs).as_str() {
+        "never" => "never completes".to_owned(),
+        later if left > 0 => format!("needs {later}"),
+        later => format!("takes {later}"),
+    }
+}
+
+/// The number that is shown for a variant among others: its time, or that of most targets.
+pub(super) fn shown_time(ranked: &RankedVariant<'_, '_>, by: RankedTime) -> String {
+    let took = time(ranked.time(by));
+    match (by, time_before_late(ranked.variant)) {
+        (RankedTime::OfMost, Some(_)) | (RankedTime::OfAll, _) => took,
+        (RankedTime::OfMost, None) => format!("{took} for most"),
+    }
+}
+
+/// `50 pulls at once`.
+pub(super) fn shown_peak(peak: f64) -> String {
+    format!("{} at once", count(peak))
+}

@@ -1,0 +1,129 @@
+//! The limits that the experiment asserts: which variants meet them, a line for each limit.
+
+use super::groups::NamedVariant;
+use super::lines::{AnswerLine, LineKey};
+use crate::report::format::in_unit;
+use crate::report::limits::{AssertedLimit, exceeded, fails};
+use crate::results::Verdict;
+use fleetsim_units::counted;
+
+/// `the limit`, `both limits`, `all 3 limits`.
+pub(super) fn which(limits: &[AssertedLimit]) -> String {
+    match limits.len() {
+        1 => "the limit".to_owned(),
+        2 => "both limits".to_owned(),
+        more => format!("all {more} limits"),
+    }
+}
+
+/// The verdict on the only variant.
+pub(super) fn verdict_on_one(only: &NamedVariant<'_, '_>, limits: &[AssertedLimit]) -> String {
+    let NamedVariant { label, variant, .. } = only;
+    let all = limits.len();
+    let missed = exceeded(variant, limits);
+    if missed == 0 {
+        return format!("✓ `{label}` meets {}.", which(limits));
+    }
+    let of_all = match (missed, all) {
+        (1, 1) => "the limit".to_owned(),
+        (missed, all) if missed == all => which(limits),
+        (missed, all) => format!("{missed} of {all} limits"),
+    };
+    if fails(variant, limits) {
+        format!("✗ `{label}` misses {of_all}.")
+    } else {
+        format!("? `{label}` is not shown to meet {of_all}: the runs are too few to tell.")
+    }
+}
+
+/// A line for each limit: the value of the chosen variant, or how many meet it and the closest one.
+pub(super) fn lines(
+    own: &[NamedVariant<'_, '_>],
+    chosen: Option<&NamedVariant<'_, '_>>,
+    limits: &[AssertedLimit],
+) -> Vec<AnswerLine> {
+    let mut lines = Vec::new();
+    for limit in limits {
+        lines.extend(line(own, chosen, limit));
+    }
+    lines
+}
+
+/// The line of one limit. `None`: it applies to no variant.
+fn line(
+    own: &[NamedVariant<'_, '_>],
+    chosen: Option<&NamedVariant<'_, '_>>,
+    limit: &AssertedLimit,
+) -> Option<AnswerLine> {
+    let mut judged: Vec<(&NamedVariant<'_, '_>, Verdict)> = Vec::new();
+    for named in own {
+        if let Some(verdict) = limit.judge(named.variant) {
+            judged.push((named, verdict));
+        }
+    }
+    let all = judged.len();
+    let meeting = judged.iter().filter(|(_, verdict)| verdict.holds).count();
+    let shown = chosen
+        .and_then(|chosen| judged.iter().find(|(named, _)| named.at == chosen.at))
+        .or_else(|| closest(limit, &judged))?;
+    let (named, verdict) = if meeting == 0 {
+        closest(limit, &judged)?
+    } else {
+        shown
+    };
+    let value = in_unit(verdict.value, limit.limit.measure().unit());
+    let runs = counted(named.variant.runs.len(), "run");
+    let beyond = verdict.runs_beyond;
+    let outside = if beyond > 0 {
+        format!(", {beyond} of {runs} outside")
+    } else {
+        String::new()
+    };
+    let text = if all == 1 {
+        format!("{}: {value}{outside}", limit.limit)
+    } else if meeting == 0 {
+        format!(
+            "{}: closest `{}`, {value}{outside}",
+            limit.limit, named.label
+        )
+    } else {
+        format!("{}: {value}, met by {meeting} of {all}", limit.limit)
+    };
+    Some(AnswerLine {
+        key: key(*verdict, meeting),
+        text,
+    })
+}
+
+/// The mark of a limit with this verdict on the variant that is shown.
+fn key(verdict: Verdict, meeting: usize) -> LineKey {
+    if verdict.holds {
+        LineKey::Met
+    } else if verdict.is_undecided() && meeting == 0 {
+        LineKey::Open
+    } else {
+        LineKey::Missed
+    }
+}
+
+/// The variant that comes closest to a limit, of those that were judged.
+fn closest<'j, 'a, 'v, 'r>(
+    limit: &AssertedLimit,
+    judged: &'j [(&'a NamedVariant<'v, 'r>, Verdict)],
+) -> Option<&'j (&'a NamedVariant<'v, 'r>, Verdict)> {
+    judged.iter().min_by(|(a, of_a), (b, of_b)| {
+        let outside = of_a.runs_beyond.cmp(&of_b.runs_beyond);
+        outside.then_with(|| {
+            let excess_a = mean_excess(limit, a);
+            let excess_b = mean_excess(limit, b);
+            excess_a.total_cmp(&excess_b)
+        })
+    })
+}
+
+/// By how much the runs of a variant exceed a limit, in the mean.
+fn mean_excess(limit: &AssertedLimit, named: &NamedVariant<'_, '_>) -> f64 {
+    let runs = &named.variant.runs;
+    let excess: f64 = runs.iter().map(|run| limit.limit.excess(run)).sum();
+    excess / runs.len().max(1) as f64
+}

@@ -1,0 +1,236 @@
+//! The lines of answers to synthetic results.
+
+use super::groups::groups;
+use super::*;
+use crate::report::Results;
+use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
+use crate::results::{Limit, RunOutcome, RunRow};
+
+/// The results of a fleet.
+fn results_of(fleet: &Fleet) -> Results {
+    let home = tempfile::tempdir().expect("a temporary folder");
+    fleet.publish(&home.path().join("results"));
+    Results::read(&home.path().join("results")).expect("readable")
+}
+
+/// The answers to the questions of these results, as texts.
+fn texts(results: &Results, limits: &[&str]) -> Vec<String> {
+    let variants = results.variants();
+    let mut asserted: Vec<AssertedLimit> = Vec::new();
+    for limit in limits {
+        asserted.push(AssertedLimit {
+            limit: Limit::parse(limit).expect("a limit"),
+            strategy: None,
+        });
+    }
+    let found = answer(&variants, &groups(&variants), &asserted, 42);
+    let mut texts = Vec::new();
+    for question in &found.questions {
+        let title = &question.title;
+        let lines = question.lines.text();
+        texts.push(if title.is_empty() {
+            lines
+        } else {
+            format!("{title}: {lines}")
+        });
+    }
+    texts
+}
+
+/// The answer to the only question.
+fn text(results: &Results, limits: &[&str]) -> String {
+    let mut texts = texts(results, limits);
+    assert_eq!(texts.len(), 1, "{texts:?}");
+    texts.remove(0)
+}
+
+fn of_waves(waves: Vec<Wave>) -> Fleet {
+    Fleet {
+        waves,
+        replicates: 6,
+        ..six_settings()
+    }
+}
+
+#[test]
+fn a_sweep_leads_with_the_fastest_setting_that_leaves_room_on_the_link() {
+    let results = results_of(&six_settings());
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with(
+            "Use `maxUnavailable=5%`: the fastest setting that leaves room on the registry's link."
+        ),
+        "{said}"
+    );
+    assert!(said.contains("busiest minute 4.71 of 10 Gbit/s"), "{said}");
+    assert!(said.contains("`maxUnavailable=10%` saves "), "{said}");
+    assert!(said.contains("`maxUnavailable=1` takes "), "{said}");
+    assert!(said.lines().count() <= 6, "{said}");
+}
+
+#[test]
+fn a_link_that_other_load_fills_has_no_room() {
+    let mut results = results_of(&six_settings());
+    for run in &mut results.tables.runs {
+        run.other_egress_bytes = 1e12;
+        run.egress_busy_s = 600.0;
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with(
+            "No setting leaves room on the registry's link; `maxUnavailable=100%` is the fastest."
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn each_limit_has_its_mark_and_one_that_holds_is_never_called_missed() {
+    let one = Fleet {
+        waves: vec![Wave::new("git", 50, 0)],
+        ..of_waves(Vec::new())
+    };
+    let said = text(&results_of(&one), &["peak_pulls < 5", "completion < 20h"]);
+    assert!(
+        said.starts_with("✗ `fleet` misses 1 of 2 limits."),
+        "{said}"
+    );
+    assert!(
+        said.contains("\n  ✗       peak_pulls < 5: 150 pulls, 6 of 6 runs outside"),
+        "{said}"
+    );
+    assert!(said.contains("\n  ✓       completion < 20h: "), "{said}");
+    let none = text(
+        &results_of(&six_settings()),
+        &["peak_pulls < 2", "completion < 20d"],
+    );
+    assert!(none.starts_with("✗ No variant meets all limits."), "{none}");
+    assert!(
+        none.contains("✗       peak_pulls < 2: closest `maxUnavailable=1`, 6 pulls"),
+        "{none}"
+    );
+    let met = text(&results_of(&six_settings()), &["peak_pulls < 1000"]);
+    assert!(
+        met.starts_with(
+            "Use `maxUnavailable=25%`: the fastest of the 4 of 6 variants that meet the limit."
+        ),
+        "{met}"
+    );
+    assert!(
+        met.contains("✓       peak_pulls < 1000: 750 pulls, met by 4 of 6"),
+        "{met}"
+    );
+}
+
+#[test]
+fn a_variant_that_leaves_more_targets_behind_is_never_first() {
+    let quick = Wave {
+        unreachable: 3,
+        ..Wave::new("quick", 500, 0)
+    };
+    let said = text(
+        &results_of(&of_waves(vec![quick, Wave::new("whole", 50, 0)])),
+        &[],
+    );
+    assert!(said.starts_with("`whole` is the fastest: all "), "{said}");
+    assert!(said.contains("but leaves up to 3 behind"), "{said}");
+}
+
+#[test]
+fn a_few_late_targets_do_not_hide_the_others() {
+    let mut results = results_of(&of_waves(vec![
+        Wave::new("one", 100, 0),
+        Wave::new("two", 110, 0),
+    ]));
+    let late = |run: &mut RunRow| {
+        let is_one = run.variant == "one";
+        run.t99_s = Some(if is_one { 300.0 } else { 600.0 });
+        run.reachable_ready_s = Some(10_800.0);
+        run.completion_s = Some(10_800.0);
+    };
+    results.tables.runs.iter_mut().for_each(late);
+    for row in &mut results.tables.summary {
+        let is_one = row.variant == "one";
+        match row.measure {
+            crate::results::Measure::T99 => row.median = Some(if is_one { 300.0 } else { 600.0 }),
+            crate::results::READY_TIME => row.median = Some(10_800.0),
+            _ => {}
+        }
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with("`one` is the fastest for 99% of the clusters: 5.00 min."),
+        "{said}"
+    );
+    assert!(said.contains("; 99% in 5.00 min, the last is "), "{said}");
+}
+
+#[test]
+fn a_run_that_ends_at_the_horizon_is_not_called_never() {
+    let mut results = results_of(&of_waves(vec![Wave::new("slow", 50, 1)]));
+    for run in &mut results.tables.runs {
+        run.outcome = RunOutcome::Horizon;
+        run.end_s = 172_000.0;
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with("✗ `fleet` needs more than 47.8 h."),
+        "{said}"
+    );
+    let stalled = text(&results_of(&of_waves(vec![Wave::new("stuck", 50, 1)])), &[]);
+    assert!(
+        stalled.starts_with("✗ `fleet` never completes."),
+        "{stalled}"
+    );
+    assert!(stalled.contains("held by maxUnavailable"), "{stalled}");
+}
+
+#[test]
+fn choices_of_the_world_are_compared_at_the_best_setting_of_the_strategy() {
+    let path = "distribution";
+    let waves = grid("git", 10, &[(path, &["{direct: {}}", "{cache: {}}"])]);
+    let mut results = results_of(&of_waves(waves));
+    for row in &mut results.tables.summary {
+        if row.measure == crate::results::READY_TIME {
+            let is_direct = row.setting.contains("direct");
+            row.median = Some(if is_direct { 1500.0 } else { 300.0 });
+        }
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with(
+            "`{cache: {}}` is the fastest: all 1,000 clusters are ready after 5 instead of 25.0 min"
+        ),
+        "{said}"
+    );
+}
+
+#[test]
+fn fleets_of_other_sizes_are_other_questions() {
+    let waves = grid("git", 10, &[("clusters", &["200", "1000"])]);
+    let said = texts(&results_of(&of_waves(waves)), &[]);
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("clusters=200: `git`"), "{said:?}");
+}
+
+#[test]
+fn drawn_constants_give_the_total_interval_and_the_number_of_draws() {
+    let mut results = results_of(&of_waves(vec![
+        Wave::new("one", 100, 0),
+        Wave::new("two", 50, 0),
+    ]));
+    results.draws = results.tables.runs.clone();
+    // In four of six draws, `two` is faster.
+    for run in &mut results.draws {
+        if run.variant == "one" && run.replicate < 4 {
+            run.reachable_ready_s = Some(1e6);
+        }
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with(
+            "No variant is the fastest in most draws of the constants: `one`, the fastest at the defaults, is in 2 of 6."
+        ),
+        "{said}"
+    );
+}

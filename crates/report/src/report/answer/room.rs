@@ -1,0 +1,69 @@
+//! The one rule for room on the registry's link: its busiest minute, with the other load of the link, stays below 90 %
+//! of the capacity, and the link is not full for half of the rollout.
+//!
+//! The second part is for rollouts of less than a minute. A link is full for a short time in nearly every rollout, and
+//! that decides nothing.
+
+use crate::report::data::VariantResults;
+use crate::results::{Measure, RunRow};
+
+/// A busiest minute of at least this share of the capacity leaves no room.
+const BUSY: f64 = 0.9;
+/// A link that is full for this share of a rollout has no room.
+const LONG: f64 = 0.5;
+/// A link that is full for this time has no room for other load.
+const FULL_S: f64 = 60.0;
+
+/// The registry's link of a variant.
+#[derive(Clone, Copy)]
+pub(super) struct RegistryLink {
+    pub(super) bytes_per_s: f64,
+}
+
+impl RegistryLink {
+    /// `None`: its capacity is unlimited.
+    pub(super) fn of(variant: &VariantResults<'_>) -> Option<Self> {
+        let bytes_per_s = variant.info.registry_egress_bytes_per_s?;
+        Some(Self { bytes_per_s })
+    }
+
+    /// Returns true if a run leaves room.
+    pub(super) fn has_room_in(self, run: &RunRow) -> bool {
+        let is_crowded = run.other_egress_bytes > 0.0 && run.egress_busy_s >= FULL_S;
+        run.egress_peak_60s_bytes_per_s < BUSY * self.bytes_per_s
+            && run.egress_busy_share < LONG
+            && !is_crowded
+    }
+
+    /// Returns true if more than half of the runs of a variant leave room.
+    pub(super) fn has_room_with(self, variant: &VariantResults<'_>) -> bool {
+        2 * self.runs_with_room(variant) > variant.runs.len()
+    }
+
+    /// The number of runs of a variant that leave room.
+    fn runs_with_room(self, variant: &VariantResults<'_>) -> usize {
+        let roomy = variant.runs.iter().filter(|run| self.has_room_in(run));
+        roomy.count()
+    }
+
+    /// `room in 39 of 39 draws`, or in how many runs where constants were not drawn.
+    pub(super) fn certainty(self, variant: &VariantResults<'_>) -> String {
+        if variant.draws.is_empty() {
+            let runs = variant.runs.len();
+            return format!("room in {} of {runs} runs", self.runs_with_room(variant));
+        }
+        let draws = variant.draws.len();
+        format!("room in {} of {draws} draws", self.draws_with_room(variant))
+    }
+
+    /// The number of draws of the constants that leave room.
+    pub(super) fn draws_with_room(self, variant: &VariantResults<'_>) -> usize {
+        let roomy = variant.draws.iter().filter(|run| self.has_room_in(run));
+        roomy.count()
+    }
+}
+
+/// The median rate of the busiest minute of a variant.
+pub(super) fn busiest_minute(variant: &VariantResults<'_>) -> Option<f64> {
+    variant.median(Measure::EgressPeak60s)
+}

@@ -1,0 +1,133 @@
+//! The line `time`: when the targets are ready, with the interval of one further rollout, and who is late.
+
+use super::ranking::{share_of_most, time_before_late};
+use super::sentence::{ShownInterval, completion};
+use crate::report::data::{VariantResults, range_of, target_of};
+use crate::report::format::{count, time};
+use crate::report::uncertainty::level;
+use crate::results::{ClusterRow, READY_TIME, RunOutcome, RunRow, UncertaintyRow};
+
+/// `all 1,000 clusters ready in 21 min (11–142 in 95% of rollouts; 16 min with every constant at its default)`. `None`:
+/// no target is ever ready.
+pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
+    let took = took(variant)?;
+    let mut text = format!("{} ready in {took}", who(variant));
+    if let Some(late) = late(variant) {
+        text.push_str(&format!("; {late}"));
+    }
+    Some(text)
+}
+
+/// `all 1,000 clusters`, `194 of 200 clusters`.
+pub(super) fn who(variant: &VariantResults<'_>) -> String {
+    let reach = variant.reach();
+    let target = target_of([variant.info]);
+    if !reach.is_whole() {
+        return format!("{} {target}s", reach.of_all());
+    }
+    match range_of(reach.targets).as_str() {
+        "1" => format!("the {target}"),
+        targets => format!("all {targets} {target}s"),
+    }
+}
+
+/// `all 1,000 clusters are ready`.
+pub(super) fn are_ready(variant: &VariantResults<'_>) -> String {
+    let who = who(variant);
+    let are = if who.starts_with("the ") { "is" } else { "are" };
+    format!("{who} {are} ready")
+}
+
+/// The time with its interval.
+fn took(variant: &VariantResults<'_>) -> Option<String> {
+    let at_defaults = variant.ready_time();
+    let Some(row) = variant.uncertain(READY_TIME) else {
+        return at_defaults.map(|took| completion(variant, took));
+    };
+    let defaults = match at_defaults {
+        Some(took) => format!("{} with every constant at its default", time(took)),
+        None => "unfinished with every constant at its default".to_owned(),
+    };
+    Some(match total_interval(variant, row) {
+        Some(interval) => format!("{interval}; {defaults})"),
+        None => format!("no known time: most draws of the constants do not complete ({defaults})"),
+    })
+}
+
+/// `21 min (11–142 in 95% of rollouts`, without the closing bracket. `None`: most draws do not complete.
+fn total_interval(variant: &VariantResults<'_>, row: &UncertaintyRow) -> Option<String> {
+    let median = row.total_median?;
+    let level = level(row.total_level);
+    Some(match (row.total_low, row.total_high) {
+        (Some(low), Some(high)) => {
+            let ShownInterval { middle, low, high } = ShownInterval::of_time(median, low, high);
+            format!("{middle} ({low}–{high} in {level} of rollouts")
+        }
+        (Some(low), None) => format!(
+            "{} ({} to {} in {level} of rollouts",
+            time(median),
+            time(low),
+            latest(&variant.draws)
+        ),
+        (None, _) => format!("{} (median of the draws", time(median)),
+    })
+}
+
+/// `more than 48 h` where all unfinished runs went on at the horizon; `never` where one of them stalled.
+pub(super) fn latest(runs: &[&RunRow]) -> String {
+    let mut latest_s: f64 = 0.0;
+    for run in runs {
+        match run.outcome {
+            RunOutcome::Complete => {}
+            RunOutcome::Stalled if run.is_done() => {}
+            RunOutcome::Stalled => return "never".to_owned(),
+            RunOutcome::Horizon => latest_s = latest_s.max(run.end_s),
+        }
+    }
+    format!("more than {}", time(latest_s))
+}
+
+/// `99% in 16 min, the last is tx2`, where a few late targets take most of the time.
+pub(super) fn late(variant: &VariantResults<'_>) -> Option<String> {
+    let most = time_before_late(variant)?;
+    let mut text = format!("{} in {}", most_of(variant)?, time(most));
+    if let Some(last) = last_ready(variant) {
+        text.push_str(&format!(", the last is {}", last.cluster));
+    }
+    Some(text)
+}
+
+/// `99%`, or `9 of 10` where this is exact.
+fn most_of(variant: &VariantResults<'_>) -> Option<String> {
+    let (share, _) = share_of_most(variant)?;
+    let targets = variant.runs.iter().map(|run| run.targets).min()?;
+    let most = (share * targets as f64).ceil();
+    if targets as f64 - most <= 1.0 {
+        return Some(format!("{} of {}", count(most), count(targets as f64)));
+    }
+    Some(format!("{}%", count(share * 100.0)))
+}
+
+/// `99% of the clusters`, `9 of 10 clusters`.
+pub(super) fn most_targets(variant: &VariantResults<'_>) -> Option<String> {
+    let most = most_of(variant)?;
+    let target = target_of([variant.info]);
+    Some(if most.ends_with('%') {
+        format!("{most} of the {target}s")
+    } else {
+        format!("{most} {target}s")
+    })
+}
+
+/// The cluster that was ready last in the displayed run.
+fn last_ready<'r>(variant: &VariantResults<'r>) -> Option<&'r ClusterRow> {
+    let mut last: Option<&ClusterRow> = None;
+    for &cluster in &variant.clusters {
+        let ready_s = cluster.ready_s.unwrap_or(f64::NEG_INFINITY);
+        let latest_s = last.and_then(|last| last.ready_s);
+        if ready_s > latest_s.unwrap_or(f64::NEG_INFINITY) {
+            last = Some(cluster);
+        }
+    }
+    last
+}

@@ -1,0 +1,368 @@
+//! The answer where what was swept is not a strategy's own setting, but something that a team can choose: a cache,
+//! mirrors, the registry, the nodes' settings. Each choice stands with its best variant.
+//!
+//! The first value of the sweep is the reference, as it is what people have. Choices that take as long are told apart
+//! by the bytes that the registry sends.
+
+use std::cmp::Ordering;
+
+use super::groups::{NamedVariant, VariantGroup};
+use super::lines::{AnswerLines, LineKey};
+use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
+use super::sentence::{quoted, some_of};
+use super::{left, limit_lines, load, path, times};
+use crate::report::data::VariantResults;
+use crate::report::format::{TimeUnit, in_unit, number, time};
+use crate::report::limits::{AssertedLimit, exceeded};
+use crate::results::{Measure, Setting, grouped};
+
+/// Times that differ by less than this share are not told apart.
+const ALIKE: f64 = 0.02;
+/// Most other choices in the last line.
+const MOST: usize = 4;
+/// The settings that a team chooses, by the first key of their paths. Others describe the fleet and the release.
+const CHOICES: [&str; 6] = [
+    "distribution",
+    "mirrors",
+    "node",
+    "regions",
+    "registries",
+    "registry",
+];
+
+/// Returns true for a setting that a team chooses beside its strategy.
+pub(super) fn is_choice(setting: &Setting) -> bool {
+    let first = setting.path.split('.').next().unwrap_or_default();
+    CHOICES.contains(&first)
+}
+
+/// A choice with the best variant of it.
+struct Choice<'v, 'r> {
+    label: String,
+    best: Option<RankedVariant<'v, 'r>>,
+    /// Whether several variants have it.
+    is_best_of_several: bool,
+}
+
+impl Choice<'_, '_> {
+    /// The median time; infinite where most runs do not complete.
+    fn time(&self) -> f64 {
+        match &self.best {
+            Some(best) => best.completion_s,
+            None => f64::INFINITY,
+        }
+    }
+
+    /// The median of the bytes that the registry sends.
+    fn sent(&self) -> f64 {
+        match &self.best {
+            Some(best) => best.variant.median(Measure::EgressBytes).unwrap_or(0.0),
+            None => f64::INFINITY,
+        }
+    }
+
+    /// The targets that all runs leave behind.
+    fn left(&self) -> u64 {
+        match &self.best {
+            Some(best) => best.variant.runs.iter().map(|run| left_behind(run)).sum(),
+            None => u64::MAX,
+        }
+    }
+
+    /// The number of limits that its best variant exceeds.
+    fn missed(&self, limits: &[AssertedLimit]) -> usize {
+        match &self.best {
+            Some(best) => exceeded(best.variant, limits),
+            None => usize::MAX,
+        }
+    }
+
+    /// `5.39 min, 0.6 GB`.
+    fn costs(&self) -> String {
+        match &self.best {
+            Some(best) => {
+                let sent = in_unit(self.sent(), "bytes");
+                format!("{}, {sent}", time(best.completion_s))
+            }
+            None => "never completes".to_owned(),
+        }
+    }
+}
+
+/// Returns true if the variants of a question have several choices.
+pub(super) fn has_choices(variants: &[VariantResults<'_>], question: &VariantGroup) -> bool {
+    choices_of(variants, question).len() > 1
+}
+
+/// The members of a question by their choices, in the order of the sweep.
+fn choices_of(
+    variants: &[VariantResults<'_>],
+    question: &VariantGroup,
+) -> Vec<(Vec<Setting>, Vec<usize>)> {
+    let mut keyed = Vec::new();
+    for &at in &question.members {
+        let mut chosen = variants[at].info.settings.clone();
+        chosen.retain(is_choice);
+        keyed.push((chosen, at));
+    }
+    grouped(keyed)
+}
+
+/// The answer over all choices of a question. `None`: no choice has a variant that completes in most of its runs.
+pub(super) fn answer(
+    variants: &[VariantResults<'_>],
+    question: &VariantGroup,
+    limits: &[AssertedLimit],
+) -> Option<AnswerLines> {
+    let choices = judged_choices(variants, question, limits);
+    let reference = choices.first()?;
+    let best = choices
+        .iter()
+        .min_by(|a, b| order(a, b, limits))
+        .filter(|best| best.best.is_some())?;
+    let ranked = best.best.as_ref()?;
+    let chosen = NamedVariant {
+        at: ranked.at,
+        label: &best.label,
+        variant: ranked.variant,
+    };
+    let mut named: Vec<NamedVariant<'_, '_>> = Vec::new();
+    for choice in &choices {
+        if let Some(ranked) = &choice.best {
+            named.push(NamedVariant {
+                at: ranked.at,
+                label: &choice.label,
+                variant: ranked.variant,
+            });
+        }
+    }
+    let mut applying: Vec<AssertedLimit> = limits.to_vec();
+    applying.retain(|limit| named.iter().any(|named| limit.applies_to(named.variant)));
+    let mut answer = AnswerLines {
+        verdict: verdict(best, reference, &applying),
+        lines: limit_lines::lines(&named, Some(&chosen), &applying),
+    };
+    answer.add(LineKey::Left, left::line(chosen.variant));
+    answer.add(LineKey::Time, times::line(chosen.variant));
+    answer.add(LineKey::Load, load::line(chosen.variant, false));
+    answer.add(LineKey::Path, path::line(chosen.variant));
+    answer.add(LineKey::Else, others(&choices, best, reference));
+    Some(answer)
+}
+
+/// Each choice with its best variant.
+fn judged_choices<'v, 'r>(
+    variants: &'v [VariantResults<'r>],
+    question: &'v VariantGroup,
+    limits: &[AssertedLimit],
+) -> Vec<Choice<'v, 'r>> {
+    let all = choices_of(variants, question);
+    let mut chosen: Vec<&[Setting]> = Vec::new();
+    for (settings, _) in &all {
+        chosen.push(settings);
+    }
+    let labels = labels(&chosen);
+    let mut choices = Vec::new();
+    for ((_, members), label) in all.iter().zip(labels) {
+        let mut named: Vec<NamedVariant<'v, 'r>> = Vec::new();
+        for &at in members {
+            named.push(NamedVariant {
+                at,
+                label: variants[at].name(),
+                variant: &variants[at],
+            });
+        }
+        let mut ranked = rankable(&Sides::of(&named).own, limits);
+        let first = fastest(&ranked, RankedTime::OfAll).map(|first| first.at);
+        ranked.retain(|ranked| Some(ranked.at) == first);
+        choices.push(Choice {
+            label,
+            best: ranked.pop(),
+            is_best_of_several: members.len() > 1,
+        });
+    }
+    choices
+}
+
+/// The labels of choices: a list by its length where this tells them apart, else the values.
+fn labels(chosen: &[&[Setting]]) -> Vec<String> {
+    let short: Vec<String> = chosen
+        .iter()
+        .map(|settings| label(settings, true))
+        .collect();
+    let mut distinct = short.clone();
+    distinct.sort();
+    distinct.dedup();
+    if distinct.len() == short.len() {
+        return short;
+    }
+    chosen
+        .iter()
+        .map(|settings| label(settings, false))
+        .collect()
+}
+
+/// The label of one choice.
+fn label(settings: &[Setting], counts_lists: bool) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for setting in settings {
+        let entries = entries_of(&setting.value);
+        parts.push(match entries {
+            Some(0) if counts_lists => format!("no {}", setting.name),
+            Some(1) if counts_lists => {
+                let name = setting.name.strip_suffix('s').unwrap_or(&setting.name);
+                format!("1 {name}")
+            }
+            Some(several) if counts_lists => format!("{several} {}", setting.name),
+            _ if speaks_for_itself(&setting.value) => setting.value.clone(),
+            _ => format!("{}={}", setting.name, setting.value),
+        });
+    }
+    parts.join(" · ")
+}
+
+/// Returns true for a value that is understood without the name of its setting.
+fn speaks_for_itself(value: &str) -> bool {
+    let is_word = value.chars().any(char::is_alphabetic);
+    is_word
+        && !["true", "false"].contains(&value)
+        && !value.starts_with(|first: char| first.is_ascii_digit())
+}
+
+/// The number of entries of a list as it is written in one line. `None`: it is not a list.
+fn entries_of(value: &str) -> Option<usize> {
+    let inside = value.strip_prefix('[')?.strip_suffix(']')?;
+    if inside.trim().is_empty() {
+        return Some(0);
+    }
+    let mut depth = 0;
+    let mut entries = 1;
+    for letter in inside.chars() {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            ',' if depth == 0 => entries += 1,
+            _ => {}
+        }
+    }
+    Some(entries)
+}
+
+/// The order of choices: limits first, then targets left behind, then the time, then the bytes of the registry.
+fn order(a: &Choice<'_, '_>, b: &Choice<'_, '_>, limits: &[AssertedLimit]) -> Ordering {
+    let by_limits = a.missed(limits).cmp(&b.missed(limits));
+    let by_left = by_limits.then(a.left().cmp(&b.left()));
+    if are_alike(a.time(), b.time()) {
+        return by_left.then(a.sent().total_cmp(&b.sent()));
+    }
+    by_left.then(a.time().total_cmp(&b.time()))
+}
+
+/// Returns true if two times hardly differ.
+fn are_alike(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= ALIKE * a.min(b)
+}
+
+/// `` `cache` is the fastest: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
+/// 3 GB. ``
+fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[AssertedLimit]) -> String {
+    let label = &best.label;
+    let Some(ranked) = &best.best else {
+        return String::new();
+    };
+    let which = limit_lines::which(limits);
+    let is = match (limits.is_empty(), best.missed(limits)) {
+        (true, _) => "is the fastest".to_owned(),
+        (false, 0) => format!("is the fastest that meets {which}"),
+        (false, _) => format!("is the fastest, but does not meet {which}"),
+    };
+    let mark = if best.missed(limits) == 0 { "" } else { "✗ " };
+    let are_ready = times::are_ready(ranked.variant);
+    let each = if best.is_best_of_several {
+        " Each choice has its best setting."
+    } else {
+        ""
+    };
+    if best.label == reference.label {
+        let took = time(ranked.completion_s);
+        return format!("{mark}`{label}` {is}: {are_ready} after {took}.{each}");
+    }
+    if reference.best.is_none() {
+        let took = time(ranked.completion_s);
+        return format!(
+            "{mark}`{label}` {is}: {are_ready} after {took}; `{}` never completes.{each}",
+            reference.label
+        );
+    }
+    let took = if are_alike(best.time(), reference.time()) {
+        format!("{}, as long as `{}`", time(best.time()), reference.label)
+    } else {
+        times_instead(best.time(), reference.time())
+    };
+    let sent = if are_alike(best.sent(), reference.sent()) {
+        String::new()
+    } else {
+        format!(
+            ", and the registry sends {} instead of {} GB",
+            number(best.sent() / 1e9),
+            number(reference.sent() / 1e9)
+        )
+    };
+    format!("{mark}`{label}` {is}: {are_ready} after {took}{sent}.{each}")
+}
+
+/// `5.3 instead of 25.3 min`.
+fn times_instead(now: f64, before: f64) -> String {
+    let unit = TimeUnit::for_span(before);
+    if TimeUnit::for_span(now) == unit {
+        let now = number(now / unit.seconds);
+        return format!("{now} instead of {}", time(before));
+    }
+    format!("{} instead of {}", time(now), time(before))
+}
+
+/// The other choices with their time and the bytes that the registry sends, equal ones together.
+fn others(
+    choices: &[Choice<'_, '_>],
+    best: &Choice<'_, '_>,
+    reference: &Choice<'_, '_>,
+) -> Option<String> {
+    let mut rest: Vec<&Choice<'_, '_>> = choices.iter().collect();
+    rest.retain(|choice| choice.label != best.label && choice.label != reference.label);
+    rest.sort_by(|a, b| a.time().total_cmp(&b.time()));
+    let mut keyed = Vec::new();
+    for choice in &rest {
+        keyed.push((choice.costs(), choice.label.as_str()));
+    }
+    let costs = grouped(keyed);
+    let mut parts: Vec<String> = Vec::new();
+    for (costs, labels) in costs.iter().take(MOST) {
+        parts.push(format!(
+            "{} {costs}",
+            some_of(&quoted(labels.iter().copied()))
+        ));
+    }
+    if costs.len() > MOST {
+        parts.push(format!("{} more in the table", costs.len() - MOST));
+    }
+    (!parts.is_empty()).then(|| parts.join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_of_a_list_are_counted_at_its_own_depth() {
+        let cases = [
+            ("[]", Some(0)),
+            ("[a]", Some(1)),
+            ("[{name: ma, region: a}, {name: mb, region: b}]", Some(2)),
+            ("{direct: {}}", None),
+            ("5%", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(entries_of(value), expected, "{value}");
+        }
+    }
+}
