@@ -88,14 +88,46 @@ pub(super) fn title_of(settings: &[&[Setting]], members: &[usize]) -> String {
     Setting::in_short(shared)
 }
 
-/// A setting in a label: a number alone needs its name.
-fn said(setting: &Setting) -> String {
-    let speaks = setting.value.chars().any(char::is_alphabetic);
-    if speaks && !setting.is_of_strategy() {
-        setting.value.clone()
-    } else {
-        format!("{}={}", setting.name, setting.value)
+/// A setting in a label. A value that says nothing by itself needs its name; a list may be shown by its length.
+pub(super) fn setting_label(setting: &Setting, counts_lists: bool) -> String {
+    let Setting { name, value, .. } = setting;
+    if counts_lists && let Some(entries) = entries_of(value) {
+        return match entries {
+            0 => format!("no {name}"),
+            1 => format!("1 {}", name.strip_suffix('s').unwrap_or(name)),
+            several => format!("{several} {name}"),
+        };
     }
+    if speaks_for_itself(value) && !setting.is_of_strategy() {
+        value.clone()
+    } else {
+        format!("{name}={value}")
+    }
+}
+
+/// Returns true for a value that is understood without the name of its setting.
+fn speaks_for_itself(value: &str) -> bool {
+    let is_word = value.chars().any(char::is_alphabetic);
+    is_word && !["true", "false"].contains(&value)
+}
+
+/// The number of entries of a list as it is written in one line. `None`: it is not a list.
+fn entries_of(value: &str) -> Option<usize> {
+    let inside = value.strip_prefix('[')?.strip_suffix(']')?;
+    if inside.trim().is_empty() {
+        return Some(0);
+    }
+    let mut depth = 0;
+    let mut entries = 1;
+    for letter in inside.chars() {
+        match letter {
+            '[' | '{' => depth += 1,
+            ']' | '}' => depth -= 1,
+            ',' if depth == 0 => entries += 1,
+            _ => {}
+        }
+    }
+    Some(entries)
 }
 
 /// Names without the common settings of `variants`; full names where that would not be unique.
@@ -108,22 +140,26 @@ pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String>
     let strategies = variants
         .iter()
         .any(|variant| variant.info.strategy != variants[0].info.strategy);
-    let mut short: Vec<String> = Vec::new();
-    for variant in variants {
-        let mut shown: Vec<&Setting> = variant.info.settings.iter().collect();
-        // A setting that only some have distinguishes them too.
-        shown.retain(|setting| {
-            is_varied(&varied, setting) || !settings.iter().all(|all| all.contains(setting))
-        });
-        let mut parts: Vec<String> = Vec::new();
-        if strategies || shown.is_empty() {
-            parts.push(variant.info.strategy.clone());
+    for counts_lists in [true, false] {
+        let mut short: Vec<String> = Vec::new();
+        for variant in variants {
+            let mut shown: Vec<&Setting> = variant.info.settings.iter().collect();
+            // A setting that only some have distinguishes them too.
+            shown.retain(|setting| {
+                is_varied(&varied, setting) || !settings.iter().all(|all| all.contains(setting))
+            });
+            let mut parts: Vec<String> = Vec::new();
+            if strategies || shown.is_empty() {
+                parts.push(variant.info.strategy.clone());
+            }
+            for setting in shown {
+                parts.push(setting_label(setting, counts_lists));
+            }
+            short.push(parts.join(" · "));
         }
-        parts.extend(shown.into_iter().map(said));
-        short.push(parts.join(" · "));
-    }
-    if short.iter().all_unique() {
-        return short;
+        if short.iter().all_unique() {
+            return short;
+        }
     }
     variants
         .iter()
@@ -220,5 +256,19 @@ mod tests {
         let of = infos(&[("a", &[("x.limit", "1")]), ("a", &[("x.limit", "1")])]);
         let labels = titles_and_labels(&of).remove(0).1;
         assert_eq!(labels[0], r#"a [("x.limit", "1")]"#);
+    }
+
+    #[test]
+    fn entries_of_a_list_are_counted_at_its_own_depth() {
+        let cases = [
+            ("[]", Some(0)),
+            ("[a]", Some(1)),
+            ("[{name: ma, region: a}, {name: mb, region: b}]", Some(2)),
+            ("{direct: {}}", None),
+            ("5%", None),
+        ];
+        for (value, expected) in cases {
+            assert_eq!(entries_of(value), expected, "{value}");
+        }
     }
 }

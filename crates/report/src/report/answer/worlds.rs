@@ -6,7 +6,9 @@
 
 use std::cmp::Ordering;
 
-use super::groups::{NamedVariant, VariantGroup};
+use itertools::Itertools;
+
+use super::groups::{NamedVariant, VariantGroup, setting_label};
 use super::lines::{AnswerLines, LineKey};
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
 use super::sentence::{quoted, some_of};
@@ -190,10 +192,7 @@ fn labels(chosen: &[&[Setting]]) -> Vec<String> {
         .iter()
         .map(|settings| label(settings, true))
         .collect();
-    let mut distinct = short.clone();
-    distinct.sort();
-    distinct.dedup();
-    if distinct.len() == short.len() {
+    if short.iter().all_unique() {
         return short;
     }
     chosen
@@ -206,46 +205,9 @@ fn labels(chosen: &[&[Setting]]) -> Vec<String> {
 fn label(settings: &[Setting], counts_lists: bool) -> String {
     let mut parts: Vec<String> = Vec::new();
     for setting in settings {
-        let entries = entries_of(&setting.value);
-        parts.push(match entries {
-            Some(0) if counts_lists => format!("no {}", setting.name),
-            Some(1) if counts_lists => {
-                let name = setting.name.strip_suffix('s').unwrap_or(&setting.name);
-                format!("1 {name}")
-            }
-            Some(several) if counts_lists => format!("{several} {}", setting.name),
-            _ if speaks_for_itself(&setting.value) => setting.value.clone(),
-            _ => format!("{}={}", setting.name, setting.value),
-        });
+        parts.push(setting_label(setting, counts_lists));
     }
     parts.join(" · ")
-}
-
-/// Returns true for a value that is understood without the name of its setting.
-fn speaks_for_itself(value: &str) -> bool {
-    let is_word = value.chars().any(char::is_alphabetic);
-    is_word
-        && !["true", "false"].contains(&value)
-        && !value.starts_with(|first: char| first.is_ascii_digit())
-}
-
-/// The number of entries of a list as it is written in one line. `None`: it is not a list.
-fn entries_of(value: &str) -> Option<usize> {
-    let inside = value.strip_prefix('[')?.strip_suffix(']')?;
-    if inside.trim().is_empty() {
-        return Some(0);
-    }
-    let mut depth = 0;
-    let mut entries = 1;
-    for letter in inside.chars() {
-        match letter {
-            '[' | '{' => depth += 1,
-            ']' | '}' => depth -= 1,
-            ',' if depth == 0 => entries += 1,
-            _ => {}
-        }
-    }
-    Some(entries)
 }
 
 /// The order of choices: limits first, then targets left behind, then the time, then the bytes of the registry.
@@ -263,7 +225,7 @@ fn are_alike(a: f64, b: f64) -> bool {
     a == b || (a - b).abs() <= ALIKE * a.min(b)
 }
 
-/// `` `cache` is the fastest: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
+/// `` Use `cache`: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
 /// 3 GB. ``
 fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[AssertedLimit]) -> String {
     let label = &best.label;
@@ -271,10 +233,10 @@ fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[Asserted
         return String::new();
     };
     let which = limit_lines::which(limits);
-    let is = match (limits.is_empty(), best.missed(limits)) {
-        (true, _) => "is the fastest".to_owned(),
-        (false, 0) => format!("is the fastest that meets {which}"),
-        (false, _) => format!("is the fastest, but does not meet {which}"),
+    let meets = match (limits.is_empty(), best.missed(limits)) {
+        (true, _) => String::new(),
+        (false, 0) => format!(", which meets {which}"),
+        (false, _) => format!(", which does not meet {which}"),
     };
     let mark = if best.missed(limits) == 0 { "" } else { "✗ " };
     let are_ready = times::are_ready(ranked.variant);
@@ -285,12 +247,12 @@ fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[Asserted
     };
     if best.label == reference.label {
         let took = time(ranked.completion_s);
-        return format!("{mark}`{label}` {is}: {are_ready} after {took}.{each}");
+        return format!("{mark}Use `{label}`{meets}: {are_ready} after {took}.{each}");
     }
     if reference.best.is_none() {
         let took = time(ranked.completion_s);
         return format!(
-            "{mark}`{label}` {is}: {are_ready} after {took}; `{}` never completes.{each}",
+            "{mark}Use `{label}`{meets}: {are_ready} after {took}; `{}` never completes.{each}",
             reference.label
         );
     }
@@ -308,7 +270,7 @@ fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[Asserted
             number(reference.sent() / 1e9)
         )
     };
-    format!("{mark}`{label}` {is}: {are_ready} after {took}{sent}.{each}")
+    format!("{mark}Use `{label}`{meets}: {are_ready} after {took}{sent}.{each}")
 }
 
 /// `5.3 instead of 25.3 min`.
@@ -346,23 +308,4 @@ fn others(
         parts.push(format!("{} more in the table", costs.len() - MOST));
     }
     (!parts.is_empty()).then(|| parts.join("; "))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn entries_of_a_list_are_counted_at_its_own_depth() {
-        let cases = [
-            ("[]", Some(0)),
-            ("[a]", Some(1)),
-            ("[{name: ma, region: a}, {name: mb, region: b}]", Some(2)),
-            ("{direct: {}}", None),
-            ("5%", None),
-        ];
-        for (value, expected) in cases {
-            assert_eq!(entries_of(value), expected, "{value}");
-        }
-    }
 }

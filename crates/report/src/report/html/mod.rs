@@ -341,7 +341,7 @@ fn answer_html(answer: &PageAnswer) -> String {
 
 /// The answer to one question.
 fn question_html(question: &QuestionAnswer) -> String {
-    let mut html = String::from("<div class=\"question\">");
+    let mut html = String::from("<div class=\"asked\">");
     if !question.title.is_empty() {
         html.push_str(&format!("<h3>{}</h3>\n", escaped(&question.title)));
     }
@@ -358,7 +358,7 @@ fn question_html(question: &QuestionAnswer) -> String {
         ));
     }
     if !lines.is_empty() {
-        html.push_str(&format!("<dl class=\"lines\">{lines}</dl>"));
+        html.push_str(&format!("<dl class=\"parts lines\">{lines}</dl>"));
     }
     html + "</div>\n"
 }
