@@ -27,7 +27,11 @@ pub(super) struct RolloutPath {
     pub(super) people: SimDuration,
     pub(super) transfer: SimDuration,
     pub(super) unpack: SimDuration,
+    pub(super) throttled: SimDuration,
+    pub(super) unavailable: SimDuration,
+    pub(super) kubelet: SimDuration,
     pub(super) start: SimDuration,
+    pub(super) offline: SimDuration,
     pub(super) report: SimDuration,
 }
 

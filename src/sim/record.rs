@@ -14,7 +14,7 @@ use crate::results::{
 };
 use crate::rollout::Hold;
 use crate::scenario::Variant;
-use crate::units::{SimDuration, SimTime};
+use crate::units::{SimDuration, SimTime, stats};
 use crate::world::{Bin, ClusterFacts, ClusterPhase, PullError, Totals};
 
 /// How a run ended.
@@ -184,11 +184,12 @@ impl Sim<'_> {
         let time_to_share = |share| Some(milestones.since_release(self.progress.reached(share)?));
         let [update_p50_s, update_p95_s, update_max_s] =
             update_quantiles(ended.clusters, [0.5, 0.95, 1.0]);
+        let [pull_p50_s, pull_p95_s, pull_p99_s] = self.pull_quantiles([0.5, 0.95, 0.99]);
         let clusters = ClusterCounts::of(ended.clusters);
         let passes = PassCounts::of(ended.passes);
         let meter = self.world.meter();
         let (egress_peak_1s, egress_peak_60s) = meter.egress_peaks();
-        let (total_egress_peak_1s, other_egress_bytes) = meter.totals_with_others();
+        let with_others = meter.totals_with_others();
         let failed_pulls = |error: PullError| totals.failed_pulls[error as usize];
         RunRow {
             variant: variant.label.clone(),
@@ -206,7 +207,11 @@ impl Sim<'_> {
             path_people_s: milestones.on_path(|path| path.people),
             path_transfer_s: milestones.on_path(|path| path.transfer),
             path_unpack_s: milestones.on_path(|path| path.unpack),
+            path_throttled_s: milestones.on_path(|path| path.throttled),
+            path_unavailable_s: milestones.on_path(|path| path.unavailable),
+            path_kubelet_s: milestones.on_path(|path| path.kubelet),
             path_start_s: milestones.on_path(|path| path.start),
+            path_offline_s: milestones.on_path(|path| path.offline),
             path_report_s: milestones.on_path(|path| path.report),
             t50_s: time_to_share(0.5),
             t90_s: time_to_share(0.9),
@@ -214,9 +219,13 @@ impl Sim<'_> {
             update_p50_s,
             update_p95_s,
             update_max_s,
+            pull_p50_s,
+            pull_p95_s,
+            pull_p99_s,
             end_s: end.at.as_secs_f64(),
             targets: self.progress.targets(),
             targets_done: self.progress.done(),
+            left_behind: self.progress.targets() - self.progress.done(),
             reachable_targets: milestones.reach.reachable(),
             paused_targets: milestones.reach.count(Obstacle::Paused),
             agentless_targets: milestones.reach.count(Obstacle::NoAgent),
@@ -235,8 +244,9 @@ impl Sim<'_> {
             peer_bytes: totals.from_peers.get(),
             egress_peak_1s_bytes_per_s: egress_peak_1s,
             egress_peak_60s_bytes_per_s: egress_peak_60s,
-            total_egress_peak_1s_bytes_per_s: total_egress_peak_1s,
-            other_egress_bytes,
+            total_egress_peak_1s_bytes_per_s: with_others.peak_second,
+            total_egress_peak_60s_bytes_per_s: with_others.peak_minute,
+            other_egress_bytes: with_others.other_bytes,
             egress_p95_over_time_bytes_per_s: meter.exceeded_in(0.05),
             egress_p99_over_time_bytes_per_s: meter.exceeded_in(0.01),
             egress_busy_share: self.world.busy_share(end.at - SimTime::ZERO),
@@ -263,6 +273,19 @@ impl Sim<'_> {
             peak_promotions_per_pass: passes.peak_promotions,
             events: end.events,
         }
+    }
+
+    /// Quantiles of the times of successful pulls, from the kubelet's request until the image is unpacked. `None`: no
+    /// pull was successful.
+    fn pull_quantiles<const N: usize>(&self, shares: [f64; N]) -> [Option<f64>; N] {
+        let mut times: Vec<f64> = Vec::new();
+        for pull in self.world.pulls() {
+            if let (Some(ended), None) = (pull.ended, pull.error) {
+                times.push((ended - pull.asked).as_secs_f64());
+            }
+        }
+        times.sort_unstable_by(f64::total_cmp);
+        shares.map(|share| stats::quantile_of_sorted(&times, share))
     }
 
     fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {

@@ -12,6 +12,9 @@ pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 /// The measure that is shown where some clusters cannot be updated.
 pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 
+/// The measure that is shown where a rollout left some clusters on the old revision.
+pub(super) const LEFT_BEHIND: Measure = Measure::LeftBehind;
+
 /// One column.
 pub(super) struct Column {
     pub(super) measure: Measure,
@@ -33,7 +36,7 @@ enum Range {
     Percentiles,
 }
 
-pub(super) const COLUMNS: [Column; 11] = [
+pub(super) const COLUMNS: [Column; 12] = [
     Column::new(
         EXPOSED,
         "exposed clusters",
@@ -54,6 +57,13 @@ pub(super) const COLUMNS: [Column; 11] = [
         "{} reachable cluster{s}",
         Range::Percentiles,
         1,
+    ),
+    Column::new(
+        LEFT_BEHIND,
+        "left behind",
+        "{} cluster{s} left behind",
+        Range::Percentiles,
+        0,
     ),
     Column::new(
         Measure::PeakPulls,
@@ -179,8 +189,8 @@ pub(super) struct FilledColumn<'v> {
 }
 
 impl<'v> FilledColumn<'v> {
-    /// The columns that the results have. Exposure only matters where a defective revision was rolled out, and reach
-    /// where some clusters cannot be updated.
+    /// The columns that the results have. Exposure only matters where a defective revision was rolled out, reach where
+    /// some clusters cannot be updated, and who is left behind where any run leaves a cluster on the old revision.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
         Self::shown(variants)
             .filter_map(|column| Self::of(column, variants))
@@ -191,9 +201,11 @@ impl<'v> FilledColumn<'v> {
     pub(super) fn shown(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());
+        let leaves_behind = variants.iter().any(VariantResults::leaves_behind);
         COLUMNS.iter().filter(move |column| match column.measure {
             EXPOSED => exposed,
             REACHABLE => !whole,
+            LEFT_BEHIND => leaves_behind,
             _ => true,
         })
     }

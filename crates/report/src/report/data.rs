@@ -403,6 +403,11 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
 
+    /// Whether any run left a target on the old revision.
+    pub(super) fn leaves_behind(&self) -> bool {
+        self.runs.iter().any(|run| run.left_behind > 0)
+    }
+
     /// A run with the most frequent end of unfinished ones: outcome and rule that blocked it. `None` when all runs
     /// finished.
     pub(super) fn unfinished(&self) -> Option<&'r RunRow> {

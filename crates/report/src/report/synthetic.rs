@@ -374,6 +374,14 @@ impl Fleet {
         let update = |percent: usize| {
             Some(*took.get((took.len() * percent / 100).min(took.len().max(1) - 1))?)
         };
+        let mut pulls: Vec<f64> = clusters
+            .iter()
+            .map(|(_, pull, pulled, _)| pulled - pull)
+            .collect();
+        pulls.sort_by(f64::total_cmp);
+        let pull = |percent: usize| {
+            Some(*pulls.get((pulls.len() * percent / 100).min(pulls.len().max(1) - 1))?)
+        };
         let share = |percent: u64| {
             ready
                 .get((fleet * percent).div_ceil(100).max(1) as usize - 1)
@@ -407,7 +415,11 @@ impl Fleet {
             path_people_s: None,
             path_transfer_s: None,
             path_unpack_s: None,
+            path_throttled_s: None,
+            path_unavailable_s: None,
+            path_kubelet_s: None,
             path_start_s: None,
+            path_offline_s: None,
             path_report_s: None,
             t50_s: share(50),
             t90_s: share(90),
@@ -415,9 +427,13 @@ impl Fleet {
             update_p50_s: update(50),
             update_p95_s: update(95),
             update_max_s: update(100),
+            pull_p50_s: pull(50),
+            pull_p95_s: pull(95),
+            pull_p99_s: pull(99),
             end_s: end,
             targets: fleet,
             targets_done: reach,
+            left_behind: fleet - reach,
             reachable_targets: fleet - wave.unreachable,
             paused_targets: wave.unreachable.min(2),
             agentless_targets: wave.unreachable.saturating_sub(2).min(1),
@@ -438,6 +454,7 @@ impl Fleet {
             egress_peak_60s_bytes_per_s: egress_peak * 0.9,
             egress_busy_share: (egress_peak / link).min(1.0) * 0.4,
             total_egress_peak_1s_bytes_per_s: egress_peak,
+            total_egress_peak_60s_bytes_per_s: egress_peak * 0.9,
             other_egress_bytes: 0.0,
             egress_p95_over_time_bytes_per_s: 1e9,
             egress_p99_over_time_bytes_per_s: 1.2e9,

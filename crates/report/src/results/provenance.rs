@@ -18,7 +18,7 @@ use super::shard::ShardInfo;
 use fleetsim_units::io::{read_below, read_below_at_most};
 
 /// The version of the results format; raised when a column changes its name or meaning.
-pub const SCHEMA_VERSION: u32 = 3;
+pub const SCHEMA_VERSION: u32 = 4;
 
 /// The version of the model: raised by every change after which an experiment has other results. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results

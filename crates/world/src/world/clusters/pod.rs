@@ -181,7 +181,7 @@ impl World<'_> {
         pod.ready = false;
         pod.available = false;
         let host = &mut self.nodes[node.index()];
-        host.pull_queue.retain(|&waiting| waiting != id);
+        host.pull_queue.retain(|waiting| waiting.pod != id);
         let on_lost_node = host.down;
         if on_lost_node {
             host.terminating_on_lost_node.push(id);

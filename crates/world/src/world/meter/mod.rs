@@ -154,6 +154,17 @@ impl RateHistogram {
     }
 }
 
+/// What the registries send to the fleet and to others together.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct TotalsWithOthers {
+    /// Highest mean rate over a whole second, in bytes per second.
+    pub peak_second: f64,
+    /// The same over 60 consecutive seconds.
+    pub peak_minute: f64,
+    /// Bytes to others since the start.
+    pub other_bytes: f64,
+}
+
 /// The egress of one registry.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EgressMeter {
@@ -207,6 +218,8 @@ pub struct Meter {
     total_rate: f64,
     total_second_bytes: f64,
     total_peak_second_bytes: f64,
+    total_last_minute: [f64; MINUTE],
+    total_peak_minute_bytes: f64,
     other_bytes: f64,
     busy: SimDuration,
     /// Busy time of each second of the last hour, as a ring, with its sum.
@@ -253,6 +266,8 @@ impl Meter {
             total_rate: 0.0,
             total_second_bytes: 0.0,
             total_peak_second_bytes: 0.0,
+            total_last_minute: [0.0; MINUTE],
+            total_peak_minute_bytes: 0.0,
             other_bytes: 0.0,
             busy: SimDuration::ZERO,
             last_hour: vec![SimDuration::ZERO; HOUR],
@@ -321,6 +336,7 @@ impl Meter {
     fn close_second(&mut self) {
         self.peak_second_bytes = self.peak_second_bytes.max(self.second_bytes);
         self.total_peak_second_bytes = self.total_peak_second_bytes.max(self.total_second_bytes);
+        self.total_last_minute[self.seconds % MINUTE] = self.total_second_bytes;
         self.total_second_bytes = 0.0;
         self.last_minute[self.seconds % MINUTE] = self.second_bytes;
         let of_hour = std::mem::replace(&mut self.last_hour[self.seconds % HOUR], self.second_busy);
@@ -331,6 +347,10 @@ impl Meter {
         self.seconds += 1;
         // A new sum instead of differences: sixty additions per second, and no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
+        if self.other_bytes > 0.0 {
+            let minute = self.total_last_minute.iter().sum();
+            self.total_peak_minute_bytes = self.total_peak_minute_bytes.max(minute);
+        }
         self.open.absorb(&self.second());
         self.open_seconds += 1;
         if self.open_seconds == self.seconds_per_bin {
@@ -382,14 +402,21 @@ impl Meter {
         self.total_rate += rate;
     }
 
-    /// Highest mean egress over a whole second to the fleet and to others, in bytes per second, and the bytes to
-    /// others.
+    /// What the registries send to the fleet and to others together.
     #[must_use]
-    pub fn totals_with_others(&self) -> (f64, f64) {
-        (
-            self.total_peak_second_bytes.max(self.total_second_bytes),
-            self.other_bytes,
-        )
+    pub fn totals_with_others(&self) -> TotalsWithOthers {
+        let mut last_minute = self.total_last_minute;
+        last_minute[self.seconds % MINUTE] = self.total_second_bytes;
+        // Minutes before the first byte to others were those of the fleet alone.
+        let peak_minute_bytes = self
+            .total_peak_minute_bytes
+            .max(self.peak_minute_bytes)
+            .max(last_minute.iter().sum());
+        TotalsWithOthers {
+            peak_second: self.total_peak_second_bytes.max(self.total_second_bytes),
+            peak_minute: peak_minute_bytes / MINUTE as f64,
+            other_bytes: self.other_bytes,
+        }
     }
 
     /// The egress of each registry.

@@ -41,6 +41,14 @@ pub(crate) enum Chain {
     Unpacked,
 }
 
+/// A pod whose pull has not started yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct QueuedPull {
+    pub(crate) pod: PodId,
+    /// When its kubelet asked for the image.
+    pub(crate) asked: SimTime,
+}
+
 /// The on-demand reads of an image's containers on a node.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(crate) enum ReadProgress {
@@ -170,7 +178,7 @@ pub(crate) struct NodeState {
     /// Layers that wait for a slot of the node.
     pub(crate) slot_queue: VecDeque<PullLayer>,
     /// Pods whose pull has not started yet, first come first served.
-    pub(crate) pull_queue: VecDeque<PodId>,
+    pub(crate) pull_queue: VecDeque<QueuedPull>,
     /// Pods in image back-off, and some that have left it.
     pub(crate) backing_off: Vec<PodId>,
     /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.

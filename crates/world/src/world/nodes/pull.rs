@@ -28,7 +28,7 @@ use crate::world::event::{Event, PullEvent, Queue};
 use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{NodeId, PodId, PullId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
-use crate::world::nodes::node::{Blob, NodeState};
+use crate::world::nodes::node::{Blob, NodeState, QueuedPull};
 use crate::world::nodes::pull_error::{PullError, PullFacts};
 use crate::world::nodes::pull_progress::{Fetch, PullLayer, PullProgress};
 use crate::world::nodes::runtime::retries::Tries;
@@ -47,6 +47,7 @@ pub(crate) struct Pull {
     pub image: ImageRef,
     /// The number of earlier attempts on its node.
     pub attempt: u64,
+    asked: SimTime,
     began: SimTime,
     finished: Option<SimTime>,
     error: Option<PullError>,
@@ -243,23 +244,26 @@ impl World<'_> {
     /// Queues the pull of a pod's image on its node.
     pub(crate) fn enqueue_pull(&mut self, pod: PodId, queue: &mut Queue) {
         let node = self.pods[pod.index()].node;
-        self.nodes[node.index()].pull_queue.push_back(pod);
+        let asked = queue.now();
+        let queued = QueuedPull { pod, asked };
+        self.nodes[node.index()].pull_queue.push_back(queued);
         self.start_queued_pulls(node, queue);
     }
 
     fn start_queued_pulls(&mut self, id: NodeId, queue: &mut Queue) {
         let max = self.spec.node.parallel_pulls();
         while self.nodes[id.index()].pulls.len() + self.nodes[id.index()].merged_pulls < max {
-            let Some(pod) = self.nodes[id.index()].pull_queue.pop_front() else {
+            let Some(queued) = self.nodes[id.index()].pull_queue.pop_front() else {
                 return;
             };
-            self.begin_pull(id, pod, queue);
+            self.begin_pull(id, queued, queue);
         }
     }
 
     /// The kubelet pulls the image of a pod, unless it may not, the image is missing, or a pull of it can be shared.
-    fn begin_pull(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
+    fn begin_pull(&mut self, id: NodeId, queued: QueuedPull, queue: &mut Queue) {
         let now = queue.now();
+        let pod = queued.pod;
         let node = &mut self.nodes[id.index()];
         if let Some(bucket) = &mut node.pull_rate
             && !bucket.try_take(now)
@@ -283,12 +287,13 @@ impl World<'_> {
         if let Some(after) = self.spec.node.runtime.collect_after {
             self.totals.lost += node.collect(after, &self.pulls, &self.catalog, now);
         }
-        self.begin_attempt(id, pod, queue);
+        self.begin_attempt(id, queued, queue);
     }
 
     /// An attempt begins with its first request, or is ordered.
-    fn begin_attempt(&mut self, id: NodeId, pod: PodId, queue: &mut Queue) {
+    fn begin_attempt(&mut self, id: NodeId, queued: QueuedPull, queue: &mut Queue) {
         let now = queue.now();
+        let QueuedPull { pod, asked } = queued;
         let image = self.pods[pod.index()].image;
         let layers = self.catalog.image(image).layers.len();
         let node = &mut self.nodes[id.index()];
@@ -312,6 +317,7 @@ impl World<'_> {
             node: id,
             image,
             attempt,
+            asked,
             began: now,
             finished: None,
             error: None,
@@ -556,6 +562,7 @@ impl World<'_> {
         self.pulls.iter().map(|pull| PullFacts {
             cluster: self.nodes[pull.node.index()].cluster,
             node: pull.node,
+            asked: pull.asked,
             began: pull.began,
             ended: pull.finished,
             error: pull.error,

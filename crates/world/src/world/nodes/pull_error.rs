@@ -38,6 +38,8 @@ pub struct PullFacts {
     pub cluster: ClusterId,
     /// Its node.
     pub node: NodeId,
+    /// When the kubelet asked for it.
+    pub asked: SimTime,
     /// When the runtime began, after any wait in the kubelet's queue.
     pub began: SimTime,
     /// When it ended. `None`: it is in progress.
