@@ -73,7 +73,7 @@ fn a_link_that_other_load_fills_has_no_room() {
     let mut results = results_of(&six_settings());
     for run in &mut results.tables.runs {
         run.other_egress_bytes = 1e12;
-        run.egress_busy_s = 600.0;
+        run.total_egress_peak_60s_bytes_per_s = 1.2e9;
     }
     let said = text(&results, &[]);
     assert!(

@@ -37,8 +37,10 @@ fn link(variant: &VariantResults<'_>) -> Option<String> {
     let unit = RateUnit::for_max(bytes_per_s);
     let number = unit.text(minute);
     let number = number.split(' ').next().unwrap_or_default();
+    let other = variant.median(Measure::OtherEgressBytes).unwrap_or(0.0);
+    let with_other = if other > 0.0 { " with other load" } else { "" };
     Some(format!(
-        "busiest minute {number} of {}",
+        "busiest minute {number} of {}{with_other}",
         unit.text(bytes_per_s)
     ))
 }

@@ -8,12 +8,12 @@ use crate::results::RunRow;
 /// A part of the critical path: its words, its name in charts, and its value in a run.
 pub(in crate::report) struct PathPart {
     words: &'static str,
-    name: &'static str,
+    pub(in crate::report) name: &'static str,
     pub(in crate::report) of: fn(&RunRow) -> Option<f64>,
 }
 
 /// The parts, in the order in which a rollout meets them.
-pub(in crate::report) const PARTS: [PathPart; 6] = [
+pub(in crate::report) const PARTS: [PathPart; 10] = [
     PathPart {
         words: "wait for people",
         name: "waits for people",
@@ -25,9 +25,29 @@ pub(in crate::report) const PARTS: [PathPart; 6] = [
         of: |run| run.path_rule_s,
     },
     PathPart {
+        words: "wait for offline clusters",
+        name: "time offline",
+        of: |run| run.path_offline_s,
+    },
+    PathPart {
         words: "instruct and report",
         name: "messages",
         of: |run| run.path_report_s,
+    },
+    PathPart {
+        words: "wait after HTTP 429",
+        name: "after HTTP 429",
+        of: |run| run.path_throttled_s,
+    },
+    PathPart {
+        words: "wait for a registry that does not answer",
+        name: "unanswered requests",
+        of: |run| run.path_unavailable_s,
+    },
+    PathPart {
+        words: "wait for the kubelet's pull limits",
+        name: "kubelet's limits",
+        of: |run| run.path_kubelet_s,
     },
     PathPart {
         words: "transfer",
@@ -45,23 +65,6 @@ pub(in crate::report) const PARTS: [PathPart; 6] = [
         of: |run| run.path_start_s,
     },
 ];
-
-impl PathPart {
-    /// Its words and its name in charts of these runs: a message to or from an offline cluster waits until it is back.
-    pub(in crate::report) fn texts<'r>(
-        &self,
-        mut runs: impl Iterator<Item = &'r RunRow>,
-    ) -> (&'static str, &'static str) {
-        if self.name == "messages" && runs.any(|run| run.offline_at_start > 0) {
-            (
-                "instruct and report (also offline clusters)",
-                "messages and time offline",
-            )
-        } else {
-            (self.words, self.name)
-        }
-    }
-}
 
 /// Most parts in the line of the answer.
 const SHOWN: usize = 3;
@@ -115,7 +118,7 @@ fn long_parts(variant: &VariantResults<'_>) -> Option<NamedParts> {
             continue;
         };
         if took_s >= NAMED * all {
-            let (words, _) = part.texts(std::iter::once(run));
+            let words = part.words;
             parts.push(LongPart { took_s, words });
         }
     }

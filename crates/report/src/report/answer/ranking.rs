@@ -154,7 +154,7 @@ fn with_fewest_left<'v, 'r>(
 
 /// Targets that a run leaves on the old version.
 pub(super) const fn left_behind(run: &RunRow) -> u64 {
-    run.targets - run.targets_done
+    run.left_behind
 }
 
 /// The mean over the runs of a variant.

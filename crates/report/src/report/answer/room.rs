@@ -11,8 +11,6 @@ use crate::results::{Measure, RunRow};
 const BUSY: f64 = 0.9;
 /// A link that is full for this share of a rollout has no room.
 const LONG: f64 = 0.5;
-/// A link that is full for this time has no room for other load.
-const FULL_S: f64 = 60.0;
 
 /// The registry's link of a variant.
 #[derive(Clone, Copy)]
@@ -29,10 +27,8 @@ impl RegistryLink {
 
     /// Returns true if a run leaves room.
     pub(super) fn has_room_in(self, run: &RunRow) -> bool {
-        let is_crowded = run.other_egress_bytes > 0.0 && run.egress_busy_s >= FULL_S;
-        run.egress_peak_60s_bytes_per_s < BUSY * self.bytes_per_s
+        run.total_egress_peak_60s_bytes_per_s < BUSY * self.bytes_per_s
             && run.egress_busy_share < LONG
-            && !is_crowded
     }
 
     /// Returns true if more than half of the runs of a variant leave room.
@@ -63,7 +59,7 @@ impl RegistryLink {
     }
 }
 
-/// The median rate of the busiest minute of a variant.
+/// The median rate of the busiest minute of a variant, with the other load of the link.
 pub(super) fn busiest_minute(variant: &VariantResults<'_>) -> Option<f64> {
-    variant.median(Measure::EgressPeak60s)
+    variant.median(Measure::TotalEgressPeak60s)
 }

@@ -16,15 +16,23 @@ const KEY: f64 = 28.0;
 /// Least width of a part whose share is written into it.
 const WRITTEN: f64 = 34.0;
 
-/// Colours of the parts: waits are warm, work in the clusters is blue and green, the way of messages is grey.
-const COLOURS: [Colour; 6] = [
+/// Colours of the parts: waits are warm, refusals red and purple, work in the clusters is blue and green, the way of
+/// messages is grey.
+const COLOURS: [Colour; PARTS.len()] = [
     Colour(0xC2, 0x4A, 0x2C),
     Colour(0xE0, 0x9F, 0x3E),
+    Colour(0x5B, 0x65, 0x73),
     Colour(0x9A, 0xA3, 0xAE),
+    Colour(0x8E, 0x3B, 0x6B),
+    Colour(0xB8, 0x7A, 0xA0),
+    Colour(0xA8, 0x8A, 0x4F),
     Colour(0x1F, 0x6F, 0xB2),
     Colour(0x6B, 0xAE, 0xD6),
     Colour(0x4D, 0x9A, 0x6A),
 ];
+
+/// Light colours, on which a share is written in ink.
+const LIGHT: [Colour; 4] = [COLOURS[1], COLOURS[5], COLOURS[6], COLOURS[8]];
 
 /// Draws the chart. `None` where no variant has a critical path.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
@@ -69,8 +77,14 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         "share of the time to completion",
     );
     let mut key: Vec<(&str, Colour)> = Vec::new();
-    for (at, colour) in COLOURS.into_iter().enumerate() {
-        key.push((name_of(at, &paths), colour));
+    for (part, colour) in PARTS.iter().zip(COLOURS) {
+        let is_shown = paths
+            .iter()
+            .flatten()
+            .any(|run| (part.of)(run).unwrap_or_default() > 0.0);
+        if is_shown {
+            key.push((part.name, colour));
+        }
     }
     legend(&mut canvas, (MARGIN, TOP + 2.5), &key);
     for (at, path) in paths.iter().enumerate() {
@@ -80,12 +94,6 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         }
     }
     Some(canvas)
-}
-
-/// The name of a part in charts of these runs.
-fn name_of(part: usize, paths: &[Option<&RunRow>]) -> &'static str {
-    let (_, name) = PARTS[part].texts(paths.iter().flatten().copied());
-    name
 }
 
 /// Draws the parts of a run's critical path beside each other.
@@ -104,11 +112,7 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
         }
         if right - left >= WRITTEN {
             let place = (f64::midpoint(left, right), middle + 4.5);
-            let ink = if colour == COLOURS[1] || colour == COLOURS[4] {
-                INK
-            } else {
-                WHITE
-            };
+            let ink = if LIGHT.contains(&colour) { INK } else { WHITE };
             write(
                 canvas,
                 &percent((share * 100.0).round() / 100.0),
@@ -159,7 +163,7 @@ fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<St
     found.retain(|largest| largest.part == part);
     let shares: Vec<f64> = found.iter().map(|largest| largest.share).collect();
     let (low, high) = span(&shares);
-    let name = name_of(part, paths);
+    let name = PARTS[part].name;
     let low = whole_percent(low);
     let high = whole_percent(high);
     vec![match (variants.len(), shares.len()) {
