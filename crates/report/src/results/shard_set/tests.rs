@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use super::super::provenance::SCHEMA_VERSION;
 use super::super::testing::run_record;
 use super::super::{FileDigest, Journal, Publication, to_json};
 use super::*;
@@ -319,7 +320,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
     let (home, shards) = three();
     fs::write(
         shards[1].join(PROVENANCE_FILE),
-        r#"{"program": "fleetsim", "schema_version": 3}"#,
+        format!(r#"{{"program": "fleetsim", "schema_version": {SCHEMA_VERSION}}}"#),
     )
     .expect("written");
     let text = error(&[home.path().to_owned()]);
