@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use fleetsim::results::{
-    Journal, Provenance, Publication, Tables, VariantRecord, uncertainty_tables,
+    Journal, Provenance, Publication, Tables, VariantRecord, decisions_table, uncertainty_tables,
 };
 use fleetsim::scenario::{Experiment, Overrides, VariedExperiment};
 use fleetsim::study::{DrawnRuns, MemoryEstimate};
@@ -169,6 +169,7 @@ fn write(
     for (name, write) in Tables::FILES {
         publication.write_with(name, |out| write(&tables, out))?;
     }
+    let is_drawn = study.drawn.is_some();
     if let Some(drawn) = study.drawn {
         for (name, bytes) in uncertainty_tables(variants, &drawn.runs, &drawn.constants) {
             publication.write(name, &bytes)?;
@@ -183,6 +184,10 @@ fn write(
         )?;
     }
     let results = report::Results::of(publication.folder(), tables)?;
+    if is_drawn {
+        let (name, bytes) = decisions_table(&report::decisions_by_draw(&results));
+        publication.write(name, &bytes)?;
+    }
     report::draw_all(publication.folder(), &results, begins)?;
     Ok(WrittenResults { results, precision })
 }

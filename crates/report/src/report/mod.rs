@@ -56,6 +56,7 @@ mod uncertainty;
 mod wrap;
 
 #[cfg(not(target_family = "wasm"))]
+pub use answer::decisions_by_draw;
 pub use calibration::calibration_text;
 pub use cautions::{VariantTargets, different_targets};
 pub use data::Results;

@@ -75,5 +75,6 @@ pub use summary::{SummaryRow, interval_of_mean, paired_differences, share_below,
 pub use tables::{RunKey, TableWriter, Tables};
 pub use timeline::{BINS_MAX, TimelineRow};
 pub use uncertainty::{
-    DrawnConstant, UncertaintyRow, read_draws, read_uncertainty, uncertainty_tables,
+    DrawDecisionRow, DrawnConstant, UncertaintyRow, decisions_table, read_draws, read_uncertainty,
+    uncertainty_tables,
 };

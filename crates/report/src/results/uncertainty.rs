@@ -18,8 +18,11 @@ const DRAWS: &str = "draws.csv";
 /// The table of the drawn constants.
 const CONSTANTS: &str = "constants.csv";
 
-/// All three.
-pub(super) const UNCERTAINTY_FILES: [&str; 3] = [FILE, DRAWS, CONSTANTS];
+/// The table of the decision by each draw.
+const DECISIONS: &str = "decisions-by-draw.csv";
+
+/// All of them.
+pub(super) const UNCERTAINTY_FILES: [&str; 4] = [FILE, DRAWS, CONSTANTS, DECISIONS];
 
 /// The level of the intervals where there are enough runs.
 const LEVEL: f64 = 0.95;
@@ -76,6 +79,29 @@ pub struct DrawnConstant {
     pub drawn: f64,
     /// The unit of both.
     pub unit: String,
+}
+
+/// `decisions-by-draw.csv`: the decision on one question of the study in one draw.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct DrawDecisionRow {
+    /// The settings that distinguish the question; empty for the only one.
+    pub question: String,
+    /// The rule of the answer, such as `fastest`.
+    pub rule: String,
+    /// The draw: the replicate of its runs in `draws.csv`.
+    pub draw: u32,
+    /// The best variants of this draw, joined by `; `; empty where no variant fulfils the rule.
+    pub decision: String,
+    /// The best variant with every constant at its value.
+    pub at_defaults: String,
+    /// Whether that is one of the best of this draw.
+    pub holds: bool,
+}
+
+/// The table of the decision by each draw, with its name.
+#[must_use]
+pub fn decisions_table(rows: &[DrawDecisionRow]) -> (&'static str, Vec<u8>) {
+    (DECISIONS, to_csv(&header::<DrawDecisionRow>(), rows))
 }
 
 /// The tables of a study with unknown constants, with their names. `drawn` has the runs of each variant.

@@ -25,46 +25,6 @@ pub(super) fn in_draws(
     })
 }
 
-/// The number of draws in which a claim holds.
-pub(super) struct DrawsHolding {
-    pub(super) holding: usize,
-    /// All draws; 0 where constants were not drawn.
-    pub(super) draws: usize,
-}
-
-/// Counts the draws in which no other ranked variant is faster.
-pub(super) fn draws_as_fastest(
-    fastest: &RankedVariant<'_, '_>,
-    ranked: &[RankedVariant<'_, '_>],
-) -> DrawsHolding {
-    let others: Vec<&VariantResults<'_>> = ranked.iter().map(|other| other.variant).collect();
-    let draws = &fastest.variant.draws;
-    let holding = draws
-        .iter()
-        .filter(|run| is_least(run, &others, ready))
-        .count();
-    DrawsHolding {
-        holding,
-        draws: draws.len(),
-    }
-}
-
-/// Counts the draws in which no other variant exposes fewer clusters.
-pub(super) fn draws_as_fewest(
-    variant: &VariantResults<'_>,
-    all: &[&VariantResults<'_>],
-) -> DrawsHolding {
-    let holding = variant
-        .draws
-        .iter()
-        .filter(|run| is_least(run, all, exposed))
-        .count();
-    DrawsHolding {
-        holding,
-        draws: variant.draws.len(),
-    }
-}
-
 /// The same of being the fastest among the ranked.
 pub(super) fn fastest_in_draws(
     fastest: &RankedVariant<'_, '_>,

@@ -4,7 +4,7 @@
 //! of one strategy, some of which fill the registry's link, it is the fastest that leaves room. Otherwise it is the
 //! fastest. A variant whose claim holds in at most half of the draws of the constants is not called the answer.
 
-use super::certainty::draws_as_fastest;
+use super::decisions::{Decision, DecisionRule};
 use super::details::{may_be_fastest, unfinished};
 use super::groups::NamedVariant;
 use super::lines::{AnswerLines, LineKey};
@@ -43,8 +43,7 @@ pub(super) struct Verdict<'a, 'v, 'r> {
     text: String,
     /// `None`: no variant can be chosen.
     pub(super) chosen: Option<&'a NamedVariant<'v, 'r>>,
-    /// Room on the registry's link decided.
-    is_by_room: bool,
+    rule: DecisionRule,
 }
 
 /// The answer for the user's own variants.
@@ -67,22 +66,21 @@ pub(super) fn answer(
     let mut answer = AnswerLines {
         verdict: verdict.text.clone(),
         lines: limit_lines::lines(own, verdict.chosen, &applying),
+        decision: None,
     };
     let Some(chosen) = verdict.chosen else {
         answer.add(LineKey::Left, unfinished(own));
         return answer;
     };
     answer.add(LineKey::Left, left::line(chosen.variant));
-    answer.add(
-        LineKey::Time,
-        times::line(chosen.variant).map(|line| asked.with_draws(chosen, line)),
-    );
-    answer.add(
-        LineKey::Load,
-        load::line(chosen.variant, verdict.is_by_room),
-    );
+    let decision = asked.decision(chosen.label, verdict.rule);
+    let time = times::line(chosen.variant).map(|line| with_draws(line, &decision));
+    let is_by_room = verdict.rule == DecisionRule::FastestWithRoom;
+    answer.add(LineKey::Time, time);
+    answer.add(LineKey::Load, load::line(chosen.variant, is_by_room));
     answer.add(LineKey::Path, path::line(chosen.variant));
     answer.add(LineKey::Else, others::line(&asked, chosen));
+    answer.decision = (own.len() > 1).then_some(decision);
     answer
 }
 
@@ -92,14 +90,14 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             return Verdict {
                 text: self.of_one(only),
                 chosen: Some(only),
-                is_by_room: false,
+                rule: DecisionRule::Fastest,
             };
         }
         let Some(first) = fastest(self.ranked, self.by) else {
             return Verdict {
                 text: "✗ No variant completes in most of its runs.".to_owned(),
                 chosen: None,
-                is_by_room: false,
+                rule: DecisionRule::Fastest,
             };
         };
         if !self.limits.is_empty() {
@@ -116,7 +114,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         Verdict {
             text: self.by_time(first),
             chosen: self.named(first),
-            is_by_room: false,
+            rule: DecisionRule::Fastest,
         }
     }
 
@@ -145,7 +143,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         Some(Verdict {
             text,
             chosen: self.named(best),
-            is_by_room: false,
+            rule: DecisionRule::Fastest,
         })
     }
 
@@ -210,7 +208,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
             return Verdict {
                 text: text.to_owned(),
                 chosen: self.named(first),
-                is_by_room: false,
+                rule: DecisionRule::FastestWithinLimits,
             };
         }
         let which = limit_lines::which(self.limits);
@@ -228,7 +226,7 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         Verdict {
             text,
             chosen: self.named(first),
-            is_by_room: false,
+            rule: DecisionRule::FastestWithinLimits,
         }
     }
 
@@ -250,16 +248,16 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                     first.label
                 ),
                 chosen: self.named(first),
-                is_by_room: true,
+                rule: DecisionRule::FastestWithRoom,
             });
         };
-        let draws = best.variant.draws.len();
-        let holding = link.draws_with_room(best.variant);
-        let text = if 2 * holding < draws {
+        let rule = DecisionRule::FastestWithRoom;
+        let drawn = self.decision(best.label, rule).holding();
+        let text = if drawn.is_minority() {
             format!(
-                "No setting surely leaves room on the registry's link: the fastest that does at the defaults is `{}`, \
-                 in {holding} of {draws} draws of the constants.",
-                best.label
+                "No setting is the fastest with room on the registry's link in most draws of the constants: `{}`, the \
+                 one at the defaults, is in {} of {}.",
+                best.label, drawn.holding, drawn.draws
             )
         } else {
             format!(
@@ -270,15 +268,15 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         Some(Verdict {
             text,
             chosen: self.named(best),
-            is_by_room: true,
+            rule: DecisionRule::FastestWithRoom,
         })
     }
 
     /// The fastest variant.
     fn by_time(&self, first: &RankedVariant<'_, '_>) -> String {
         let label = first.label;
-        let drawn = draws_as_fastest(first, self.ranked);
-        if 2 * drawn.holding < drawn.draws {
+        let drawn = self.decision(label, DecisionRule::Fastest).holding();
+        if drawn.is_minority() {
             return format!(
                 "No variant is the fastest in most draws of the constants: `{label}`, the fastest at the defaults, is in \
                  {} of {}.",
@@ -334,21 +332,22 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
         })
     }
 
-    /// A line about the chosen variant, with the number of draws in which it is the fastest.
-    fn with_draws(&self, chosen: &NamedVariant<'_, '_>, line: String) -> String {
-        let is_ranked = self.ranked.len() > 1 && !tradeoff::is_sweep(self.ranked);
-        let ranked = self.ranked.iter().find(|ranked| ranked.at == chosen.at);
-        match ranked {
-            Some(ranked) if is_ranked && !chosen.variant.draws.is_empty() => {
-                let drawn = draws_as_fastest(ranked, self.ranked);
-                format!(
-                    "{line}; the fastest in {} of {} draws",
-                    drawn.holding, drawn.draws
-                )
-            }
-            _ => line,
-        }
+    /// The decision for a variant by a rule.
+    fn decision(&self, best: &str, rule: DecisionRule) -> Decision {
+        Decision::of(&[best], rule, self.own, self.limits)
     }
+}
+
+/// A line with the number of draws in which the decision holds.
+pub(super) fn with_draws(line: String, decision: &Decision) -> String {
+    let drawn = decision.holding();
+    if drawn.draws == 0 || decision.by_draw.is_empty() {
+        return line;
+    }
+    format!(
+        "{line}; the choice holds in {} of {} draws",
+        drawn.holding, drawn.draws
+    )
 }
 
 /// The median number of pulls that fail.

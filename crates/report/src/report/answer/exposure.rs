@@ -5,7 +5,8 @@
 
 use std::cmp::Ordering;
 
-use super::certainty::{DrawsHolding, draws_as_fewest, fewest_in_draws};
+use super::certainty::fewest_in_draws;
+use super::decisions::{Decision, DecisionRule, DrawsHolding};
 use super::groups::{Best, NamedVariant};
 use super::lines::{AnswerLines, LineKey};
 use super::sentence::{completion, may_be_too, quoted, some_of};
@@ -46,9 +47,12 @@ pub(super) fn answer(
     let chosen = all.iter().find(|named| named.at == least.at);
     let mut applying: Vec<AssertedLimit> = limits.to_vec();
     applying.retain(|limit| all.iter().any(|named| limit.applies_to(named.variant)));
+    let best: Vec<&str> = fewest.iter().map(|one| one.label).collect();
+    let decision = Decision::of(&best, DecisionRule::FewestExposed, all, &applying);
     let mut answer = AnswerLines {
-        verdict: verdict(&exposed, &fewest),
+        verdict: verdict(&exposed, &fewest, decision.holding()),
         lines: limit_lines::lines(all, chosen, &applying),
+        decision: (all.len() > 1).then_some(decision),
     };
     answer.add(LineKey::Stops, left::stalled(least.variant));
     answer.add(LineKey::Load, load::line(least.variant, false));
@@ -57,7 +61,11 @@ pub(super) fn answer(
 }
 
 /// `` `canary` exposes the fewest clusters to the defective revision: 1 of 200 in every run. ``
-fn verdict(exposed: &[Exposed<'_, '_>], fewest: &[&Exposed<'_, '_>]) -> String {
+fn verdict(
+    exposed: &[Exposed<'_, '_>],
+    fewest: &[&Exposed<'_, '_>],
+    drawn: DrawsHolding,
+) -> String {
     let names = names(fewest);
     let expose = expose(fewest);
     let number = clusters(fewest);
@@ -70,15 +78,13 @@ fn verdict(exposed: &[Exposed<'_, '_>], fewest: &[&Exposed<'_, '_>]) -> String {
             "{all} variants expose as many clusters to the defective revision: {number}."
         );
     }
-    let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
-    let drawn = draws_as_fewest(fewest[0].variant, &everyone);
     if drawn.draws == 0 {
         return format!(
             "{names} {expose} the fewest clusters to the defective revision: {number}."
         );
     }
     let DrawsHolding { holding, draws } = drawn;
-    if 2 * holding < draws {
+    if drawn.is_minority() {
         format!(
             "No variant exposes the fewest clusters in most draws of the constants: {names} {expose} {number}, the \
              fewest in {holding} of {draws} draws."

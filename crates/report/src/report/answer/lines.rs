@@ -1,5 +1,7 @@
 //! The form of an answer: the verdict, and at most a few lines below it, each with one job.
 
+use super::decisions::Decision;
+
 /// What a line of an answer is about.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(in crate::report) enum LineKey {
@@ -53,6 +55,8 @@ pub(in crate::report) struct AnswerLines {
     /// The sentence that answers it.
     pub(in crate::report) verdict: String,
     pub(in crate::report) lines: Vec<AnswerLine>,
+    /// What the verdict decided. `None`: nothing can be chosen.
+    pub(in crate::report) decision: Option<Decision>,
 }
 
 impl AnswerLines {

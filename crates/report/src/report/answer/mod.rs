@@ -8,6 +8,7 @@
 
 mod certainty;
 mod completion;
+mod decisions;
 mod details;
 mod exposure;
 pub(in crate::report) mod groups;
@@ -37,9 +38,9 @@ use self::lines::AnswerLines;
 use self::ranking::Sides;
 use self::sentence::{listed, quoted, some_of};
 use crate::report::cautions::{VariantTargets, different_targets};
-use crate::report::data::{VariantResults, target_of};
+use crate::report::data::{Results, VariantResults, target_of};
 use crate::report::limits::AssertedLimit;
-use crate::results::{Setting, distinct};
+use crate::results::{DrawDecisionRow, Setting, distinct};
 
 /// The answer to one of the questions of a study.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -334,4 +335,20 @@ fn deciding_settings(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -
         }
     }
     names
+}
+
+/// The decisions on all questions by each draw of the constants: the rows of `decisions-by-draw.csv`.
+#[must_use]
+pub fn decisions_by_draw(results: &Results) -> Vec<DrawDecisionRow> {
+    let variants = results.variants();
+    let groups = groups::groups(&variants);
+    let limits = AssertedLimit::of_answer(results);
+    let found = answer(&variants, &groups, &limits, results.provenance.seed);
+    let mut rows = Vec::new();
+    for question in &found.questions {
+        if let Some(decision) = &question.lines.decision {
+            rows.extend(decision.rows(&question.title));
+        }
+    }
+    rows
 }

@@ -48,14 +48,8 @@ impl RegistryLink {
             let runs = variant.runs.len();
             return format!("room in {} of {runs} runs", self.runs_with_room(variant));
         }
-        let draws = variant.draws.len();
-        format!("room in {} of {draws} draws", self.draws_with_room(variant))
-    }
-
-    /// The number of draws of the constants that leave room.
-    pub(super) fn draws_with_room(self, variant: &VariantResults<'_>) -> usize {
         let roomy = variant.draws.iter().filter(|run| self.has_room_in(run));
-        roomy.count()
+        format!("room in {} of {} draws", roomy.count(), variant.draws.len())
     }
 }
 

@@ -8,6 +8,8 @@ use std::cmp::Ordering;
 
 use itertools::Itertools;
 
+use super::completion::with_draws;
+use super::decisions::{Decision, DecisionRule};
 use super::groups::{NamedVariant, VariantGroup, setting_label};
 use super::lines::{AnswerLines, LineKey};
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
@@ -143,13 +145,44 @@ pub(super) fn answer(
     let mut answer = AnswerLines {
         verdict: verdict(best, reference, &applying),
         lines: limit_lines::lines(&named, Some(&chosen), &applying),
+        decision: None,
     };
     answer.add(LineKey::Left, left::line(chosen.variant));
-    answer.add(LineKey::Time, times::line(chosen.variant));
+    let rule = if applying.is_empty() {
+        DecisionRule::Fastest
+    } else {
+        DecisionRule::FastestWithinLimits
+    };
+    let all = with_choices(variants, question, &choices);
+    let decision = Decision::of(&[&best.label], rule, &all, &applying);
+    answer.add(
+        LineKey::Time,
+        times::line(chosen.variant).map(|line| with_draws(line, &decision)),
+    );
     answer.add(LineKey::Load, load::line(chosen.variant, false));
     answer.add(LineKey::Path, path::line(chosen.variant));
     answer.add(LineKey::Else, others(&choices, best, reference));
+    answer.decision = Some(decision);
     Some(answer)
+}
+
+/// The user's own variants of a question, each by the name of its choice.
+fn with_choices<'v, 'r>(
+    variants: &'v [VariantResults<'r>],
+    question: &'v VariantGroup,
+    choices: &'v [Choice<'v, 'r>],
+) -> Vec<NamedVariant<'v, 'r>> {
+    let mut all: Vec<NamedVariant<'v, 'r>> = Vec::new();
+    for ((_, members), choice) in choices_of(variants, question).iter().zip(choices) {
+        for &at in members {
+            all.push(NamedVariant {
+                at,
+                label: &choice.label,
+                variant: &variants[at],
+            });
+        }
+    }
+    Sides::of(&all).own
 }
 
 /// Each choice with its best variant.

@@ -249,13 +249,14 @@ const TABLES: [(&str, &str); 9] = [
 ];
 
 /// Tables of results with drawn constants.
-const TABLES_OF_DRAWS: [(&str, &str); 3] = [
+const TABLES_OF_DRAWS: [(&str, &str); 4] = [
     (
         "uncertainty.csv",
         "the intervals of luck alone and of constants, for each measure of each variant",
     ),
     ("draws.csv", "one row per run with drawn constants"),
     ("constants.csv", "one row per constant of a draw"),
+    ("decisions-by-draw.csv", "the decision by each draw"),
 ];
 
 /// The files of the results folder as list items: tables, provenance and charts.

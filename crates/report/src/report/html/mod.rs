@@ -595,12 +595,17 @@ mod tests {
         });
         let listed = |results: &Results| {
             let page = page(results, &[]);
-            ["uncertainty.csv", "draws.csv", "constants.csv"]
-                .map(|file| page.contains(&format!("<li><a href=\"{file}\">")))
+            [
+                "uncertainty.csv",
+                "draws.csv",
+                "constants.csv",
+                "decisions-by-draw.csv",
+            ]
+            .map(|file| page.contains(&format!("<li><a href=\"{file}\">")))
         };
-        assert_eq!(listed(&results), [false; 3]);
+        assert_eq!(listed(&results), [false; 4]);
         results.uncertainty = crate::report::uncertainty::tests::uncertain().uncertainty;
-        assert_eq!(listed(&results), [true; 3]);
+        assert_eq!(listed(&results), [true; 4]);
     }
 
     #[test]

@@ -260,7 +260,7 @@ fn answered(answer: &PageAnswer, width: usize) -> String {
     text.push_str(&paragraph(&answer.lead, width));
     let has_lines = answer.questions.len() <= ANSWERS_MAX;
     for question in &answer.questions {
-        let AnswerLines { verdict, lines } = &question.lines;
+        let AnswerLines { verdict, lines, .. } = &question.lines;
         let title = if question.title.is_empty() {
             String::new()
         } else {
