@@ -1,5 +1,4 @@
-//! A pass over what changed decides as a pass over all applications, over random worlds with many events between
-//! passes.
+//! A partial pass makes the same decision as a full pass, in random worlds with many events between passes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use super::*;
 
 const FLEET: [(&str, usize); 3] = [("dev", 40), ("prod", 30), ("lab", 10)];
 
-/// The applications that differ.
+/// Returns the applications that differ.
 fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
     let mut changed = TargetSet::new(new.len());
     let pairs = (0..).zip(old.iter().zip(new));
@@ -20,7 +19,7 @@ fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
     changed
 }
 
-/// A set and the view of its last pass. Each pass compares itself with one over all applications.
+/// A set and the view of its last pass. Each pass compares itself with a full pass.
 struct Watched {
     story: SetStory,
     known: Vec<ApplicationView>,
@@ -38,7 +37,7 @@ impl Watched {
         Self { story, known }
     }
 
-    /// One pass, from which `omitted` changes are kept.
+    /// Runs one pass without the `omitted` changes.
     fn pass(&mut self, now: SimTime, is_stored: bool, omitted: &[u32]) {
         let mut changed = changes(&self.known, &self.story.view);
         omitted.iter().for_each(|index| _ = changed.remove(*index));
