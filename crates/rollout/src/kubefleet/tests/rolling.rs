@@ -1,5 +1,5 @@
-//! Stories of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
-//! stories cover holds and the documented rules, and serve as examples.
+//! Scripts of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! scripts cover holds and the documented rules, and serve as examples.
 use super::super::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use super::*;
 

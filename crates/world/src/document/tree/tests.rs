@@ -1,4 +1,4 @@
-//! Trees, places, and refused texts.
+//! Trees, locations, and rejected texts.
 
 use super::*;
 use crate::document::testing::source;
@@ -151,7 +151,7 @@ fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
         assert_eq!(problem.line(), Some(line), "{text:?}: {problem}");
         assert!(problem.to_string().contains(help), "{text:?}: {problem}");
     }
-    // A tab that is not an indentation is not the fault.
+    // A tab that is not part of an indentation is not the error.
     for text in ["a: [1,\n\t2]\n", "{\n\t\"a\": 1\n}\n"] {
         assert!(parse(&source(text)).is_ok(), "{text:?}");
     }

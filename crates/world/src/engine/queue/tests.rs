@@ -1,4 +1,4 @@
-//! The queue against a sorted list, and cases by hand.
+//! Compares the queue with a sorted list, and tests cases written by hand.
 
 use super::*;
 use proptest::collection::vec;
@@ -167,18 +167,18 @@ enum QueueStep {
         after: u64,
     },
     Pop,
-    /// Up to a horizon, often without an event: then events may still be scheduled before all others.
+    /// Pops up to a horizon, often without a result: later events may then be scheduled before all others.
     PopUntil {
         after: u64,
     },
 }
 
-/// Delays in every byte of a time. Few of them, so equal times are common.
+/// Delays that differ in every byte of a time. There are few of them, so equal times are common.
 fn delay() -> impl Strategy<Value = u64> {
     (0u64..8, 0u32..7).prop_map(|(after, byte)| after << (8 * byte))
 }
 
-/// Ids of all events ever scheduled, so stale ones are common.
+/// Ids refer to all events ever scheduled, so stale ids are common.
 fn step() -> impl Strategy<Value = QueueStep> {
     prop_oneof![
         4 => delay().prop_map(|after| QueueStep::Schedule { after }),
@@ -190,8 +190,8 @@ fn step() -> impl Strategy<Value = QueueStep> {
     ]
 }
 
-/// The reference queue: a list in order of scheduling, searched for the earliest event; the first among equals
-/// wins.
+/// The reference queue: a list in the order of scheduling, which is searched for the earliest event; the first of
+/// equals wins.
 #[derive(Default)]
 struct ListQueue {
     now: SimTime,
