@@ -37,7 +37,7 @@ pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Prob
     source.at(at, "", message).with_help(help)
 }
 
-/// Returns whether the error is an alias, which the reader must not accept.
+/// Returns whether the reader rejected an alias.
 pub(super) fn is_of_alias(error: &serde_saphyr::Error) -> bool {
     matches!(
         error.without_snippet(),
