@@ -205,8 +205,8 @@ pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 /// takes equally long for both.
 pub const ZSTD_FACTOR: f64 = 1.8;
 
-/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15% over 64 nodes, and a factor of at most 1.1
-/// between the slowest and the fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
+/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15% over 64 nodes, and a factor of
+/// at most 1.1 between the slowest and the fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
 pub const UNPACK_SPREAD: f64 = 0.1;
 
 /// Part of a layer's unpack time that does not depend on its size. Source: chonks, 12 to 34 ms.
