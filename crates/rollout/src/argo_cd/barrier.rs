@@ -64,7 +64,7 @@ impl ComparedApplication {
 }
 
 impl ArgoCd {
-    /// `before`: the time of the last pending change before the pass.
+    /// Returns the barrier of a pass, if it applies. `before`: the time of the last pending change before the pass.
     pub(super) fn barrier(
         &self,
         now: SimTime,

@@ -331,7 +331,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// Whether applications of later steps are deleted first.
+    /// Returns whether applications of later steps are deleted first.
     pub fn is_deletion_reversed(&self) -> bool {
         let Some(strategy) = &self.strategy else {
             return false;

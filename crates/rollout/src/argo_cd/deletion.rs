@@ -21,7 +21,7 @@ use fleetsim_units::{SimDuration, SimTime};
 const PATIENCE: SimDuration = SimDuration::from_mins(2);
 
 impl ArgoCd {
-    /// One pass over a set that is being deleted.
+    /// Runs one pass over a set that is being deleted.
     pub fn delete(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         self.last_pass = now;
         self.ledger = None;

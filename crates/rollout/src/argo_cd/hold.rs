@@ -115,7 +115,7 @@ impl StalledSet<'_> {
         Some(Hold::new("applicationsSync", explanation))
     }
 
-    /// The hold by the barrier of v3.6.
+    /// Returns the hold if the barrier of v3.6 applies.
     fn barrier(&self) -> Option<Hold> {
         if *self.status.barrier.as_ref()? == Barrier::GracePeriod {
             return Some(self.set.grace_period_hold());
@@ -142,7 +142,7 @@ impl StalledSet<'_> {
         (!spec.may_update()).then(|| spec.applications_sync())
     }
 
-    /// The hold by a policy: existing applications differ from the template, and must not be written.
+    /// Returns the hold if existing applications differ from the template and a policy forbids writing them.
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| self.application(a).has_other_parameters());
@@ -196,7 +196,7 @@ impl StalledSet<'_> {
             )
     }
 
-    /// The hold by the last open step, if it is not complete.
+    /// Returns the hold if the last open step is not complete.
     fn open_step(&self) -> Option<Hold> {
         let open = self.status.open_steps;
         let last_open = (open as u32).checked_sub(1)?;
@@ -241,7 +241,7 @@ impl StalledSet<'_> {
         Some(Hold::new("matchExpressions", explanation))
     }
 
-    /// The hold if every row is Healthy, but some application is not complete.
+    /// Returns the hold if every row is Healthy, but some application is not complete.
     fn settled_rows(&self) -> Option<Hold> {
         let lost = self.unfinished();
         if lost.is_empty() {

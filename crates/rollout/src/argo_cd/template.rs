@@ -7,7 +7,6 @@
 //!
 //! Left out: functions and conditions. A name with such an expression is taken from the cluster; a label with one is
 //! omitted.
-//! out.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

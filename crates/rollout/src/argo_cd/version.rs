@@ -30,12 +30,12 @@ pub enum ArgoCdVersion {
 }
 
 impl ArgoCdVersion {
-    /// Whether a changed spec sets a row to Waiting.
+    /// Returns whether a changed spec sets a row to Waiting.
     pub fn sees_spec_changes(self) -> bool {
         self >= Self::V3_4
     }
 
-    /// Whether promotion waits until all applications were compared.
+    /// Returns whether promotion waits until all applications were compared.
     pub fn has_barrier(self) -> bool {
         self >= Self::V3_6
     }

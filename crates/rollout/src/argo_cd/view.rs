@@ -201,7 +201,7 @@ impl Application {
         }
     }
 
-    /// Whether it is Synced and Healthy.
+    /// Returns whether it is Synced and Healthy.
     pub fn is_synced_and_healthy(&self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }

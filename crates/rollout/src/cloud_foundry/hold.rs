@@ -199,7 +199,8 @@ impl StalledDeployment<'_> {
         old + new
     }
 
-    /// The hold by unhealthy instances. Shipped rules only: under documented rules they only count as in flight.
+    /// Returns the hold if instances are unhealthy. Shipped rules only: under the documented rules they only count as
+    /// in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let unhealthy = self.counts.unhealthy;
         if self.rules == RuleSet::Documented || unhealthy == 0 {
@@ -234,7 +235,7 @@ impl StalledDeployment<'_> {
         Some(Hold::new("max_in_flight", explanation))
     }
 
-    /// The hold by old instances. Documented rules only: shipped rules ignore old instances.
+    /// Returns the hold if old instances have not exited. Documented rules only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
         if self.rules == RuleSet::Shipped || !self.is_short() {
             return None;

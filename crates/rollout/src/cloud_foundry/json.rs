@@ -35,7 +35,7 @@ impl Json {
         }
     }
 
-    /// Whether this is an object with this key.
+    /// Returns whether this is an object with this key.
     pub(super) fn has(&self, key: &str) -> bool {
         let Self::Object(Ordered(fields)) = self else {
             return false;

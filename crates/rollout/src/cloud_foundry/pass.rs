@@ -254,7 +254,7 @@ impl DeploymentTick<'_, '_> {
         self.draft.oldest()
     }
 
-    /// Whether a process belongs to a deployment that was superseded while it was deploying.
+    /// Returns whether a process belongs to a deployment that was superseded while it was deploying.
     fn is_interim(&self, process: &Process) -> bool {
         self.view.deployments.iter().any(|deployment| {
             deployment.process == Some(process.id)

@@ -31,7 +31,7 @@ pub enum LrpState {
 }
 
 impl LrpState {
-    /// Whether the instance runs, routable or not.
+    /// Returns whether the instance runs, routable or not.
     pub(super) const fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::RunningNotRoutable)
     }

@@ -173,7 +173,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// The hold by `maxNew`. Shipped rules only: the documented rules do not have it.
+    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules do not have it.
     fn max_new(&self) -> Option<Hold> {
         let mut waiting = Vec::new();
         for partition in self.reached() {
@@ -259,7 +259,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// The hold by the conditions of individual clusters, if no rule for many clusters applies.
+    /// Returns the hold by the conditions of individual clusters, if no rule for many clusters applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut first_rule = None;
         let mut texts = Vec::new();

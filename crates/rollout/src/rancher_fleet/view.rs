@@ -101,7 +101,7 @@ impl ClusterView {
         }
     }
 
-    /// Whether the cluster runs the wanted id and is ready; false without a deployment.
+    /// Returns whether the cluster runs the wanted id and is ready; false without a deployment.
     pub fn is_done(&self) -> bool {
         self.deployment.is_some_and(|deployment| {
             let wanted = Some(self.wanted);
@@ -132,7 +132,7 @@ impl BundleDeployment {
 }
 
 impl BundleView {
-    /// Whether every target runs its wanted id and is ready, including targets in no partition.
+    /// Returns whether every target runs its wanted id and is ready, including targets in no partition.
     pub fn is_done(&self) -> bool {
         self.clusters
             .iter()

@@ -483,7 +483,7 @@ fn ranges(text: &str, n: usize) -> Vec<u32> {
     list
 }
 
-/// The inverse of [`ranges`], with every ascending run as one range.
+/// Prints a list for [`ranges`], with every ascending run as one range.
 fn print_ranges(list: &[u32]) -> String {
     let runs = list.chunk_by(|a, b| a + 1 == *b);
     let print = |run: &[u32]| match run {

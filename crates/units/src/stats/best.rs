@@ -75,7 +75,7 @@ struct PairedDifference {
     standard_error: f64,
 }
 
-/// The differences of each ordered pair of variants.
+/// Returns the differences of each ordered pair of variants.
 fn paired_differences(variants: &[Vec<f64>]) -> Vec<Vec<PairedDifference>> {
     let root = (variants[0].len() as f64).sqrt();
     let mut differences = Vec::with_capacity(variants.len());

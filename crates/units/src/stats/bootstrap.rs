@@ -7,7 +7,6 @@
 //! resample has at least [`LEAST_SPREAD`] of the runs' spread. If a single run is far from others that are nearly
 //! equal, a third of the resamples miss it, and their own spread would move an end to hundreds of standard errors.
 //! With fewer than [`FEWEST`] values, Student's interval is used alone.
-//! hundreds of standard errors. For fewer than [`FEWEST`] values it is Student's alone.
 //!
 //! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
 //! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `tests.rs` check the chosen

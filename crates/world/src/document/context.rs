@@ -53,7 +53,7 @@ impl Context<'_> {
         value
     }
 
-    /// Whether the document has a value at `path`.
+    /// Returns whether the document has a value at `path`.
     pub fn is_set(&self, path: &Path) -> bool {
         self.tree.get(path).is_some()
     }

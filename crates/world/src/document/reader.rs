@@ -181,7 +181,7 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// An empty value is accepted for a struct whose fields are all optional: `rancherFleet:` is `rancherFleet: {}`.
+    /// Accepts an empty value for a struct whose fields are all optional: `rancherFleet:` is `rancherFleet: {}`.
     /// Unknown fields are rejected in every struct, even in a product's own structs, which are lenient elsewhere: a
     /// setting that is not simulated must not be ignored silently.
     fn deserialize_struct<V: Visitor<'de>>(

@@ -72,7 +72,6 @@ pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
 
 /// Round trip from a cluster to a mirror in its region. Source: 1 to 2 ms between the clusters of KubeFleet's test on
 /// AKS.
-/// AKS.
 pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(2);
 
 /// Time for which a cache serves a blob. Source: `proxy.ttl` of 168h in distribution/distribution @0d6b721
@@ -81,7 +80,6 @@ pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 
 /// Bytes of downloads that a Cloud Foundry cell keeps. Source: `diego.executor.max_cache_size_in_bytes`, 10000000000,
 /// in cloudfoundry/diego-release `jobs/rep/spec`.
-/// 10000000000, in cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
 
 /// Maximum number of concurrent downloads of a cell. Source: `diego.executor.max_concurrent_downloads`, 5, in the same

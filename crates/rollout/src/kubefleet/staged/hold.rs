@@ -70,7 +70,7 @@ impl StagedUpdateRun {
         Hold::new(rule, explanation)
     }
 
-    /// The hold of a succeeded run: it observes nothing any more, not even clusters that fail later.
+    /// Returns the hold of a succeeded run, which no longer observes its clusters, even if they fail later.
     fn lost(&self, run: &RunStatus, view: &StagedView) -> Option<Hold> {
         let mut lost = Vec::new();
         for cluster in run.stages.iter().flat_map(|stage| &stage.clusters) {

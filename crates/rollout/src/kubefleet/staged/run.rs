@@ -100,7 +100,7 @@ impl ClusterStatus {
         self.started.is_some() || self.succeeded.is_some()
     }
 
-    /// Whether it has started and not finished.
+    /// Returns whether it has started and not finished.
     pub const fn is_updating(&self) -> bool {
         self.started.is_some() && self.succeeded.is_none()
     }
@@ -222,7 +222,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether it has ended, successfully or not.
+    /// Returns whether it has ended, successfully or not.
     pub fn is_over(&self) -> bool {
         self.succeeded().is_some() || self.initialized == Some(false)
     }

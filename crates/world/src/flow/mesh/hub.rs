@@ -56,7 +56,7 @@ fn weighted(weight: i128, units: i128) -> i128 {
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
     pub(super) link: u32,
-    /// The rate of the bundles that it bounds; infinite while it bounds none.
+    /// The rate of the bundles that it bounds; infinite while it bounds no bundle.
     pub(super) level: f64,
     /// The reading of its clock at `since`.
     pub(super) clock: f64,

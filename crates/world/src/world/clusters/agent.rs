@@ -27,7 +27,7 @@ impl ReportedState {
         }
     }
 
-    /// Whether the cluster is ready on the new revision.
+    /// Returns whether the cluster is ready on the new revision.
     pub(super) fn is_updated(self) -> bool {
         self.applied == NEW && self.ready
     }

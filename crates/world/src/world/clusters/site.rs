@@ -2,8 +2,8 @@
 //!
 //! Modelled: downlink, round trip, loss, seconds without data, and the correlation of high rates with short round
 //! trips. Sources: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home
-//! lines, which also stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191
-//! (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//! lines, whose data is also used for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks
+//! @c238191 (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
 //!
 //! Left out: hours of the day, weather, credits for bursts, and typical nodes and disks of a kind of site.
 

@@ -79,7 +79,8 @@ pub(crate) struct Delivery {
     /// Every download of a store so far.
     pub fills: Vec<Fill>,
     pub pre_pull: Option<PrePull>,
-    /// Images that were pulled without a pre-pull, until [`World::take_pulled`] returns them.
+    /// Images that were pulled without a pre-pull, until [`take_pulled`](crate::world::World::take_pulled) returns
+    /// them.
     pub brought: Vec<PodId>,
 }
 

@@ -41,7 +41,7 @@ struct Swarm {
     complete: u32,
 }
 
-/// The swarms of a fleet. A store stands for the seeds of a cluster.
+/// The swarms of a fleet. A store represents the seeds of a cluster.
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,

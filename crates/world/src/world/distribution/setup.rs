@@ -105,8 +105,8 @@ impl CacheLinks {
         cache::Caches::new(spec, &self.links, self.cache_of, last, sizes)
     }
 
-    /// Returns the link of a cluster's cache if that is at this place. All bytes for its nodes come from there, so the
-    /// links behind it form a separate tree.
+    /// Returns the link of a cluster's cache, if caches are at this level. All bytes for its nodes come from there, so
+    /// the links behind it form a separate tree.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
         if self.place != Some(place) {
             return None;

@@ -117,7 +117,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles the begin or end of a gap.
+    /// Handles the start or end of a gap.
     pub(super) fn gap_changes(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.spec.clusters[id.index()]
             .gaps

@@ -401,7 +401,7 @@ impl Meter {
         &self.registries
     }
 
-    /// Records the begin of an image pull.
+    /// Records the start of an image pull.
     pub fn pull_begins(&mut self, first_of_cluster: bool) {
         self.pulls.rise();
         if first_of_cluster {

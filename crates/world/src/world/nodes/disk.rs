@@ -1,6 +1,5 @@
 //! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes the memory out. Downloads
 //! are also written, and each is complete when all of it is on the disk.
-//! written too, and each is complete when all of it is on the disk.
 //!
 //! While the buffer has room, each layer is unpacked as fast as it is decompressed. When it is full, all layers and
 //! downloads share the disk's rate equally. The disk keeps writing when no layer is unpacked, so the buffer empties

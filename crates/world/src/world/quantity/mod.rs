@@ -470,7 +470,7 @@ fn unread(values: &ValuesFile) -> ! {
     panic!("`{}` is read when the experiment is checked", values.path)
 }
 
-/// Computed from the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
+/// Returns the mean for the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
 fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
     if most <= least {
         return least;

@@ -153,7 +153,7 @@ impl Default for BlobHostSpec {
     }
 }
 
-/// A flattened field has the default of its own type, which differs here.
+/// Sets the default of a flattened field, which differs from the default of its type.
 #[cfg(any(test, feature = "schema"))]
 fn service_time_of_blobs(schema: &mut Schema) {
     let default = serde_json::to_value(BlobHostSpec::default().host.service_time)

@@ -153,7 +153,6 @@ impl World<'_> {
     /// Handles a request that arrives at a host with limits, which decides about it.
     ///
     /// A network cut since it was sent does not affect a request that need not wait, as at a host without limits.
-    /// limits.
     fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
         let is_reachable = self.is_reachable(asked.pull);
         let rtt = self.rtt(asked.pull);
