@@ -98,7 +98,7 @@ impl TargetSet {
         at < self.universe && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
     }
 
-    /// Returns the smallest member from `from` on.
+    /// Returns the smallest member at or after `from`.
     pub fn next(&self, from: u32) -> Option<u32> {
         super::cost::visit();
         let mut at = from as usize;
@@ -128,7 +128,7 @@ impl TargetSet {
         self.iter_from(0)
     }
 
-    /// Returns the members from `first` on, in ascending order.
+    /// Returns the members at or after `first`, in ascending order.
     pub fn iter_from(&self, first: u32) -> impl Iterator<Item = u32> {
         let mut from = Some(first);
         std::iter::from_fn(move || {

@@ -2,9 +2,8 @@
 //!
 //! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go` and
 //! `setApplicationSetStatusCondition` in `applicationset/controllers/applicationset_controller.go`.
-//! `InvalidRolloutConfig` exists from v3.6 on. The recorded rollouts in `tests/closed-loop/argocd` contain
-//! these conditions. Left out: the wording of most messages, and `ParametersGenerated`, because generators never fail
-//! here.
+//! `InvalidRolloutConfig` exists since v3.6. The recorded rollouts in `tests/closed-loop/argocd` contain these
+//! conditions. Left out: the wording of most messages, and `ParametersGenerated`, because generators never fail here.
 
 use std::collections::BTreeMap;
 

@@ -248,7 +248,7 @@ pub struct ControllerOptions {
     /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
     /// change, so that a settled application is updated too. No effect before 3.4.
     pub keep_spec_changes: bool,
-    /// `--refresh-grace-period-seconds`: time after a change in which no row is promoted. It exists from 3.6 on.
+    /// `--refresh-grace-period-seconds`: time after a change in which no row is promoted. It exists since 3.6.
     pub refresh_grace_period: SimDuration,
     /// The controller's version.
     #[serde(skip)]
@@ -258,7 +258,7 @@ pub struct ControllerOptions {
 /// Why an ApplicationSet is not processed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ApplicationSetError {
-    /// `RollingSync` without a step: from 3.6 on the product's `ApplicationSetRolloutError`.
+    /// `RollingSync` without a step: since 3.6 the product's `ApplicationSetRolloutError`.
     #[error(
         "strategy.rollingSync.steps is empty: Argo CD 3.6 then updates nothing (ApplicationSetRolloutError), and \
          older versions update all applications at once"

@@ -94,7 +94,7 @@ impl ArgoCd {
         pass
     }
 
-    /// Runs one pass like [`Self::reconcile`], at the cost of what changed. The caller guarantees that only
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
     /// applications in `changed` differ from those of the last such pass. The first pass, and a pass after a change of
     /// spec or labels, examines all applications. `store` performs the writes of the set's status. It gets whether the
     /// write changes anything, and returns when it is accepted, if it is.

@@ -88,7 +88,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
         .saturating_add(scale)
         .clamp(-100_000, 100_000);
     // A 64-bit mantissa rounds to the nearest float. Scaling by a power of two is exact except for subnormals, whose
-    // rounding no limit depends on.
+    // rounding does not affect any limit.
     if matches!(digits, "" | ".") {
         return None;
     }

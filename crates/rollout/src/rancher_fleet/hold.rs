@@ -259,7 +259,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Returns the hold by the conditions of individual clusters, if no rule for many clusters applies.
+    /// Returns the hold for individual clusters, if no rule about many clusters applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut first_rule = None;
         let mut texts = Vec::new();

@@ -86,7 +86,7 @@ impl MemberGroup {
 
 /// The members of partitions as the rules see them, by number of the partition and position in it.
 pub(super) trait PartitionMembers {
-    /// Returns the first position from `from` on of a member in one of the groups that rules pick from.
+    /// Returns the first position at or after `from` of a member in one of the groups that rules pick from.
     fn next(&self, partition: usize, group: MemberGroup, from: u32) -> Option<u32>;
     /// Returns the number of members in a group.
     fn count(&self, partition: usize, group: MemberGroup) -> i64;

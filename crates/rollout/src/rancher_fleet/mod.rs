@@ -97,7 +97,7 @@ impl RancherFleet {
         }
     }
 
-    /// Sets whether statuses compare a deployment with the wanted id, as from 0.16 on, or with the deployed id.
+    /// Sets whether statuses compare a deployment with the wanted id, as since 0.16, or with the deployed id.
     #[must_use]
     pub fn judging_wanted(mut self, judges_wanted: bool) -> Self {
         self.judges_wanted = judges_wanted;
@@ -152,8 +152,8 @@ impl RancherFleet {
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// Runs one pass like [`Self::reconcile`], at the cost of what changed. The caller guarantees that only clusters
-    /// in `changed` differ from those of the last pass, including the changes by storing it
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// clusters in `changed` differ from those of the last pass, including the changes by storing it
     /// ([`BundleStatus::stored`]). The first pass, and a pass after a change of strategy, labels, targets or the
     /// bundle's pause, examines all clusters.
     ///

@@ -94,7 +94,7 @@ pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
     }
 }
 
-/// Returns the byte offset of the first character from `at` on that is not in `skipped`.
+/// Returns the byte offset of the first character at or after `at` that is not in `skipped`.
 fn skip(csv: &str, at: usize, skipped: &[char]) -> usize {
     csv.len() - csv[at..].trim_start_matches(skipped).len()
 }

@@ -44,7 +44,7 @@ fn read_fields() -> BTreeMap<&'static str, KeptPart> {
     fields
 }
 
-/// Fields of `helm` in a fleet.yaml for which only matters whether they are empty.
+/// Fields of `helm` in a fleet.yaml that are only checked for being empty.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
 
 /// The name of the omitted part in a file that is neither a map nor a list of maps.

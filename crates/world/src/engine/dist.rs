@@ -157,7 +157,7 @@ mod tests {
     }
 
     type Draw = fn(&mut Stream) -> f64;
-    /// Returns the share of draws below a point.
+    /// A function that returns the share of draws below a point.
     type Below = fn(f64) -> f64;
 
     /// Name, draw, mean and standard deviation, with the formulas in comments.

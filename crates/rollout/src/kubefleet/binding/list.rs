@@ -146,7 +146,7 @@ impl Bindings {
         self.changed.clear();
     }
 
-    /// Returns how many clusters have a binding that has not succeeded, at the cost of what changed.
+    /// Returns how many clusters have a binding that has not succeeded, at a cost that depends on what changed.
     pub fn count_unavailable(&mut self) -> usize {
         for cluster in self.changed.iter() {
             let is_unavailable = self

@@ -218,12 +218,12 @@ impl CandidateSets {
         self.kinds[kind as usize].len()
     }
 
-    /// Returns all bindings of a kind from an index on.
+    /// Returns all bindings of a kind at or after an index.
     pub(super) fn from(&self, kind: BindingKind, from: u32) -> impl Iterator<Item = u32> {
         self.kinds[kind as usize].iter_from(from)
     }
 
-    /// Returns the clusters of all bindings of a kind from an index on.
+    /// Returns the clusters of all bindings of a kind at or after an index.
     pub(super) fn targets(
         &self,
         view: &RollingView,

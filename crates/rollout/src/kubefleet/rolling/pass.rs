@@ -33,8 +33,8 @@ impl RollingUpdate {
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// Runs one pass like [`Self::reconcile`], at the cost of what changed. The caller guarantees that only bindings
-    /// of clusters in `changed` differ from those of the last pass, including the changes by storing it
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
     /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and a pass after a change of the
     /// limits or of the newest resource snapshot, examines all bindings.
     pub fn reconcile_changed(

@@ -178,14 +178,13 @@ impl StagedUpdateRun {
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// Runs one pass like [`Self::reconcile`], at the cost of what changed. The caller guarantees that only bindings
-    /// of clusters in `changed` differ from those of the last pass, including the changes by storing it
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
     /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run examines all bindings, and so do
     /// passes after a change of the placement or of the picked clusters, passes of a stopped run, and passes of the
     /// delete stage.
     ///
-    /// # Panics
-    /// Those of [`Self::reconcile`].
+    /// # Panics Same as [`Self::reconcile`].
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,

@@ -127,7 +127,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that the management cluster reaches the cluster again: instruction and report are sent if they have
+    /// Called when the management cluster reaches the cluster again: instruction and report are sent if they have
     /// changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
@@ -142,7 +142,7 @@ impl World<'_> {
         self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
-    /// Handles that the manifests are applied: the controllers of the workloads start, and the agent observes them.
+    /// Called when the manifests are applied: the controllers of the workloads start, and the agent observes them.
     fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         let agent = &cluster.agent;
@@ -248,8 +248,7 @@ impl ClusterState {
         }
     }
 
-    /// Handles that a new revision is applied: an agent that polls begins a new series, and sees nothing available
-    /// yet.
+    /// Called when a new revision is applied: an agent that polls begins a new series, and sees nothing available yet.
     fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
         if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;

@@ -47,7 +47,7 @@ impl ClusterState {
         true
     }
 
-    /// Handles that the objects are applied: if the agent waits for the workloads, the wait begins now.
+    /// Called when the objects are applied: if the agent waits for the workloads, the wait begins now.
     pub(super) fn wait_begins(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.waits = context.agent.wait;
         if let (true, Some(limit)) = (context.agent.wait, context.agent.applies.wait_limit) {
@@ -93,7 +93,7 @@ impl ClusterState {
 }
 
 impl World<'_> {
-    /// Handles that the workloads are not ready within the time-out of the apply, or of its rollback.
+    /// Called when the workloads are not ready within the time-out of the apply, or of its rollback.
     pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         let begins_rollback = context.agent.applies.rolls_back && !cluster.agent.is_rolling_back;

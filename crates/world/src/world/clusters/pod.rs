@@ -156,14 +156,14 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a pod is created and bound.
+    /// Called when a pod is created and bound.
     pub(crate) fn pod_bound(&mut self, id: PodId, queue: &mut Queue) {
         if self.pods.take_event(id) == PodPhase::Pending {
             self.reach_node(id, queue);
         }
     }
 
-    /// Handles that the kubelet of a pod's node receives it.
+    /// Called when the kubelet of a pod's node receives it.
     fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
         if self.nodes[self.pods[id.index()].node.index()].down {
             self.pods[id.index()].phase = PodPhase::Lost;
@@ -286,7 +286,7 @@ impl World<'_> {
             .schedule(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
     }
 
-    /// Handles that an image is now on a node: the next sync of a pod that backs off there starts its container.
+    /// Called when an image is now on a node: the next sync of a pod that backs off there starts its container.
     pub(crate) fn image_appears(&mut self, node: NodeId, queue: &mut Queue) {
         let mut waiting = std::mem::take(&mut self.nodes[node.index()].backing_off);
         waiting.retain(|id| self.pods[id.index()].phase == PodPhase::ImageBackOff);

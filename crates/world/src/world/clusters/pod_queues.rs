@@ -142,7 +142,7 @@ mod tests {
         let mut world = pods(5);
         world.pods.creation = limit(10.0, 2);
         assert_eq!(starts(&world), [0, 0, 100, 200, 300]);
-        // The scheduler has a token for one pod, and then one each 250 ms, so it is the bottleneck.
+        // The scheduler has a token for one pod, and then one every 250 ms, so it is the bottleneck.
         world.pods.scheduling = limit(4.0, 1);
         assert_eq!(starts(&world), [0, 250, 500, 750, 1000]);
         world.pods.scheduling = limit(100.0, 1);

@@ -63,7 +63,7 @@ impl Pods {
         pod.phase
     }
 
-    /// Handles that the containers of a pod stop with its node; cancels its scheduled event.
+    /// Called when the containers of a pod stop with its node; cancels its scheduled event.
     pub(crate) fn lose(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         pod.phase = PodPhase::Lost;

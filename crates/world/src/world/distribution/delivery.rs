@@ -190,7 +190,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a store has all bytes of a fill.
+    /// Called when a store has all bytes of a fill.
     pub(crate) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
         let fill = &mut self.delivery.fills[id.index()];
         fill.transfer = None;
@@ -210,7 +210,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a node's own transfer of a layer has completed. Returns whether the layer is complete: not if its
+    /// Called when a node's own transfer of a layer has completed. Returns whether the layer is complete: not if its
     /// store is still filling (a lazy pull needs only a small part, which the store has already received).
     pub(crate) fn last_leg_ended(
         &mut self,
@@ -237,7 +237,7 @@ impl World<'_> {
         false
     }
 
-    /// Handles that the store has all of a layer whose last leg has completed.
+    /// Called when the store has all of a layer whose last leg has completed.
     fn settle_layer(&mut self, of: PullLayer, store: StoreId, blob: u16, queue: &mut Queue) {
         let PullLayer { pull: id, layer } = of;
         let node = self.nodes[self.pulls[id.index()].node.index()].key;
@@ -249,7 +249,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a layer from a store is complete on its node.
+    /// Called when a layer from a store is complete on its node.
     pub(crate) fn layer_settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {

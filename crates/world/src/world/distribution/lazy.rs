@@ -5,7 +5,7 @@
 //! Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a round trip and
 //! the time to serve a request, and its bytes use the same links as everything else. The rest arrives slowly in the
 //! background, and then the node has the whole blob. So lazy pulling is slower than a plain pull if round trips are
-//! long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
+//! long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL at 150 ms and above.
 //!
 //! Mounting takes its own time (`mount`), in addition to the bytes: published lazy starts have a floor of about 1.2 s.
 //! A service that prepares images (by converting or indexing them) may not have prepared a new image yet: the image is
@@ -192,7 +192,7 @@ impl<'s> World<'s> {
         self.rates_changed(queue);
     }
 
-    /// Handles that the reads are complete: the containers run, and the rest is downloaded in the background.
+    /// Called when the reads are complete: the containers run, and the rest is downloaded in the background.
     pub(crate) fn reads_end(
         &mut self,
         node: NodeId,
@@ -226,7 +226,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Handles that the rest of a layer has arrived.
+    /// Called when the rest of a layer has arrived.
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
         let whole = if self.spec.node.keep_blobs {

@@ -50,7 +50,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     /// Routes a request, and chooses the source of a blob.
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
-    /// Handles that the registry has responded to a request that is not for a layer.
+    /// Called when the registry has responded to a request that is not for a layer.
     fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
     /// Returns the links from a store or a peer to a node.
@@ -77,7 +77,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         None
     }
 
-    /// Handles that a node joins or leaves the swarm of a blob.
+    /// Called when a node joins or leaves the swarm of a blob.
     fn member(
         &mut self,
         _store: StoreId,

@@ -169,7 +169,7 @@ impl World<'_> {
         std::mem::take(&mut self.delivery.brought)
     }
 
-    /// Handles that a node has finished or abandoned a pre-pull.
+    /// Called when a node has finished or abandoned a pre-pull.
     pub(crate) fn pre_pulled(&mut self, pod: PodId, queue: &mut Queue) {
         // A replay pulls images without a pre-pull.
         let Some(pre_pull) = self.delivery.pre_pull.as_mut() else {

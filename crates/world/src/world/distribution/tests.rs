@@ -1,4 +1,4 @@
-//! Compares the distribution methods with calculations by hand, byte by byte.
+//! Compares the distribution methods with hand calculations, byte by byte.
 
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
@@ -283,8 +283,8 @@ fn instances_on_one_cell_share_one_download() {
 #[test]
 fn a_cell_whose_link_is_repaired_goes_on() {
     let mut world = bare_world(2);
-    // The image is too large for the cell, so the second instance downloads it again, from 1 s on, behind the first
-    // instance's link.
+    // The image is too large for the cell, so the second instance downloads it again, starting at 1 s, behind the
+    // first instance's link.
     let cells = CellSpec {
         count: 1,
         cache: Bytes::new(LAYER - 1),
@@ -628,7 +628,8 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
 
 #[test]
 fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
-    // PostgreSQL's image has about 130 MB; Starlight (NSDI '22) found eStargz slower than a plain pull from 150 ms on.
+    // PostgreSQL's image has about 130 MB; Starlight (NSDI '22) found eStargz slower than a plain pull at 150 ms and
+    // above.
     let times = |rtt: f64| {
         let mut world = lazy(rtt);
         world.images[0].layers = vec![layer("app", 130_000_000)];

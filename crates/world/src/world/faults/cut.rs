@@ -46,7 +46,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a cluster's network has recovered: stalled transfers wait for the next retransmission of their
+    /// Called when a cluster's network has recovered: stalled transfers wait for the next retransmission of their
     /// senders.
     fn wait_for_retransmission(&mut self, id: ClusterId, queue: &mut Queue) {
         let Some(least) = self.spec.registry.tcp.retransmission else {
@@ -65,7 +65,7 @@ impl World<'_> {
         queue.schedule_in(wait, Event::Fault(FaultEvent::TransfersResume(id)));
     }
 
-    /// Handles that senders retransmit.
+    /// Called when senders retransmit.
     pub(super) fn transfers_resume(&mut self, id: ClusterId, queue: &mut Queue) {
         self.clusters[id.index()].cuts.end_silence();
         self.set_downlink(id, queue);

@@ -1,4 +1,4 @@
-//! Compares the meters with calculations by hand.
+//! Compares the meters with hand calculations.
 
 use super::*;
 

@@ -414,7 +414,7 @@ impl World<'_> {
         self.plan_layers(id, queue);
     }
 
-    /// Handles that all bytes of a layer have arrived.
+    /// Called when all bytes of a layer have arrived.
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let is_lazy = self.catalog.image(pull.image).is_lazy;
@@ -434,7 +434,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that an arrived layer is on its node's disk.
+    /// Called when an arrived layer is on its node's disk.
     pub(super) fn layer_synced(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let at = usize::from(layer);
         // The sync of an ended pull is cancelled, but may have ended at the same instant.
@@ -491,7 +491,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that all layers are committed: the image is on the node.
+    /// Called when all layers are committed: the image is on the node.
     pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -548,7 +548,7 @@ impl World<'_> {
         others
     }
 
-    /// Handles that an attempt has exceeded its deadline.
+    /// Called when an attempt has exceeded its deadline.
     fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);

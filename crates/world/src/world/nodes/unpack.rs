@@ -185,7 +185,7 @@ impl World<'_> {
         state.schedule_disk(node, queue);
     }
 
-    /// Handles that a layer is written or synced to its node's disk, or that the disk's buffer is full.
+    /// Called when a layer is written or synced to its node's disk, or that the disk's buffer is full.
     pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()]
             .disk
@@ -202,7 +202,7 @@ impl World<'_> {
         self.nodes[id.index()].schedule_disk(id, queue);
     }
 
-    /// Handles that a layer is unpacked.
+    /// Called when a layer is unpacked.
     pub fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         if pull.ended {

@@ -129,7 +129,7 @@ impl Host {
         self.open += 1;
     }
 
-    /// Handles that a worker is free. Returns the next request to serve; requests of ended pulls release their
+    /// Called when a worker is free. Returns the next request to serve; requests of ended pulls release their
     /// connection.
     pub(crate) fn worker_freed(
         &mut self,
@@ -146,7 +146,7 @@ impl Host {
         None
     }
 
-    /// Handles that a connection is closed.
+    /// Called when a connection is closed.
     pub(crate) fn close(&mut self) {
         self.open = self
             .open

@@ -1,4 +1,4 @@
-//! The registry's limits and outages, compared with calculations by hand, and one measured server.
+//! The registry's limits and outages, compared with hand calculations, and one measured server.
 
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::Event;

@@ -1,4 +1,4 @@
-//! Compares the world with calculations by hand, published measurements and invariants of any world.
+//! Compares the world with hand calculations, published measurements and invariants of any world.
 
 mod pods;
 

@@ -125,7 +125,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that transfers have started or ended, or links have changed: updates the meters with the new egress and
+    /// Called when transfers have started or ended, or links have changed: updates the meters with the new egress and
     /// schedules the next completion.
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
@@ -148,7 +148,8 @@ impl World<'_> {
         self.transfers.schedule_completion(queue);
     }
 
-    /// Sets the capacity of a link that only transfers to these `nodes`, and the fills that they wait for, use.
+    /// Sets the capacity of a link that is used only by transfers to these `nodes` and by the fills that they wait
+    /// for.
     pub(crate) fn set_link(
         &mut self,
         link: LinkId,

@@ -152,7 +152,7 @@ impl World<'_> {
 
     /// Handles a request that arrives at a host with limits, which decides about it.
     ///
-    /// A network cut since it was sent does not affect a request that need not wait, as at a host without limits.
+    /// As at a host without limits, a network cut after it was sent does not affect a request that need not wait.
     fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
         let is_reachable = self.is_reachable(asked.pull);
         let rtt = self.rtt(asked.pull);
@@ -188,7 +188,7 @@ impl World<'_> {
         self.registries[from].serve_waiting(asked, service, queue);
     }
 
-    /// Handles that a host has served a request: it takes the next one, and the response leaves.
+    /// Called when a host has served a request: it takes the next one, and the response leaves.
     fn served(&mut self, asked: HostRequest, queue: &mut Queue) {
         let from = self.registry_of(asked.pull);
         let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) else {
@@ -278,7 +278,7 @@ impl World<'_> {
         self.retry_or_fail(pull, request, next, queue);
     }
 
-    /// Handles that a host has granted a request.
+    /// Called when a host has granted a request.
     fn granted(&mut self, asked: HostRequest, queue: &mut Queue) {
         let HostRequest { pull, request, .. } = asked;
         let registry = &self.registries[self.registry_of(pull)];
@@ -320,7 +320,7 @@ impl World<'_> {
         }
     }
 
-    /// Handles that a transfer has passed its slow start.
+    /// Called when a transfer has passed its slow start.
     fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             let from = self.registry_of(id);

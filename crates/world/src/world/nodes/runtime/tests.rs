@@ -1,4 +1,4 @@
-//! Runtimes whose requests are refused or get no response, compared with calculations by hand.
+//! Runtimes whose requests are refused or get no response, compared with hand calculations.
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
 use crate::world::event::{Event, RequestEvent};
