@@ -13,8 +13,7 @@
 //! | bundle | the object that is rolled out; it has the `rolloutStrategy` |
 //! | target | a cluster that the bundle's `targets` select |
 //! | deployment | the `BundleDeployment` object of a target |
-//! | wanted, staged, deployed, applied id | the final id, the next id, the id set for the agent, the id that the agent
-//! reports |
+//! | wanted, staged, deployed, applied id | the final id, the next id, the id for the agent, the id that it reports |
 //! | promotion | setting the deployed id, which the cluster's agent then applies |
 //! | unavailable | the applied id is not the deployed id, or not ready; healthy on an old version is available |
 //!

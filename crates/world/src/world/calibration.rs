@@ -26,7 +26,7 @@ pub const NODES: u32 = 3;
 /// about 100 Mbit/s, retail 20 to 50, data centres 10,000.
 pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
-/// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
+/// Round trip from a cluster to the registry. Guess, like the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
 pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
@@ -191,10 +191,10 @@ pub const KEEP_BLOBS: bool = true;
 /// `plugins/transfer/plugin.go`, since 2.2; more than 1 requires a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
-/// Uncompressed bytes written per second while unpacking one layer. Layers of programs: 108 MB/s
+/// Uncompressed bytes written per second while unpacking one layer. Source, for layers of programs: 108 MB/s
 /// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Layers of zeros or of
 /// random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to 335 within the
-/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The median of these five.
+/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The value is the median of these five.
 pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
 /// Rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8 s and
@@ -231,8 +231,8 @@ pub const START_SPREAD: f64 = 0.2;
 
 // ---- images ----
 
-/// Uncompressed over compressed bytes of a layer. Source: median of all layers on Docker Hub in 2017 (Zhao et al.,
-/// CLUSTER '19, through notes on the paper); 1 to 5.
+/// Ratio of a layer's uncompressed to its compressed bytes. Source: median of all layers on Docker Hub in 2017 (Zhao
+/// et al., CLUSTER '19, through notes on the paper); 1 to 5.
 pub const COMPRESSION_RATIO: f64 = 2.6;
 
 /// Size of an image's config blob if it is not given. Source: 69 of the repositories that chonks lists: 2.4, 6.2 and
@@ -335,7 +335,7 @@ pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal {
 
 /// Time from a node's recovery to its next failure. Source: 14 systems with 2 and 4 processors per node at Los Alamos,
 /// 1996 to 2005 (Derek-Jones/ESEUR-code-data @1a49d10): 0.27 to 0.69 and 1.0 to 1.3 failures per year, shapes 0.45 to
-/// 1. The value is between the two groups.
+/// 1.0. The value is between the two groups.
 #[must_use]
 pub fn node_loss_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(440 * 24), 0.6)

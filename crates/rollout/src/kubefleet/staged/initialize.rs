@@ -1,4 +1,4 @@
-//! Initialization of a run, and the check at the start of every later pass that its inputs have not changed.
+//! Initializes a run, and checks at the start of every later pass that its inputs have not changed.
 //!
 //! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. The check leaves out conditions out
 //! of sequence, and more clusters updating than allowed, which only other writers could cause.

@@ -321,7 +321,7 @@ impl Mesh {
         let capacity = link.capacity;
         let left = capacity - self.used_by_others(id);
         if link.bound.is_empty() {
-            // The hub is overloaded and bounds no bundle: so its level must fall until it bounds one.
+            // The hub is overloaded but bounds no bundle, so its level must fall until it bounds one.
             return if left >= -self.margin * capacity {
                 f64::INFINITY
             } else {

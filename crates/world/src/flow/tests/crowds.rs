@@ -59,7 +59,7 @@ impl Crowd {
     }
 
     /// Runs a crowd in which every receiver starts three layers within a minute, and another layer whenever one ends.
-    /// Checks the rates at every `every`th event.
+    /// Checks the rates once every `every` events.
     fn run(mut self, every: usize, mut change: impl FnMut(&mut Network, SimTime, u64)) {
         let mut starts: Vec<(u64, usize)> = (0..self.receivers.len())
             .map(|receiver| (self.draw.below(60_000_000_000), receiver))

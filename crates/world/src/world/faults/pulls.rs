@@ -7,7 +7,7 @@
 //!
 //! No published rate for either was found; 0.1 to 1% for the first is a guess.
 //!
-//! Left out: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
+//! Simplified: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
 //! never gets 429.
 
 use crate::engine::{EntityKey, Streams, dist};

@@ -185,7 +185,7 @@ impl World<'_> {
         state.schedule_disk(node, queue);
     }
 
-    /// Called when a layer is written or synced to its node's disk, or that the disk's buffer is full.
+    /// Called when a layer is written or synced to its node's disk, or the disk's buffer is full.
     pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()]
             .disk
