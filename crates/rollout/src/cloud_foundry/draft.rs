@@ -82,7 +82,8 @@ impl<'v> Draft<'v> {
 
     /// Removes `cut` instances from the old processes, oldest first. An unchanged number is not written.
     ///
-    /// # Errors Same as [`Self::save`].
+    /// # Errors
+    /// Same as [`Self::save`].
     pub(super) fn shrink(&mut self, old: &[OldProcess], mut cut: u64) -> Result<(), String> {
         let oldest = self.oldest();
         for &OldProcess { index, instances } in old {

@@ -41,21 +41,24 @@ pub fn open_file(path: &Path) -> Result<File> {
 
 /// Returns the bytes of the file `name` below a results folder; see [`open_below`].
 ///
-/// # Errors Same as [`open_below`], or if the file has more than 4 GB.
+/// # Errors
+/// Same as [`open_below`], or if the file has more than 4 GB.
 pub fn read_below(folder: &Path, name: &str) -> Result<Vec<u8>> {
     read_below_at_most(folder, name, MOST_RESULT_BYTES)
 }
 
 /// Like [`read_below`], with another size limit.
 ///
-/// # Errors Same as [`open_below`], or if the file has more than `most` bytes.
+/// # Errors
+/// Same as [`open_below`], or if the file has more than `most` bytes.
 pub fn read_below_at_most(folder: &Path, name: &str, most: u64) -> Result<Vec<u8>> {
     read_at_most(open_below(folder, name)?, most)
 }
 
 /// Opens the file `name` below a results folder.
 ///
-/// # Errors Same as [`path_below`], or if the file cannot be opened.
+/// # Errors
+/// Same as [`path_below`], or if the file cannot be opened.
 pub fn open_below(folder: &Path, name: &str) -> Result<File> {
     File::open(path_below(folder, name)?)
 }

@@ -149,7 +149,8 @@ impl Files {
 
     /// Returns the text of the file at `path`, known as `name`.
     ///
-    /// # Errors Same as [`Files::read`].
+    /// # Errors
+    /// Same as [`Files::read`].
     pub fn read_as(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
         if let Some(known) = self.read.get(name) {
             return known.clone();

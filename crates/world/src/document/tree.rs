@@ -75,7 +75,8 @@ pub fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
 
 /// Like [`parse`], with up to `most` values.
 ///
-/// # Errors Same as [`parse`].
+/// # Errors
+/// Same as [`parse`].
 pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     let raw = parse_raw(most, DuplicateKeyPolicy::Error, source)?;
     Ok(located(raw, source, &mut ScalarWords::Core))
@@ -84,7 +85,8 @@ pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Proble
 /// Parses a file of a product like the product's own reader: with the scalars of YAML 1.1, and with the last of equal
 /// keys. The second result has the keys that a later one replaces.
 ///
-/// # Errors Same as [`parse`], with up to `most` values.
+/// # Errors
+/// Same as [`parse`], with up to `most` values.
 pub fn parse_as_product(
     most: usize,
     source: &Arc<Source>,

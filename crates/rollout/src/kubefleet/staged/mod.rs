@@ -184,7 +184,8 @@ impl StagedUpdateRun {
     /// passes after a change of the placement or of the picked clusters, passes of a stopped run, and passes of the
     /// delete stage.
     ///
-    /// # Panics Same as [`Self::reconcile`].
+    /// # Panics
+    /// Same as [`Self::reconcile`].
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
