@@ -43,7 +43,7 @@ impl ArgoCd {
                 }
             }
         } else {
-            // The set and its rows are gone; nothing queues a pass any more.
+            // The set and its rows are gone; nothing will queue another pass.
             self.rows.fill(None);
             status.released = true;
         }

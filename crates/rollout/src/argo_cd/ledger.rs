@@ -45,7 +45,7 @@ pub(super) struct SetLedger {
     pub(super) step_rows: Vec<StepRows>,
     /// Generated applications that are not valid.
     pub(super) invalid: TargetSet,
-    /// Positions of applications in a step of their own with a Pending row and no operation: each pass requests a sync
+    /// Positions of applications that a step selects, with a Pending row and no operation: each pass requests a sync
     /// of those in open steps.
     idle: TargetSet,
     /// The position of each application when sorted by step (as its budget counts it) and name, and the inverse.
@@ -55,7 +55,7 @@ pub(super) struct SetLedger {
     pub(super) first_places: Vec<u32>,
     /// Positions of applications with a row.
     pub(super) with_row: TargetSet,
-    /// Positions of applications that Wait in a step of their own.
+    /// Positions of Waiting applications that a step selects.
     waiting: TargetSet,
     /// Applications that exist and have a Healthy row.
     complete: TargetSet,

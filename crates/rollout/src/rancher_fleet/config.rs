@@ -67,7 +67,7 @@ pub struct ManualPartition {
 
 impl RolloutStrategy {
     /// Returns this strategy, with every field replaced that `other` sets. `partitions` is one field: the whole list
-    /// is replaced, also by an empty list.
+    /// is replaced, even by an empty list.
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
             max_unavailable: other.max_unavailable.or(self.max_unavailable),

@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 /// The maximum time for one git command.
 const LONGEST_ANSWER: Duration = Duration::from_secs(20);
 
-/// Time between two checks whether git has exited.
+/// Interval at which to check whether git has exited.
 const GLANCE: Duration = Duration::from_millis(1);
 
 /// Settings that override those of the repository. An empty value disables the setting.

@@ -139,7 +139,7 @@ impl Comparisons {
         } else {
             0.0
         };
-        // Which of -0 and 0 is the greater depends on the compiler; their sum is 0.
+        // The compiler determines whether `max` returns -0 or 0; adding 0 always gives 0.
         let high = high.max(0.0) + 0.0;
         Contender {
             may_be_best: may_be_best[variant],

@@ -9,7 +9,7 @@
 //! | `gaps` | seconds without data over the link of a cluster |
 //! | `regional` | outages and brownouts of several clusters together |
 //! | `slow` | clusters that are slower than others |
-//! | `pulls` | attempts that break, and images that do not exist |
+//! | `pulls` | attempts that abort, and images that do not exist |
 //! | `defect` | a revision that crashes or is not ready, immediately or later |
 //! | `node_loss` | nodes that fail and recover |
 //! | `strata` | failures spread evenly over the runs of a study |

@@ -159,7 +159,8 @@ mod tests {
 
     const RUNS: u32 = 20;
 
-    /// Creates a fleet of ten clusters, each offline with 1%, behind a link that is cut a tenth of the time.
+    /// Creates a fleet of ten clusters, each offline with probability 1%, behind a link that is cut a tenth of the
+    /// time.
     fn fleet(draws: FaultDrawKind) -> WorldSpec {
         let mut world = bare_world(10);
         world.faults.draws = draws;
