@@ -332,7 +332,7 @@ impl Mesh {
         if own > 0.5 * self.lightest.get() {
             return left.max(0.0) / own;
         }
-        // What its bundles gain, they leave to others; this happens only if a choice is at its limit.
+        // Its level does not change its total rate; this happens only if a choice is at its limit.
         let rest = left - own * hub.level;
         match rest {
             rest if rest.abs() <= self.margin * capacity => hub.level,
@@ -343,9 +343,9 @@ impl Mesh {
 
     /// Moves a hub that is not at its level, up to the next guard. Returns false if all hubs are at their levels.
     ///
-    /// Hubs whose level is unknown, and hubs that no other waits for, are first. A hub then moves on until it reaches
-    /// its level, lowest hub first: if two took turns, each would stop at the other. Hubs that bound nothing and only
-    /// seem overloaded until all others are settled are last.
+    /// Hubs whose level is unknown, and hubs that bound nothing and are not overloaded, are first. A hub then moves on
+    /// until it reaches its level, lowest hub first: if two took turns, each would stop at the other. Hubs that bound
+    /// nothing and are overloaded are last, because they may only seem so until all others are settled.
     pub(super) fn move_a_hub(&mut self) -> bool {
         let mut next: Option<HubMove> = None;
         let mut at = 0;

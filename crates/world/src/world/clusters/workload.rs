@@ -30,7 +30,7 @@ impl WorkloadState {
         self.pods.iter()
     }
 
-    /// Returns whether one of its pods has the current template.
+    /// Returns whether a pod has the workload's current template.
     fn is_current(&self, pod: &Pod) -> bool {
         Some(pod.revision) == self.desired
     }
