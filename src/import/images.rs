@@ -164,7 +164,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
                 problem.with_help(format!("write it with `{}`", IMAGE.command)),
             ]);
         }
-        // Objects of a bare array have a path.
+        // An object in a bare array has a non-empty path.
         [only]
             if only.path.0.is_empty()
                 && ExportShape::of(only).is_client(ClientObject::ImageManifest) =>
