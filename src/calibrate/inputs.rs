@@ -71,7 +71,7 @@ pub struct DurationColumn {
 }
 
 impl CalibrationInputs {
-    /// Whether there is nothing to calibrate from.
+    /// Returns whether there is no input to calibrate from.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.events.is_empty() && self.prometheus.is_empty() && self.durations.is_empty()
