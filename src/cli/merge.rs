@@ -1,8 +1,8 @@
-//! `fleetsim merge`: the results of a study whose runs were simulated as shards.
+//! `fleetsim merge`: merges the results of a study whose runs were simulated as shards.
 //!
-//! The command that the shards record is run again, with their runs in place of simulations, so that the results are
-//! those of a single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each
-//! variant, for its details, and those whose number follows from the results of others.
+//! The command in the shards is run again with their runs instead of simulations, so that the results are those of a
+//! single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each variant, for its
+//! details, and runs whose number depends on the results of others.
 
 use std::path::PathBuf;
 
@@ -61,7 +61,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
 }
 
 impl MergeArgs {
-    /// Has the command take its runs from the shards.
+    /// Makes the command take its runs from the shards.
     fn complete(&self, simulate: &mut SimulateArgs, set: ShardSet) -> Result<(), Failure> {
         if let Some(experiment) = &self.experiment {
             simulate.experiment.experiment.clone_from(experiment);

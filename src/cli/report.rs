@@ -1,4 +1,4 @@
-//! `fleetsim report`: redraw the charts of existing results or of a plan, and print the comparison or the plan.
+//! `fleetsim report`: redraws the charts of existing results or of a plan, and prints the comparison or the plan.
 //!
 //! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
 

@@ -64,7 +64,7 @@ impl<'s> PlannedExperiment<'s> {
     }
 
     /// Returns the value of a run for the race; infinite for a run that did not finish. If the objective is not a
-    /// duration, an unfinished run is infinite only if some limit bounds a duration.
+    /// duration, an unfinished run keeps its value only if some limit bounds a duration.
     fn value(self, run: &RunRow) -> f64 {
         let objective = &self.plan.objective;
         if objective.is_time() || run.is_done() || self.has_time_limit() {

@@ -622,7 +622,7 @@ impl Race {
     }
 
     /// Compares a candidate with the leader over their common replicates. A candidate that is shown to take at least
-    /// `within` times as long counts as not better than the leader.
+    /// `within` times as long counts as equal to the leader.
     fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {
