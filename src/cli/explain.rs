@@ -166,7 +166,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     )
 }
 
-/// Returns the bytes of an image that a node must fetch if it runs the previous revision or, without one, nothing.
+/// Returns the bytes of an image that a node must fetch. The node has the previous revision, if there is one.
 fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     let mut new = Bytes::ZERO;
     for layer in image.distinct_layers() {

@@ -23,15 +23,15 @@ pub(crate) enum DistributionFile {
     Cache(CacheSpec),
     /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes serve the complete images that they hold to the others of their cluster.
+    /// Nodes serve their complete images to the other nodes of their cluster.
     Spegel(SpegelSpec),
-    /// Peers that pass pieces on while they fetch, with Dragonfly's numbers.
+    /// Peers that pass on pieces while they fetch, with Dragonfly's numbers.
     Dragonfly(#[expect(dead_code, reason = "read again, over the product's defaults")] PiecesSpec),
-    /// Peers that pass pieces on while they fetch, with Kraken's numbers.
+    /// Peers that pass on pieces while they fetch, with Kraken's numbers.
     Kraken(#[expect(dead_code, reason = "as above")] PiecesSpec),
     /// Containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
     Lazy(LazyFile),
-    /// The new images are brought to the nodes before the release.
+    /// The new images are downloaded to the nodes before the release.
     PrePull(PrePullFile),
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct PrePullFile {
 }
 
 impl Checker<'_> {
-    /// The distribution without its mirrors.
+    /// Returns the distribution without its mirrors.
     pub(super) fn distribution(
         &mut self,
         written: Option<&DistributionFile>,
