@@ -42,7 +42,7 @@
 //!
 //! # Example
 //!
-//! One rollout, from an experiment file to its measures:
+//! This example runs one rollout, from an experiment file to its measures:
 //!
 //! ```
 //! use std::path::Path;
@@ -61,7 +61,7 @@
 //! # }
 //! ```
 //!
-//! `docs/library.md` has more, and `docs/life-of-a-pull.md` follows one image through the files.
+//! `docs/library.md` has more examples, and `docs/life-of-a-pull.md` follows one image through the code.
 
 // A page in a browser has no charts and no files, so some parts are unused there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]

@@ -1,4 +1,4 @@
-//! Durations in a column of a CSV file.
+//! Reads durations from a column of a CSV file.
 //!
 //! A value has a unit (`4.2 s`), or the name of its column is or ends in a unit (`seconds`, `start_ms`), as in the
 //! experiment file. Empty cells are skipped.

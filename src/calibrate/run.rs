@@ -1,4 +1,4 @@
-//! One calibration, from the files to the record.
+//! Runs a calibration, from the files to the record.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(super) struct Calibration {
     images: KnownImages,
     model: Option<PullModel>,
     of_rates: Vec<CalibratedValue>,
-    /// The layers of each image of the record's rates.
+    /// The layers of each image in the record's rates.
     layers: Vec<Vec<LayerBytes>>,
     /// Loads of a registry.
     loads: Vec<CalibratedValue>,

@@ -1,6 +1,6 @@
 //! Points in time in Kubernetes' formats: RFC 3339, and the hexadecimal nanoseconds in the name of an event.
 //!
-//! The `jiff` crate reads the former.
+//! RFC 3339 is parsed by the `jiff` crate.
 
 /// Nanoseconds since 1970 in UTC.
 pub(crate) type Nanos = i64;
@@ -12,7 +12,7 @@ pub(crate) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64 / 1e9
 }
 
-/// From 1970 to 2250.
+/// The range of valid times: from 1970 to 2250.
 const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 
 /// A point in time, and whether it has a fraction of a second.
@@ -44,7 +44,7 @@ pub(super) fn of_event_name(name: &str) -> Option<Nanos> {
         return None;
     }
     let nanos = i64::from_str_radix(digits, 16).ok()?;
-    // From 1990 to 2200.
+    // Only times from 1990 to 2200 are plausible.
     let is_plausible = (631_152_000..7_258_118_400).contains(&(nanos / SECOND));
     is_plausible.then_some(nanos)
 }

@@ -30,7 +30,7 @@ pub(super) struct ExploreArgs {
     threads: Option<u16>,
     #[command(flatten)]
     memory: MemoryArgs,
-    /// Write the page to this file, with the simulator inside, instead of serving it; `-` is standard output
+    /// Write the page to this file, with the simulator embedded, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
     /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz next to the program]

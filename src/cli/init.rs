@@ -25,16 +25,16 @@ pub(super) struct InitArgs {
     /// Folder to write; it must not exist, or be empty
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// The product that rolls releases out
+    /// The product that manages rollouts
     #[arg(long, value_enum, value_name = "PRODUCT")]
     product: Option<ProductChoice>,
-    /// Number of clusters; of instances for Cloud Foundry
+    /// Number of clusters; for Cloud Foundry, of instances
     #[arg(long, value_name = "N")]
     clusters: Option<String>,
     /// Nodes of a cluster
     #[arg(long, value_name = "N")]
     nodes: Option<String>,
-    /// Where the clusters are: proposes the links of such sites
+    /// Location of the clusters: suggests typical links of such sites
     #[arg(long, value_enum, value_name = "KIND")]
     site: Option<SiteKind>,
     /// Downlink of a cluster's site, such as `100 Mbit/s`
@@ -98,7 +98,7 @@ fn free(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the experiment and checks it. A failure leaves nothing behind.
+/// Writes the experiment and checks it. A failure leaves no files behind.
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
     let file = folder.join("experiment.yaml");

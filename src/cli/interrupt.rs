@@ -72,7 +72,7 @@ pub(super) fn study_ended() {
     set(CurrentWork::None);
 }
 
-/// Does work that saves nothing, unless it is part of a study.
+/// Does work that saves no runs, unless it is part of a study.
 pub(super) fn during<T>(work: impl FnOnce() -> T) -> T {
     let is_own = matches!(
         *WORK.lock().unwrap_or_else(PoisonError::into_inner),

@@ -14,10 +14,10 @@ use super::{Again, Command, Failure, OutputFormat, SimulateArgs, output, recorde
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
-    /// Folders with shards, or single shards: together all of one study
+    /// Folders with shards, or single shards, which together form one study
     #[arg(value_name = "SHARDS", required = true)]
     shards: Vec<PathBuf>,
-    /// The experiment [default: the one that the shards name, below the current folder]
+    /// The experiment [default: the experiment named in the shards, below the current folder]
     #[arg(long, value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
     /// Output folder, as for the command that simulated the shards [default: results/<experiment>]

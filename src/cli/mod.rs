@@ -91,7 +91,7 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Show the effects of a change of an experiment, e.g. for a pull request
     Compare(compare::CompareArgs),
-    /// Forecast when a rollout in progress will be done, from what the product shows now
+    /// Forecast when a rollout in progress will be done, from the state that the product shows
     Forecast(forecast::ForecastArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
@@ -143,7 +143,7 @@ struct ExperimentArgs {
     allow_commands: bool,
 }
 
-/// The arguments that all commands that simulate share.
+/// The arguments shared by all commands that simulate.
 #[derive(Args, Debug)]
 struct SimulateArgs {
     #[command(flatten)]

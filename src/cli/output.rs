@@ -1,4 +1,4 @@
-//! Writing to the terminal and to the files that options name.
+//! Writes to the terminal and to the files that options name.
 //!
 //! All text for the terminal passes through one place, which escapes control characters. A file is written under a
 //! temporary name and renamed, so that a failure leaves the old file. A reader that closes the pipe does not cause an
@@ -66,7 +66,7 @@ pub(crate) fn styled_err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes the asserted limits of these results as a JUnit report, if a file is named. `inputs` as for [`file`].
+/// Writes the asserted limits of these results as a JUnit report, if a file is named. For `inputs` see [`file`].
 pub(crate) fn junit(
     to: Option<&Path>,
     results: &Results,

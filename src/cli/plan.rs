@@ -1,4 +1,4 @@
-//! `fleetsim plan`: search for the fastest settings that meet all limits, write the plan, print the answer.
+//! `fleetsim plan`: searches for the fastest settings that meet all limits, writes the plan, and prints the answer.
 
 use clap::Args;
 use fleetsim::report;

@@ -322,7 +322,7 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
         in_words(left),
         state.threads,
         plural_ending(state.threads),
-        // In whole megabytes.
+        // Rounded to megabytes.
         (results.get() as f64 / 1e6).round().max(1.0),
     )
 }

@@ -85,7 +85,7 @@ impl ResultsKind {
 /// Results whose charts are drawn.
 enum DrawnResults {
     Study(Box<report::Results>),
-    /// Other results, as they are printed.
+    /// Other results, as text.
     Text(String),
 }
 

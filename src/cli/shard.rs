@@ -19,8 +19,8 @@ pub(super) struct ShardArgs {
     /// Indexed Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
     #[arg(long, value_name = "I/N", help_heading = "Several machines")]
     pub(super) shard: Option<StudyShard>,
-    /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds
-    /// before, which DIR must have
+    /// The round of runs: round 1 has the runs that depend on no others; round K has the runs that follow from all
+    /// shards of the earlier rounds, which DIR must contain
     #[arg(
         long,
         value_name = "K",

@@ -18,7 +18,7 @@ use super::shard::program_sha256;
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
-/// Threads that simulate.
+/// The threads that simulate.
 pub(super) struct Simulation {
     pub(super) pool: rayon::ThreadPool,
 }

@@ -46,7 +46,7 @@ impl<T> Agenda<T> {
         number
     }
 
-    /// Removes a timer that goes off. Returns its purpose; `None`: the timer belongs to another agenda.
+    /// Removes a timer that fires. Returns its purpose; `None`: the timer belongs to another agenda.
     pub fn take(&mut self, number: u32) -> Option<T> {
         let (_, item) = self.slot(number)?.take()?;
         self.free.push(number);

@@ -5,7 +5,7 @@
 //! for a token if the client has a limit. Tokens are assigned in the order of the calls. A request that is cancelled
 //! while it waits for its token is not sent; its token is returned unless a later request already has one.
 //!
-//! A limit that never binds changes nothing: neither the draws nor their order depend on whether there is one.
+//! A limit that is never reached changes nothing: neither the draws nor their order depend on it.
 //!
 //! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
 //! beginning. Their tokens are reserved then.
@@ -52,7 +52,7 @@ pub struct ApiRequest {
 /// The retries of a write that meets a conflict (`util/retry` of client-go).
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Wait before the second try.
+    /// The wait before the second try.
     pub first: SimDuration,
     /// Ratio of a wait to the previous one.
     pub factor: u64,

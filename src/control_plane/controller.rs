@@ -34,9 +34,9 @@ pub enum ControllerInput<'a> {
     Released,
     /// A cluster's report arrives at the controller.
     Report(Report),
-    /// A timer of [`Plane::timer`] goes off, by its number.
+    /// A timer of [`Plane::timer`] fires, identified by its number.
     Timer(u32),
-    /// The status that [`Plane::shows`] announced was shown; passes that wait may begin.
+    /// The status that [`Plane::shows`] announced was shown; waiting passes may begin.
     Shown,
     /// The controller's cache shows a person's change.
     Person(&'a Change),

@@ -26,7 +26,7 @@ pub(super) struct Record {
     pub(super) passes: Vec<PassRow>,
     /// The revision that each cluster was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
-    /// The revisions that each cluster was ever promoted to, as bits.
+    /// The set of revisions that each cluster was ever promoted to, as a bit mask.
     pub(super) ever_promoted: Vec<u32>,
     /// The number of first promotions of a cluster to a revision. Going back and forth between revisions does not
     /// count as progress.
@@ -121,7 +121,7 @@ impl Plane<'_> {
         )
     }
 
-    /// Removes a timer that has not gone off.
+    /// Cancels a timer that has not fired.
     pub fn cancel(&mut self, timer: EventId) {
         self.record.timers -= usize::from(self.queue.cancel(timer).is_some());
     }

@@ -206,7 +206,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
     }
 }
 
-/// Determines when a failed key returns.
+/// Determines when a failed key is added again.
 #[derive(Clone, Debug)]
 pub struct RateLimiter<K> {
     bucket: Reservations,
@@ -227,7 +227,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         }
     }
 
-    /// Returns the time at which a key that fails now returns.
+    /// Returns the time at which a key that fails now is added again.
     pub fn again(&mut self, key: K, now: SimTime) -> SimTime {
         let failures = self.failures.entry(key).or_default();
         let wait = back_off(*failures);
@@ -236,7 +236,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         turn.max(now + wait)
     }
 
-    /// Returns the time at which a key returns whose pass ends with this request.
+    /// Returns the time at which a key whose pass ends with this request is added again.
     pub fn requeue(&mut self, key: K, end: SimTime, request: QueueRequest) -> Option<SimTime> {
         if matches!(request, QueueRequest::RateLimited | QueueRequest::Error) {
             return Some(self.again(key, end));

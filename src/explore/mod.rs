@@ -495,7 +495,7 @@ impl Exploration {
     /// Returns an error if its events repeat endlessly.
     ///
     /// # Panics
-    /// Never: nothing stops it.
+    /// Never panics, because nothing stops the run.
     pub fn simulate(&self, run: ExploredRun) -> Result<RunRecord, RunFailure> {
         let record = self.simulate_until(run, &Stop::default())?;
         Ok(record.expect("nothing stops it"))

@@ -44,7 +44,7 @@ pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
 /// The name prefix of the bundles of Fleet's own agents, one for each cluster.
 const OF_AGENT: &str = "fleet-agent-";
 
-/// In nanoseconds.
+/// Half a second in nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
 
 /// A target as an export shows it.

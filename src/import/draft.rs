@@ -31,7 +31,7 @@ pub(super) struct ImportedFleet {
     pub(super) left_out: Vec<LeftOut>,
     /// Links that several targets share.
     pub(super) regions: Vec<String>,
-    /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
+    /// Fleet's cluster groups, in the format of `kubectl get clustergroups.fleet.cattle.io -o json`.
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
     pub(super) workload: WorkloadDraft,
@@ -101,7 +101,7 @@ pub(super) struct WorkloadDraft {
     pub(super) start_timeout: Option<u64>,
 }
 
-/// The knowledge about the readiness probe.
+/// The known facts about the readiness probe.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) enum ReadinessFacts {
     /// Unknown.

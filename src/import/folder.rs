@@ -19,7 +19,7 @@ const EXPERIMENT: &str = "experiment.yaml";
 /// The suffix of the name under which a replaced folder is kept.
 const KEPT_ENDING: &str = ".before-import";
 
-/// Why an import failed.
+/// The reason why an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {

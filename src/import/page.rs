@@ -17,14 +17,14 @@ use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
 use crate::products::fields::names_to_accept;
 
-/// The name of the table of clusters.
+/// The name of the file with the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
-/// The name of Fleet's cluster groups.
+/// The name of the file with Fleet's cluster groups.
 pub(super) const GROUPS: &str = "clustergroups.json";
 /// The first line of every generated file.
 pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
 
-/// The name of the strategy that was imported.
+/// The name of the imported strategy.
 pub(super) const EXPORTED: &str = "as-exported";
 
 /// The name of the same strategy with other limits.

@@ -54,16 +54,16 @@ pub struct ImportSources {
     /// An app manifest: manifest.yml
     #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub manifest: Option<PathBuf>,
-    /// The app of a manifest with several
+    /// The app to import, if the manifest has several
     #[arg(long, value_name = "NAME", help_heading = "Cloud Foundry")]
     pub app: Option<String>,
     /// The strategy: a fleet.yaml, an ApplicationSet, a ClusterStagedUpdateStrategy, a placement or a deployment
     #[arg(long, value_name = "FILE")]
     pub strategy: Option<PathBuf>,
-    /// Write the strategy's fields into the experiment too, where they replace those of its file
+    /// Also write the strategy's fields into the experiment, where they override those of its file
     #[arg(long)]
     pub inline: bool,
-    /// Namespace of the clusters or applications [default: that of the GitRepo, or fleet-default]
+    /// Namespace of the clusters or applications [default: the GitRepo's, or fleet-default]
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Nodes of a typical cluster: `kubectl get nodes -o json`
@@ -75,7 +75,7 @@ pub struct ImportSources {
     /// Manifest of a new image: `crane manifest IMAGE` or `skopeo inspect --raw docker://IMAGE`; may be repeated
     #[arg(long = "image", value_name = "FILE", help_heading = "Images")]
     pub images: Vec<PathBuf>,
-    /// Manifest of the image that runs now, for each --image in its order
+    /// Manifest of the image that runs now, one for each --image, in the same order
     #[arg(long, value_name = "FILE", help_heading = "Images")]
     pub previous: Vec<PathBuf>,
     /// Platform to choose from an image index

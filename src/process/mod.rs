@@ -28,7 +28,7 @@ pub struct ProcessError {
     pub command: String,
     /// The broken rule, and a fix.
     pub problem: String,
-    /// The offending line, shortened. Empty: no line is at fault.
+    /// The offending line, shortened. Empty: no single line is at fault.
     pub line: String,
     /// The last lines that the process wrote to standard error.
     pub last_words: Vec<String>,

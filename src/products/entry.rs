@@ -27,7 +27,7 @@ pub struct ProductEntry {
     pub title: &'static str,
     /// A description of the strategy, in one sentence.
     pub summary: &'static str,
-    /// The product's word for an entry of the fleet. `None`: the word of the products it is compared with.
+    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
     pub target: Option<&'static str>,
     /// Whether no product ships it, so that it is a bound on any pacing.
     pub is_bound: bool,

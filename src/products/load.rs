@@ -22,7 +22,7 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const TITLE: &'static str;
     /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
-    /// The product's word for an entry of the fleet. `None`: the word of the products it is compared with.
+    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
     const TARGET: Option<&'static str> = if Self::IS_BOUND {
         None
     } else {

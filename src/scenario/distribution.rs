@@ -1,4 +1,4 @@
-//! `distribution` and `mirrors`: how images get from the registry to the nodes.
+//! `distribution` and `mirrors`: the path of images from the registry to the nodes.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -43,7 +43,7 @@ pub(crate) struct LazyFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: LazySpec,
-    /// Path of the bytes to the nodes. By default directly.
+    /// Path of the image data to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct PrePullFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: PrePullSpec,
-    /// Path of the bytes to the nodes. By default directly.
+    /// Path of the image data to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 

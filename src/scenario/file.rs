@@ -1,4 +1,4 @@
-//! The experiment file: its top level.
+//! The top level of the experiment file.
 //!
 //! Most settings are the types of [`crate::world`], which parse themselves. Editors also show the doc comments,
 //! through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error has the right
@@ -28,7 +28,7 @@ use crate::world::{
     RegistrySpec,
 };
 
-/// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
+/// An experiment: a fleet, a registry, a release, faults, and the strategies to compare.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(title = "fleetsim experiment"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -56,7 +56,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) starts_at: Option<ClockTime>,
     /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,
-    /// Groups of similar clusters. This, `inventory`, or both.
+    /// Groups of similar clusters. An experiment has this, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
     /// Clusters as kubectl prints them: a file, or a file to which nodes and links are added by label. The command is
     /// `kubectl get clusters.fleet.cattle.io -A -o json`.

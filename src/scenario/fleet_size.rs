@@ -60,8 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Returns the number of clusters of each group, from its share of `all` clusters in percent. `None`: a problem
-    /// was reported.
+    /// Returns the share of each group in `all` clusters, in percent. `None`: a problem was reported.
     fn shares(&mut self, groups: &[ClusterSpec], all: u64) -> Option<Vec<u64>> {
         let fleet = Path::of("fleet");
         let top = Path::of("clusters");

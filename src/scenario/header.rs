@@ -25,9 +25,9 @@ const MOST_TARGETS_IN_ALL: usize = 100_000_000;
 /// Values of the command line that override those of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// Seed of all random numbers. `None`: as in the file.
+    /// Seed of all random numbers. `None`: the value in the file.
     pub seed: Option<u64>,
-    /// Runs of every variant. `None`: as in the file.
+    /// Number of runs of every variant. `None`: the value in the file.
     pub replicates: Option<u32>,
     /// Values at paths of the file: `registry.egress=unlimited`.
     pub set: Vec<String>,

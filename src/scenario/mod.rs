@@ -83,7 +83,7 @@ pub struct Experiment {
     pub assertions: Vec<Assertion>,
     /// The limits and the objective of a search for settings. `None`: the file has no plan, and none is requested.
     pub plan: Option<Plan>,
-    /// The word of its products for an entry of the fleet: `cluster`, `member cluster` or `instance`.
+    /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
     /// Guesses that replace facts about the fleet.
     pub guesses: Vec<GuessedLink>,
@@ -159,7 +159,7 @@ pub struct Variant {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same, one by one, in the order of the sweep.
+    /// The swept settings one by one, in the order of the sweep.
     pub settings: Vec<Setting>,
     /// The scenario to run.
     pub scenario: Scenario,

@@ -53,7 +53,7 @@ pub enum SeenState {
 /// A target, with times since the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenTarget {
-    /// The state in which it was seen.
+    /// The observed state.
     pub state: SeenState,
     /// The time at which it was instructed, if known.
     pub instructed: Option<SimTime>,
@@ -107,7 +107,7 @@ impl RolloutSoFar {
 /// A run that followed an observed rollout and continued it.
 #[derive(Clone, Debug)]
 pub struct Continuation {
-    /// The whole run.
+    /// The record of the whole run.
     pub record: RunRecord,
     /// The time at which each target was instructed. `None`: never.
     pub instructed: Vec<Option<SimTime>>,

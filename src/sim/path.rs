@@ -38,7 +38,7 @@ pub(super) struct RolloutPath {
 pub(super) struct PeoplesWaits {
     /// From the request of an action to the action.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// Timed waits of the strategy, in which a person delays nothing.
+    /// Timed waits of the strategy, during which a person delays nothing.
     pub(super) timed: Vec<(SimTime, SimTime)>,
     /// Approvals at times set by the experiment. The path has waited for an approval since its previous step.
     pub(super) approvals: Vec<SimTime>,

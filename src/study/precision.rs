@@ -3,7 +3,8 @@
 //! A measure is precise when half of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1 + γ) of
 //! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
 //! interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified
-//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), that such a procedure covers in the limit).
+//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), who show that the coverage of such a
+//! procedure is correct in the limit).
 //!
 //! A procedure with repeated looks tends to stop when the spread happens to be small, so its intervals cover less than
 //! their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each adds

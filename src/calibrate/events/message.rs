@@ -1,4 +1,4 @@
-//! The kubelet's messages about images, in the forms of all its versions.
+//! The kubelet's messages about images, in the formats of all its versions.
 //!
 //! Source: `pkg/kubelet/images/image_manager.go` of kubernetes/kubernetes. The message `Successfully pulled image "x"`
 //! was extended by ` in 1.5s` in 1.19, by ` (2.3s including waiting)` in 1.27, and by `. Image size: 123 bytes.` in

@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Names of size and shape in the experiment file.
+    /// Returns the names of size and shape in the experiment file.
     pub(in crate::calibrate) const fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Lognormal => ("median", Some("sigma")),

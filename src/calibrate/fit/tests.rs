@@ -62,7 +62,6 @@ fn parameters_of_generated_values_are_recovered_within_three_standard_errors() {
     }
 }
 
-/// Checks that the distribution function of a law agrees with its own draws.
 #[test]
 fn the_family_of_generated_values_is_found_and_the_others_refused() {
     for (truth, refused) in [

@@ -52,7 +52,7 @@ struct ReplayedPull {
     at: f64,
 }
 
-/// The recorded rollout that is replayed.
+/// The recorded rollout to replay.
 struct RecordedRollout<'e> {
     pods: Vec<RealPod<'e>>,
     pulls: Vec<ReplayedPull>,

@@ -65,7 +65,7 @@ pub(crate) struct ArgoCdConfig {
     /// The part of the template that names the new release. Default: derived from the file's `targetRevision`, which
     /// is a branch (`commit`) or a tag; `targetRevision` without a file.
     release: Option<ArgoCdRelease>,
-    /// Whether the repository calls Argo CD's webhook on each commit. Without it, an application learns of a commit at
+    /// Whether the repository calls Argo CD's webhook on each commit. If false, an application learns of a commit at
     /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
     webhook: bool,
     /// Whether the file's generators and template produce the applications of the fleet's clusters. `false`: each

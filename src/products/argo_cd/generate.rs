@@ -65,7 +65,7 @@ pub(crate) struct GeneratedSet {
     pub(crate) local: Option<TemplateParameters>,
 }
 
-/// Why the applications cannot be computed.
+/// The reason why the applications cannot be computed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GenerateError {
     /// The field in the set: `spec.generators[0].git`.

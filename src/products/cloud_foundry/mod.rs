@@ -45,7 +45,7 @@ pub struct CloudFoundryDeployment {
     pub options: DeploymentOptions,
     /// Quotas of the app's organization and space; the first instances fit into them.
     pub quota: AppQuota,
-    /// The time that a user takes to continue a paused deployment. `None`: it is never continued.
+    /// The delay until a user continues a paused deployment. `None`: it is never continued.
     pub continue_after: Option<DurationModel>,
     /// Delay from the creation of the deployment until a user cancels it. `None`: never.
     pub cancel_after: Option<DurationModel>,

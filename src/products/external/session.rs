@@ -41,7 +41,7 @@ const MOST_SHOWN: usize = 256_000_000;
 /// no longer ready.
 const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
 
-/// In nanoseconds of virtual time.
+/// Minimum progress in nanoseconds of virtual time, see [`MOST_ANSWERS`].
 const LEAST_PROGRESS: u64 = 100_000_000_000;
 
 /// Maximum length of a rule's name and of an explanation, in characters.

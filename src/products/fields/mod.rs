@@ -31,7 +31,7 @@ pub(crate) use document::{
     read_file,
 };
 
-/// How a product reads a kind of file.
+/// The rules by which a product reads a kind of file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileReader {
     /// The kind in the tables of fields.
@@ -157,7 +157,7 @@ pub(crate) struct DecidingField {
     pub(crate) at: Range<usize>,
     /// Its name in the table: `targets[].helm.atomic`.
     pub(crate) name: String,
-    /// What it can change, and how.
+    /// Its possible effect on the rollout.
     pub(crate) effect: String,
 }
 

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// What a field can change, and whether that is simulated.
+/// The possible effects of a field, and whether they are simulated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FieldClass {
@@ -32,7 +32,7 @@ pub(crate) struct FieldRow {
     /// The type in the product's source.
     pub(crate) go_type: String,
     pub(crate) class: FieldClass,
-    /// What it can change, and how.
+    /// Its possible effect on the rollout.
     pub(crate) effect: String,
     /// The values with the same effect as an absent field, in addition to the zero value of its type, separated by
     /// `|`.

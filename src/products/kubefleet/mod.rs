@@ -79,7 +79,7 @@ impl Strategy for KubeFleetStaged {
         })
     }
 
-    /// Each run has a status with all clusters, and people's releases have runs.
+    /// Each run has a status with all clusters, and each release by people has its own run.
     fn memory_of_target(&self, releases: usize) -> f64 {
         3_500.0 * (self.updates.runs.len() + releases) as f64
     }

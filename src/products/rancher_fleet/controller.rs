@@ -12,7 +12,7 @@
 //! shows the new deployment. So a fleet gets its first deployments one by one if the watch delay exceeds the duration
 //! of a request.
 //!
-//! A pass decides on what the cache shows, which lags behind the controller's own writes (`unseen.rs`).
+//! A pass decides on the state in the cache, which lags behind the controller's own writes (`unseen.rs`).
 //!
 //! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and
 //! patches `status.display` if that is out of date. This is a change of the status, so the bundle controller makes one

@@ -29,7 +29,7 @@ const ATOMIC_WAIT: SimDuration = SimDuration::from_secs(30);
 pub struct HelmWait {
     /// `timeoutSeconds`, if it is greater than 0.
     pub timeout: Option<SimDuration>,
-    /// `atomic`: a failed apply is rolled back.
+    /// `atomic`: whether a failed apply is rolled back.
     pub atomic: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Versions of Rancher Fleet in which `rolloutStrategy` differs.
+//! Versions of Rancher Fleet whose `rolloutStrategy` differs.
 //!
 //! Read in the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
 //! `internal/cmd/controller/target`). v0.12 is left out: there, clusters in no group belong to no manual partition.

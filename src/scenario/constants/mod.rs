@@ -77,7 +77,7 @@ pub enum VariedPart {
     Location,
     /// The sigma of a lognormal; other quantities have none.
     Sigma,
-    /// The shape of a Weibull distribution, whose mean stays; other quantities have none.
+    /// The shape of a Weibull distribution, with a fixed mean; other quantities have none.
     Shape,
 }
 

@@ -76,7 +76,7 @@ fn is_of_link(path: &Path) -> bool {
     LINK.contains(&&*path.last_key())
 }
 
-/// The settings that a kind of site has values for.
+/// The settings whose values depend on the kind of site.
 const LINK: [&str; 3] = ["downlink", "rtt", "loss"];
 
 /// Returns the path of the map that contains a setting.

@@ -26,7 +26,7 @@ use super::object::{IgnoredPart, KubeObject, OrDefault};
 use super::objects::{self, ReadObject, name_problems};
 use crate::scenario::worded::WordedProblem;
 
-/// Information of an inventory about one cluster.
+/// The information about one cluster in an inventory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InventoryCluster {
     /// Fleet's workspace.

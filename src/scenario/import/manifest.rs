@@ -21,7 +21,7 @@ use crate::units::Bytes;
 /// Maximum size of a layer: 10^13 bytes, a thousand times the largest layer found on public registries.
 pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
 
-/// Information of a manifest about an image.
+/// The information about an image in a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) config: Bytes,
@@ -109,7 +109,7 @@ pub(crate) struct ImagePlatform {
 }
 
 impl ImagePlatform {
-    /// `linux/arm64/v8`.
+    /// Returns the name, such as `linux/arm64/v8`.
     pub(crate) fn name(&self) -> String {
         let variant = self
             .variant

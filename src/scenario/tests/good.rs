@@ -483,7 +483,7 @@ fn with_field(example: &str, field: &str, value: &str) -> String {
     format!("{}\n{field}: {value}\n", kept.join("\n"))
 }
 
-/// Each of them replaces the value in the page's own example.
+/// Each example replaces the value in the page's own experiment.
 #[test]
 fn the_twenty_fields_of_the_format_document_take_their_examples() {
     let document = include_str!("../../../docs/experiment-format.md");

@@ -8,7 +8,7 @@ use super::*;
 #[test]
 fn files_that_an_experiment_names_are_refused_at_their_own_place() {
     let cases: &[(&str, &str, &str)] = &[
-        // file, its text, the reported problem
+        // The file, its text, and the reported problem.
         (
             "clusters.json",
             r#"{"items": []}"#,
@@ -269,7 +269,7 @@ fn a_sweep_of_worlds_that_would_not_fit_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Modifies the files that an experiment names; see below.
+    /// Reading modified files that an experiment names ends with an experiment or with problems, never with a panic.
     #[test]
     fn no_damage_of_other_files_makes_reading_panic(
         which in 0..4_usize, at in 0..300_usize, len in 0..40_usize, insert in "[ -~\n]{0,12}", truncate in any::<bool>()

@@ -1,4 +1,4 @@
-//! Values of the command line: `--set PATH=VALUE`.
+//! Tests of values on the command line: `--set PATH=VALUE`.
 
 use super::*;
 

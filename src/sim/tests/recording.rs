@@ -35,7 +35,7 @@ pub(super) struct Recording {
     pub(super) conditions: Vec<Shown>,
     /// `completed`, `failed` or `running`.
     pub(super) end: String,
-    /// The product's conditions at the end, as a reason.
+    /// The product's conditions at the end, given as the reason for the hold.
     pub(super) hold: Held,
 }
 

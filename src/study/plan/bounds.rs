@@ -145,7 +145,7 @@ impl QuantileRanks {
 /// that look number `look` (from 1) may spend. The error is deducted from the budget.
 fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Option<usize> {
     let available = budget.available(look);
-    // The value of a rank is below the quantile only if more than `rank` values are.
+    // The value at `rank` is below the quantile only if more than `rank` of the values are.
     let ranks: Vec<usize> = (0..runs).collect();
     let rank = ranks.partition_point(|rank| at_least(rank + 1, runs, p) > available);
     if rank == runs {
@@ -394,7 +394,7 @@ mod tests {
             (2, 2, 0.05, 0.0025),
             // 1 - 0.9^10
             (1, 10, 0.1, 0.651_321_559_9),
-            // ten heads in ten
+            // Ten heads in ten tosses.
             (10, 10, 0.5, 0.000_976_562_5),
             // P(X >= 8 | 10, 1/2) = 56 / 1024
             (8, 10, 0.5, 0.054_687_5),

@@ -26,7 +26,7 @@ pub(super) struct Winner<'a> {
 pub(super) struct BestAnswer<'a> {
     /// The label of its variant.
     pub(super) variant: &'a String,
-    /// Whether the runs show that it is the best.
+    /// Whether the runs confirm that it is the best.
     pub(super) is_shown: bool,
 }
 

@@ -56,16 +56,16 @@ pub struct RaceRules {
     pub confirm: usize,
     /// Maximum number of runs per candidate.
     pub most: usize,
-    /// The same for comparisons; the rest is for showing that the leader meets the limits.
+    /// Maximum number of runs for comparisons; the rest is for showing that the leader meets the limits.
     pub most_compared: usize,
 }
 
 /// The numbers of runs after which the bounds of an answer are possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsForBounds {
-    /// For the bound of the objective that a comparison needs.
+    /// The number of runs for the bound of the objective that a comparison needs.
     pub objective: usize,
-    /// For the bounds of all limits; 0 without limits.
+    /// The number of runs for the bounds of all limits; 0 without limits.
     pub limits: usize,
 }
 

@@ -20,7 +20,7 @@ use crate::results::{Setting, grouped};
 /// A point of the grid: the rank of its value for each setting.
 type GridPoint = Vec<usize>;
 
-/// The search in one race. Candidates are numbered as in the race's list of all.
+/// The search in one race. Candidates are numbered as in the race's full list.
 #[derive(Clone, Debug)]
 pub struct Tuner {
     /// Number of values of each setting.

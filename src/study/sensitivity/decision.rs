@@ -10,7 +10,7 @@ const INDIFFERENCE: f64 = 0.01;
 
 /// A question with a short answer.
 pub(super) enum StudiedDecision {
-    /// The variant of a world with the least objective that meets all limits.
+    /// The variant of a world with the smallest objective that meets all limits.
     Best {
         world: String,
         objective: MeasuredStatistic,

@@ -1,4 +1,4 @@
-//! Sensitivity: how much each constant of the model matters for an experiment, and for the decision it supports.
+//! Sensitivity: the effect of each constant of the model on an experiment and on the decision it supports.
 //!
 //! One at a time: every constant is set to both ends of its range while the others keep their values, with the random
 //! numbers of the same replicates, so that a difference is due to the constant. If a decision changes at an end,

@@ -131,7 +131,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
         .clone()
         .unwrap_or_else(|| panic!("{decision:?}"));
     assert_eq!(low.answer, "is exceeded");
-    // The rest of the time in the worst run, without the 8 s of the pull.
+    // The remaining time in the worst run, without the 8 s of the pull.
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let times = (0..2).map(|replicate| {

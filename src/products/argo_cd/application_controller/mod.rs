@@ -57,7 +57,7 @@ use crate::world::{ClusterId, NEW, OLD, Report};
 /// A step of the ApplicationSet controller other than the start of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SetStep {
-    /// The controller sees a write of its own that queues a pass.
+    /// The controller sees its own write, which queues a pass.
     Seen,
     /// A write of a pass is answered. The write is of the set, before `createOrUpdateInCluster`, or of an Application.
     Answered,
@@ -171,7 +171,7 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
     tracked
 }
 
-/// A write of the application controller into an Application's status.
+/// A write of the application controller to an Application's status.
 #[derive(Clone, Copy, Debug)]
 enum StatusPatch {
     /// The state of an operation, and whether the operation is finished.
@@ -207,7 +207,7 @@ enum ApplicationStep {
     Written,
     /// An operation is requested.
     Requested,
-    /// An operation is written as Running, and begins.
+    /// An operation is marked as Running, and begins.
     Begins,
     /// The ApplicationSet controller sees a write to an Application.
     Seen(StatusPatch),

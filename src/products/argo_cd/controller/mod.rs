@@ -77,13 +77,13 @@ pub(super) struct ArgoCdController<'r> {
     writing: Option<WritingPass>,
     /// Changes by people during a pass; the next pass reads them.
     unread: Vec<Change>,
-    /// When the set's list of resources was last written.
+    /// The last time at which the set's list of resources was written.
     listed: Option<SimTime>,
     /// Clusters that have joined Argo CD, but that the next pass does not know as destinations yet.
     joining: Vec<usize>,
     /// The reason why the rows of a rolling set cannot be written, so that no step begins.
     too_large: Option<String>,
-    /// The set's status after the last pass that wrote rows or a rollout condition.
+    /// The set's status after the last pass, and the times at which that pass wrote the rows and a rollout condition.
     status: ApplicationSetStatus,
     rows_written: Vec<SimTime>,
     condition_written: Option<SimTime>,

@@ -13,7 +13,7 @@ use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The kind of object that has its own limit in the ApplicationSet controller's client.
+/// The kinds of objects that have separate limits in the ApplicationSet controller's client.
 const APPLICATIONS: usize = 0;
 const SET: usize = 1;
 

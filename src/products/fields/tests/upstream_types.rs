@@ -226,7 +226,7 @@ fn are_same(one: Option<&Json>, other: Option<&Json>) -> bool {
     }
 }
 
-/// What was compared.
+/// Counts of the compared files.
 #[derive(Debug, Default)]
 struct ComparedFiles {
     files: usize,

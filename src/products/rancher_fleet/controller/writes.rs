@@ -14,7 +14,8 @@ use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 use crate::world::ClusterId;
 
-/// Requests for the finalizer of a new bundle: an update, and one that meets a conflict. The pass after it waits.
+/// Number of requests for the finalizer of a new bundle: an update, and an update that meets a conflict. The pass
+/// after it waits.
 const FINALIZER_REQUESTS: usize = 2;
 
 /// Delay before a pass that ended early is repeated. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.

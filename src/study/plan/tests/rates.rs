@@ -149,7 +149,7 @@ fn cases() -> Vec<Case> {
     };
     let limited = vec![exceeds(90.0, 0.1), exceeds(95.0, 0.2), constant];
     vec![
-        // Not visible in this number of runs: the statement is about events in at least 5% of them.
+        // Not visible in this number of runs, because the statement covers events in at least 5% of them.
         case(
             "3,000 s later in 3% of the runs",
             vec![constant, Truth::rare(95.0, 3000.0, 0.03)],
