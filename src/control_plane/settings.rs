@@ -1,8 +1,8 @@
 //! The settings of a product's control loop: data, not code.
 //!
-//! Each product's configuration names its values. The duration of a pass is that of its API requests: controllers read
-//! from caches and compute in microseconds, but wait for the API server for milliseconds. Left out: the CPU time of a
-//! pass, and an API server that slows down under load.
+//! Each product's configuration names its values. The duration of a pass is the duration of its API requests:
+//! controllers read from caches and compute in microseconds, but wait for the API server for milliseconds. Left out:
+//! the CPU time of a pass, and an API server that slows down under load.
 
 #[cfg(test)]
 use schemars::JsonSchema;

@@ -25,7 +25,7 @@ const MOST_READERS: usize = 32;
 /// Maximum time until a closed page is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// A page that waits for readers.
+/// A server for the page, which waits for readers.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,

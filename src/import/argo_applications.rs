@@ -23,7 +23,7 @@ pub(super) struct GeneratedFleet {
     /// The file from which the targets are imported.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// The own settings of each target.
+    /// The individual settings of each target.
     pub(super) own: Vec<OwnSettings>,
 }
 
@@ -182,7 +182,7 @@ impl ApplicationChoice<'_> {
     }
 }
 
-/// Returns an application's own settings. `name`: the name of its target.
+/// Returns an application's individual settings. `name`: the name of its target.
 fn own_settings(
     application: &ApplicationObject,
     name: &str,

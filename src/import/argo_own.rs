@@ -1,5 +1,5 @@
-//! The own settings of exported Applications: automated sync, the annotation `skip-reconcile`, and the revision that
-//! they follow.
+//! The settings that exported Applications have individually: automated sync, the annotation `skip-reconcile`, and the
+//! revision that they follow.
 //!
 //! An ApplicationSet writes its template into its applications, so an export differs only in fields that the set
 //! leaves alone or has not written yet. The export takes precedence. In a set with a RollingSync no application syncs
@@ -140,7 +140,7 @@ impl SkippedStatus {
     }
 }
 
-/// The own settings of one application. The name is its target's name.
+/// The individual settings of one application. The name is its target's name.
 #[derive(Clone, Debug)]
 pub(super) struct OwnSettings {
     pub(super) name: String,

@@ -13,7 +13,7 @@
 //! | `fleet` | Rancher Fleet |
 //! | `kubefleet`, `placement` | KubeFleet, and the clusters that a placement picks |
 //! | `argo_cd`, `argo_applications`, `argo_clusters`, `application_set` | Argo CD |
-//! | `argo_own`, `argo_status` | the own settings and the status of exported Applications |
+//! | `argo_own`, `argo_status` | the individual settings and the status of exported Applications |
 //! | `cloud_foundry` | Cloud Foundry |
 //! | `nodes` | the nodes of a typical cluster |
 //! | `site` | the links of kinds of sites |
@@ -178,7 +178,7 @@ fn write_images(
 struct CheckedStrategy {
     /// Settings that the product accepts but that may surprise the reader.
     warnings: Vec<String>,
-    /// The note on the fields that its file no longer has.
+    /// The note on the fields that were removed from its file.
     note: Option<String>,
     /// Fields that affect the rollout but are not simulated.
     undecided: Vec<Problem>,
@@ -445,7 +445,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     })
 }
 
-/// Describes what was read of an image.
+/// Describes an image that was read.
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
     let layers = counted(image.new.manifest.layers.len(), "layer");

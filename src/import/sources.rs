@@ -15,7 +15,7 @@ use crate::world::SiteKind;
 /// Maximum size of an export. 100,000 clusters need about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;
 
-/// Exports and settings of one import, also as options of the command line. Every file may be `-`, standard input.
+/// The exports and settings of an import, which are also command-line options. Any file may be `-` for standard input.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImportSources {
     /// Rancher Fleet's clusters: `kubectl get clusters.fleet.cattle.io -A -o json`

@@ -97,7 +97,7 @@ const COLUMNS: [CsvColumn; 9] = [
 ];
 
 impl CsvColumn {
-    /// Returns whether the table has this column: some target uses it, or it is the name.
+    /// Returns whether the table has this column: some target uses it, or it is the name column.
     fn is_used(&self, targets: &[FleetTarget]) -> bool {
         let mut targets = targets.iter();
         self.name == "name" || targets.any(|target| !(self.cell)(target).is_empty())

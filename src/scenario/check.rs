@@ -1,4 +1,4 @@
-//! The state of checking one reading of an experiment file.
+//! One reading of an experiment file while it is checked, with the problems that were found.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};

@@ -180,7 +180,7 @@ fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, Measur
 /// Reads a limit of an experiment that starts at this time of day.
 ///
 /// # Errors
-/// Returns the error, with a fix.
+/// Returns an error with a fix if the limit is invalid.
 pub(super) fn clocked_limit(
     written: &str,
     start: Option<ClockTime>,

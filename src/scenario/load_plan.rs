@@ -23,7 +23,7 @@ const FEWEST_TRIES: u32 = 5;
 /// The default objective.
 const OBJECTIVE: &str = "reachable_ready_median";
 
-/// Share of all runs that are shown to meet the limits by the runs of an answer, unless `confirm` is given.
+/// Share of all runs that must be shown to meet the limits, unless `confirm` is given.
 const SHOWN: f64 = 0.95;
 
 /// Returns the number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs meet
@@ -35,7 +35,7 @@ fn runs_to_confirm(confidence: f64) -> u32 {
 }
 
 impl Loader {
-    /// Puts the candidates in the place of the sweep's values.
+    /// Replaces the sweep's values by the candidates.
     pub(super) fn put_candidates(&mut self) {
         self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);

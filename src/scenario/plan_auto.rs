@@ -31,7 +31,7 @@ struct SearchedSetting {
 }
 
 impl Loader {
-    /// Replaces `auto` by the settings of products.
+    /// Replaces `auto` with the settings of the products.
     pub(super) fn put_auto(&mut self) {
         let search = Path::of("plan").key("search");
         let Some(Value::Map(written)) = self.tree.get(&search).map(|node| node.value.clone())

@@ -48,7 +48,7 @@ impl Axis {
 pub(crate) struct AxisValue {
     /// The index of the axis.
     pub(crate) axis: usize,
-    /// The index of the value, among those of the axis.
+    /// The index of the value on the axis.
     pub(crate) value: usize,
 }
 

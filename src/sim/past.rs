@@ -6,7 +6,7 @@
 //! | observed state | in the run |
 //! |---|---|
 //! | ready at a known time | its report of readiness arrives at that time, or when it is instructed if that is later |
-//! | ready at an unknown time | its report arrives when simulated, at the latest at the present |
+//! | ready at an unknown time | its report arrives when simulated, but not after the present |
 //! | updating | a report before the present is withheld; the remaining time is drawn from the run's longer durations |
 //! | waiting | an instruction does not arrive before the present |
 //! | failed | it never reports readiness |

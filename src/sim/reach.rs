@@ -22,7 +22,7 @@ pub(super) enum Obstacle {
 /// The targets of a run, with the reason for each that could not be updated.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// The reason of each target. `None`: it could be updated.
+    /// The obstacle for each target. `None`: it could be updated.
     obstacles: Vec<Option<Obstacle>>,
 }
 
@@ -53,7 +53,7 @@ impl Reach {
         Self { obstacles }
     }
 
-    /// Counts targets as paused that the product's own settings exclude, unless they are ready.
+    /// Counts targets that the product's own settings exclude as paused, unless they are ready.
     pub(super) fn without(
         mut self,
         progress: &Progress,

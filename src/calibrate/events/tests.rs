@@ -1,4 +1,4 @@
-//! Tests with streams that have the pitfalls of real ones.
+//! Tests with streams that have the pitfalls of real streams.
 
 use std::io::Cursor;
 

@@ -468,7 +468,6 @@ impl<'r> Session<'r> {
     /// its objects.
     ///
     /// Returns an error if the conditions exceed the limit of a run.
-    /// When what they show is more than a run may keep.
     pub(super) fn asked(
         &mut self,
         approvals: &[Approval],

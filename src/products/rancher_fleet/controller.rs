@@ -139,7 +139,7 @@ pub(super) struct FleetController<'s> {
     status_writes: StatusWrites,
     /// Whether the bundle is new and has no finalizer yet.
     is_new: bool,
-    /// Whether a person has stopped the rollout before: agents that resume check what they have.
+    /// Whether a person has already stopped the rollout once: agents that resume check what they have.
     was_stopped: bool,
     /// The second controller: its client and workers, and the display of each deployment.
     display_client: ApiClient,

@@ -1,4 +1,4 @@
-//! The quantity that a constant measures: reading its value from a tree, changing it, and showing it.
+//! The quantity that a constant measures, with functions to read, change and format its values.
 
 use serde::Deserialize;
 

@@ -159,7 +159,7 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
     }
 }
 
-/// Checks that an instruction that was recorded more than one API request before another one comes first.
+/// Checks that instructions that were recorded more than one API request apart are in the same order.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
     let (wanted, request) = (
         &recording.deploy,

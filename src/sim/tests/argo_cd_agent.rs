@@ -17,7 +17,7 @@ pub(super) struct ArgoCdAgent {
 }
 
 impl ArgoCdAgent {
-    /// Creates a cluster that runs a revision, ready.
+    /// Creates a cluster that runs a revision and is ready.
     pub(super) fn new(revision: u32, offline: bool) -> Self {
         let ready = revision > 0;
         Self {

@@ -40,7 +40,7 @@ pub(super) struct FleetAgent {
 }
 
 impl FleetAgent {
-    /// Creates an agent whose cluster runs a revision, ready. It reads content with one request, and values with
+    /// Creates an agent whose cluster runs a revision and is ready. It reads content with one request, and values with
     /// another.
     pub(super) fn new(revision: u32, offline: bool, has_values: bool) -> Self {
         let spec = (revision > 0).then_some((revision, false));

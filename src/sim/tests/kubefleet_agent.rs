@@ -46,8 +46,8 @@ pub(super) struct KubeFleetAgent {
 }
 
 impl KubeFleetAgent {
-    /// Creates an agent whose cluster runs a revision, ready, with checks at growing intervals. Its first report came
-    /// two requests after its Work, which came six requests and two watch delays after the bindings. No limit of
+    /// Creates an agent whose cluster runs a revision and is ready, with checks at growing intervals. Its first report
+    /// came two requests after its Work, which came six requests and two watch delays after the bindings. No limit of
     /// requests applied then, but the work generator's hundred workers made three requests for each binding.
     pub(super) fn new(
         nth: usize,

@@ -169,7 +169,7 @@ impl Shows {
             usize::from(latest <= recording.hello.latency.request().as_nanos() + 1_000_000);
     }
 
-    /// Adds the reason of a recording whose rollout did not end.
+    /// Adds the reason for a recording whose rollout did not end.
     pub(super) fn hold<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let own = &recording.hold;
         if recording.end == "completed" || own.explanation.is_empty() {

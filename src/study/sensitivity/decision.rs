@@ -17,7 +17,7 @@ pub(super) enum StudiedDecision {
         limits: Vec<Limit>,
         candidates: Vec<DecisionCandidate>,
     },
-    /// Whether an assertion holds. The product is that of its strategy.
+    /// Whether an assertion holds, with the product of its strategy.
     Holds {
         assertion: Assertion,
         places: Vec<usize>,

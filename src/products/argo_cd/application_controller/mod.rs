@@ -259,7 +259,7 @@ pub(super) struct ApplicationController {
 }
 
 impl ApplicationController {
-    /// Creates the controller after it has seen every known cluster run the installed revision, ready.
+    /// Creates the controller. It has seen every known cluster run the installed revision and become ready.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
         let ArgoCdStrategy {
             release,
