@@ -1,7 +1,7 @@
 //! The kinds of objects in exports, and the option that reads each.
 //!
 //! Kubernetes objects contain their kind. Objects that Argo CD's and Cloud Foundry's own clients print do not, and are
-//! recognized by their fields.
+//! recognised by their fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -307,7 +307,7 @@ pub(super) enum ClientObject {
 
 use ClientObject::*;
 
-/// An object without a kind, which is recognized by its fields.
+/// An object without a kind, which is recognised by its fields.
 pub(super) struct KnownObject {
     object: ClientObject,
     /// It has one field of each of these lists.

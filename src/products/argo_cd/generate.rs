@@ -426,7 +426,7 @@ fn cluster_parameters(cluster: &KnownCluster<'_>) -> TemplateParameters {
     parameters
 }
 
-/// Normalizes a name to a valid DNS name, like `utils.SanitizeName`.
+/// Normalises a name to a valid DNS name, like `utils.SanitizeName`.
 fn normalized(name: &str) -> String {
     let mut plain = String::new();
     for letter in name.to_lowercase().chars() {

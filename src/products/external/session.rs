@@ -467,6 +467,7 @@ impl<'r> Session<'r> {
     /// Records the approvals that the process requests at `now`, directly or by its conditions, and the conditions of
     /// its objects.
     ///
+    /// # Errors
     /// Returns an error if the conditions exceed the limit of a run.
     pub(super) fn asked(
         &mut self,

@@ -113,7 +113,7 @@ impl Latency {
     }
 }
 
-/// The scripted behavior of targets.
+/// The scripted behaviour of targets.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Rules {
     apply: u64,
