@@ -13,7 +13,7 @@ pub fn build_info() -> BuildInfo {
     }
 }
 
-/// Returns the commit. It is empty outside a repository.
+/// Returns the commit, unless it is empty, as it is outside a repository.
 fn known(commit: &str) -> Option<String> {
     if commit.is_empty() {
         return None;

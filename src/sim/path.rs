@@ -181,7 +181,6 @@ mod tests {
         // Released at 10. The first target is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and
         // seen at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which is ready
         // at 1100 and seen at 1103.
-        // at 1103.
         let all = [
             facts(12, 13, 20, 5, 50),
             facts(1062, 1064, 10, 4, 1100),

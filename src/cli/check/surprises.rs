@@ -3,8 +3,8 @@
 //! Warnings are about strategies: the product warns about a setting, an object of the product would be too large, an
 //! external program does not exist, or the shipped code differs from the documentation for this fleet. The difference
 //! is found by explaining the strategy under both rule sets; differences that change no number of the explanation are
-//! left out. It is shown for one variant of each strategy. Notes are about guessed links, start delays that nothing
-//! waits for, and the number of fields in a product's file that have no effect. A warning about variants with
+//! left out. It is shown for one variant of each strategy. Notes are about guesses about the world, start delays that
+//! nothing waits for, and the number of fields in a product's file that have no effect. A warning about variants with
 //! different targets comes first. A text that several variants share is printed once.
 
 use fleetsim::report::{self, VariantTargets, wrapped};
