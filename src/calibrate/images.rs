@@ -38,7 +38,7 @@ enum ImageTotal {
 impl ImageTotal {
     const ALL: [Self; 3] = [Self::Layers, Self::Compressed, Self::Uncompressed];
 
-    /// Returns its name in a pattern of names.
+    /// Returns the total's name in a pattern of names.
     const fn name(self) -> &'static str {
         match self {
             Self::Layers => "layers",
@@ -47,7 +47,7 @@ impl ImageTotal {
         }
     }
 
-    /// Returns its column in a table.
+    /// Returns the total's column in a table.
     const fn column(self) -> &'static str {
         match self {
             Self::Layers => "layers",

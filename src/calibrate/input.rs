@@ -68,7 +68,7 @@ impl OpenInput {
         })
     }
 
-    /// Returns its name and the hash of its bytes as stored. Must be called at the end of the file.
+    /// Returns the name of the file and the hash of its bytes as stored. Must be called at the end of the file.
     pub(super) fn digest(&self) -> FileDigest {
         FileDigest {
             path: self.name.clone(),

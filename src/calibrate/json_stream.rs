@@ -180,7 +180,7 @@ impl Piece<'_> {
         matches!(self.content, Content::Element(_))
     }
 
-    /// Returns whether it is a value with one of these fields.
+    /// Returns whether the piece is a value with one of these fields.
     pub(super) fn has_any(&self, fields: &[&str]) -> bool {
         matches!(&self.content, Content::Rest(value) if fields.iter().any(|field| value.get(field).is_some()))
     }
@@ -228,7 +228,7 @@ impl Piece<'_> {
             Content::Rest(_) if tape.begins == self.start => {
                 tape.problem(self.name, 0, field, message)
             }
-            // Its first bytes are no longer in memory.
+            // The value's first bytes are no longer in memory.
             Content::Rest(_) => Arc::new(Source::new(self.name, ""))
                 .at(0..0, field, message.into())
                 .in_part_after(self.start.lines, self.start.characters),

@@ -188,7 +188,7 @@ fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
 }
 
 impl MetricSeries {
-    /// Returns whether it is a raw counter.
+    /// Returns whether the series is a raw counter.
     fn is_counter(&self) -> bool {
         if let Some(name) = self.labels.get("__name__") {
             let mut ends = ["_total", "_count", "_sum"].into_iter();
@@ -210,7 +210,7 @@ impl MetricSeries {
         self.samples[self.samples.len() - 1].value > self.samples[0].value
     }
 
-    /// Returns its rate at each time, per second.
+    /// Returns the rate of the series at each time, per second.
     fn rates(&self) -> Vec<MetricSample> {
         if !self.is_counter() {
             return self.samples.clone();

@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_millis(300);
 enum CurrentWork {
     /// No work whose end must be reported.
     None,
-    /// It simulates or calibrates, without saving runs.
+    /// A simulation or a calibration that saves no runs.
     Unsaved,
     /// A study that saves its runs, and a description of their total number.
     Study(SavedRuns, String),

@@ -52,16 +52,17 @@ pub enum ControllerInput<'a> {
 /// Facts about a controller that hold for a whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traits {
-    /// Whether it considers the progress deadlines of Deployments. They are simulated only for such a controller.
+    /// Whether the controller considers the progress deadlines of Deployments. They are simulated only for such a
+    /// controller.
     pub sees_progress_deadlines: bool,
-    /// Whether it has no paused clusters, so that `paused` has no meaning.
+    /// Whether the product has no paused clusters, so that `paused` has no meaning.
     pub ignores_pause: bool,
-    /// Whether it reports the completion of a rollout itself. A run then waits for that report.
+    /// Whether the controller reports the completion of a rollout itself. A run then waits for that report.
     pub reports_completion: bool,
     /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch
     /// delay.
     pub report_delay: Option<SimDuration>,
-    /// Whether it is a process with its own clock.
+    /// Whether the controller is a process with its own clock.
     pub is_process: bool,
 }
 

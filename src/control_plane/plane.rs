@@ -42,7 +42,7 @@ pub(super) struct Record {
     /// The people's actions that a run follows. `None`: the run's own models apply.
     pub(super) seen_acts: Option<SeenActs>,
     pub(super) failure: Option<ProcessError>,
-    /// Whether its objects may show something else since the last input.
+    /// Whether the product's objects may have changed since the last input.
     pub(super) shows: bool,
 }
 

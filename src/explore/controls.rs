@@ -12,7 +12,7 @@ use crate::scenario::{Experiment, SettingInForce, is_setting_of_experiment};
 /// A setting that a reader may change.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
-    /// The strategy that it applies to; empty for all.
+    /// The strategy that the control applies to; empty for all.
     strategy: String,
     group: &'static str,
     path: String,

@@ -222,7 +222,7 @@ pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
     match stream.peek(&mut [0; 1]) {
         Ok(0) => true,
         Ok(_) => {
-            // It has sent more than it should, which remains unread.
+            // The client has sent more than it should, which remains unread.
             std::thread::sleep(time);
             false
         }

@@ -52,7 +52,7 @@ const MOST_KEPT: usize = 4;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageQuestion {
-    /// Its number, which its answers contain.
+    /// The number of the question, which its answers contain.
     pub id: u64,
     /// The page that asks; its newer question stops an older one.
     #[serde(default)]

@@ -415,7 +415,7 @@ impl<'s> Forecaster<'s> {
 struct SeenUpdate {
     /// The index of the target.
     target: usize,
-    /// Its duration so far.
+    /// The duration so far.
     for_s: f64,
     /// Whether the target is ready.
     is_over: bool,

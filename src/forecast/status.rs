@@ -50,7 +50,7 @@ const HALF_A_SECOND: Nanos = 500_000_000;
 /// A target as an export shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ShownTarget {
-    /// Its name, or the number of its instance.
+    /// The name of the target, or the number of its instance.
     pub(super) name: String,
     /// The progress of its update.
     pub(super) state: SeenState,
@@ -67,7 +67,7 @@ pub(super) struct ShownTarget {
 /// A rollout as exports show it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownRollout {
-    /// The targets that it shows.
+    /// The targets that the exports show.
     pub(super) targets: Vec<ShownTarget>,
     /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,

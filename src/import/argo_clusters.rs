@@ -95,13 +95,13 @@ struct SecretData {
 }
 
 impl ClusterOrSecret {
-    /// Returns whether it is a Secret of another kind.
+    /// Returns whether the object is a Secret of another kind.
     fn is_other_secret(&self) -> bool {
         let kind = self.metadata.labels.get(SECRET_TYPE);
         self.kind.is_some() && kind.map(String::as_str) != Some("cluster")
     }
 
-    /// Returns the cluster that it declares.
+    /// Returns the cluster that the object declares.
     fn cluster(&self) -> ArgoCluster {
         let server = self
             .server

@@ -61,7 +61,8 @@ struct RevisionSource {
 }
 
 impl ApplicationSpec {
-    /// Returns whether it syncs automatically: `IsAutomatedSyncEnabled` in `pkg/apis/application/v1alpha1/types.go`.
+    /// Returns whether the application syncs automatically: `IsAutomatedSyncEnabled` in
+    /// `pkg/apis/application/v1alpha1/types.go`.
     pub(super) fn is_automated(&self) -> bool {
         let automated = self.sync_policy.automated.as_ref();
         automated.is_some_and(|automated| automated.enabled != Some(false))
@@ -144,7 +145,7 @@ impl SkippedStatus {
 #[derive(Clone, Debug)]
 pub(super) struct OwnSettings {
     pub(super) name: String,
-    /// Whether it syncs automatically. `None`: not in the export; the template's setting applies.
+    /// Whether the application syncs automatically. `None`: not in the export; the template's setting applies.
     pub(super) is_automated: Option<bool>,
     /// `None`: the application is not skipped.
     pub(super) skipped: Option<SkippedStatus>,
@@ -160,7 +161,7 @@ pub(super) struct SetSync<'s> {
     pub(super) is_there: bool,
     /// Whether the set has steps.
     pub(super) is_rolling: bool,
-    /// Whether its template has an enabled `syncPolicy.automated`.
+    /// Whether the set's template has an enabled `syncPolicy.automated`.
     pub(super) is_automated: bool,
     /// The template's revision that moves with commits.
     pub(super) moving: Option<&'s str>,

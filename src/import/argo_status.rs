@@ -38,11 +38,11 @@ struct ApplicationCondition {
 pub(super) enum ShownState {
     /// No problem that affects a rollout.
     Usual,
-    /// Its cluster cannot be reached.
+    /// The application's cluster cannot be reached.
     Unreachable,
-    /// Its destination or its project does not exist.
+    /// The application's destination or its project does not exist.
     Invalid,
-    /// Its manifests cannot be generated.
+    /// The application's manifests cannot be generated.
     WithoutManifests,
     /// The application runs, but is degraded.
     Degraded,
@@ -80,7 +80,7 @@ impl ApplicationStatusJson {
         }
     }
 
-    /// Returns whether it has a condition of this kind with a matching message.
+    /// Returns whether the status has a condition of this kind with a matching message.
     fn has_condition(&self, kind: &str, is_meant: fn(&str) -> bool) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|condition| *condition.kind == kind && is_meant(&condition.message))

@@ -86,7 +86,7 @@ pub(super) const DECIDE: &str =
 pub(super) struct StrategyFile {
     /// The name of the copy.
     pub(super) name: String,
-    /// The file that it was read from, for messages.
+    /// The file from which the text was read, for messages.
     pub(super) origin: String,
     pub(super) text: String,
 }

@@ -310,10 +310,10 @@ use ClientObject::*;
 /// An object without a kind, which is recognised by its fields.
 pub(super) struct KnownObject {
     object: ClientObject,
-    /// It has one field of each of these lists.
+    /// The object has one field of each of these lists.
     fields: &'static [&'static [&'static str]],
     name: &'static str,
-    /// The option that reads it.
+    /// The option that reads the object.
     option: Option<&'static str>,
 }
 

@@ -339,7 +339,7 @@ const fn usage(message: String) -> ImportError {
 struct ProductOption {
     name: &'static str,
     product: Importer,
-    /// Whether it names a fleet, or complements such an option.
+    /// Whether the option names a fleet, or complements such an option.
     names_fleet: bool,
 }
 

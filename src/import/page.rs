@@ -47,7 +47,7 @@ pub(super) struct FileNames {
 
 /// Names of the files of an image.
 pub(super) struct ImageNames {
-    /// Its manifest.
+    /// The manifest of the new version.
     pub(super) new: String,
     /// The manifest of the previous version.
     pub(super) previous: Option<String>,

@@ -91,7 +91,7 @@ pub struct ImportSources {
     pub clock: Option<Timestamp>,
 }
 
-/// Returns true if it is a command, and not the name of a hand-written file.
+/// Returns true if the text is a command, and not the name of a hand-written file.
 pub(super) fn is_command(command: &str) -> bool {
     command.contains(' ')
 }

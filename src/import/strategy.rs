@@ -17,7 +17,7 @@ use crate::scenario::import::objects::{ExportObject, objects_of_product, unpacke
 /// A strategy of some product.
 pub(super) struct FoundStrategy {
     pub(super) file: StrategyFile,
-    /// Its kind. `None`: it is not a Kubernetes object.
+    /// The object's kind. `None`: it is not a Kubernetes object.
     pub(super) kind: Option<String>,
     /// The file as the user wrote it, for the positions of problems.
     source: Arc<Source>,

@@ -10,7 +10,7 @@ use crate::units::counted;
 /// An experiment that was written.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// Its folder.
+    /// The folder of the experiment.
     pub folder: PathBuf,
     /// The files in it.
     pub files: Vec<String>,

@@ -16,11 +16,11 @@ pub(super) struct FleetTarget {
     pub(super) nodes: Option<u32>,
     /// The kind of site, if it differs from the common kind.
     pub(super) site: Option<SiteKind>,
-    /// The link that it shares with others.
+    /// The link that the target shares with others.
     pub(super) region: Option<String>,
     pub(super) paused: bool,
     pub(super) has_no_agent: bool,
-    /// Whether it could not be reached when it was exported.
+    /// Whether the target could not be reached when it was exported.
     pub(super) offline: bool,
     /// The kind of site that the export of its cluster indicates.
     pub(super) shown_site: Option<SiteKind>,

@@ -104,16 +104,16 @@ pub(crate) struct HelloGroup<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The group of the experiment that it belongs to.
+    /// The group of the experiment that the target belongs to.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) group: &'a str,
-    /// The revision that it runs initially, if that differs from the release's.
+    /// The revision that the target runs initially, if that differs from the release's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revision: Option<u32>,
-    /// Whether a person has paused it.
+    /// Whether a person has paused the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
-    /// Whether it has an agent.
+    /// Whether the target has an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<bool>,
 }

@@ -36,7 +36,7 @@ impl Fleet<'_> {
 /// One run of a strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// Its label, for messages to people.
+    /// The run's label, for messages to people.
     pub label: &'a str,
     /// The fleet.
     pub fleet: Fleet<'a>,

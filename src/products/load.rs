@@ -66,9 +66,9 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
 /// A setting that a plan searches if the experiment says `auto`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TunedSetting {
-    /// Its path below the product; `*` stands for each entry of a list.
+    /// The setting's path below the product; `*` stands for each entry of a list.
     pub(crate) path: &'static str,
-    /// Its candidates in ascending order, as written in a file.
+    /// The candidates in ascending order, as written in a file.
     pub(crate) values: &'static [&'static str],
     /// The list that the strategy must have (`true`) or must not have for this setting to apply.
     pub(crate) list: Option<(&'static str, bool)>,

@@ -16,7 +16,7 @@ pub(crate) enum Targets {
 /// An entry of the fleet that is a target.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenTarget {
-    /// Its index in the fleet.
+    /// The index in the fleet.
     pub(crate) index: usize,
     /// The labels of the object that represents it in the product. `None`: the entry's own labels.
     pub(crate) labels: Option<Arc<Labels>>,

@@ -148,7 +148,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Rejects a sweep with too many variants, or with worlds that need too much memory. Returns whether it can run.
+    /// Rejects a sweep with too many variants, or with worlds that need too much memory. Returns whether the sweep can
+    /// run.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let mut worlds: usize = 1;
         for axis in axes {

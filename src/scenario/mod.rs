@@ -144,7 +144,7 @@ fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
 /// An unstated value of the sites' links.
 #[derive(Clone, Debug)]
 pub struct GuessedLink {
-    /// Its path among the constants.
+    /// The path among the constants.
     pub constant: &'static str,
     /// A description, with the settings that replace it.
     pub text: String,
@@ -211,7 +211,7 @@ pub struct Scenario {
     pub is_bound: bool,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
-    /// Its agents, and the restarts of its platform.
+    /// The agents, and the platform's rule for restarts.
     pub platform: PlatformSpec,
     /// People's actions during the rollout, by time since the release.
     pub changes: Vec<(SimDuration, Change)>,

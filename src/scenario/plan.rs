@@ -121,7 +121,7 @@ struct NumberWithUnit {
     number: f64,
     /// The text after the number, including the blanks before it.
     unit: String,
-    /// Whether it is written without a decimal point.
+    /// Whether the number is written without a decimal point.
     is_whole: bool,
 }
 

@@ -51,7 +51,7 @@ pub(crate) struct ImageFile {
     pub(crate) previous: Option<TextOr<InlineManifest>>,
     /// The registry it comes from: a name of `registries`. By default `registry`.
     pub(crate) registry: Option<String>,
-    /// Whether its tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
+    /// Whether the image's tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
     #[serde(default = "has_index")]
     pub(crate) index: bool,
     /// Ratio of uncompressed to compressed bytes of a layer, 0.1 to 1000.

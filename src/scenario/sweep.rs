@@ -21,12 +21,12 @@ pub(crate) struct Axis {
     /// The position of the path in the file.
     pub(crate) at: Range<usize>,
     pub(crate) values: Vec<Node>,
-    /// Its name in results: the last key of the path, or the whole path if the key is not unique.
+    /// The axis's name in results: the last key of the path, or the whole path if the key is not unique.
     pub(crate) name: String,
 }
 
 impl Axis {
-    /// Returns the strategy that it belongs to. `None`: it affects all strategies.
+    /// Returns the strategy that the axis belongs to. `None`: it affects all strategies.
     pub(crate) fn strategy(&self) -> Option<&str> {
         match self.path.0.as_slice() {
             [Step::Key(top), Step::Key(strategy), ..] if top == "strategies" => Some(strategy),

@@ -22,13 +22,13 @@ pub struct VariedExperiment {
 /// A constant that takes part in an experiment.
 #[derive(Clone, Debug)]
 pub struct VariedConstant {
-    /// Its index among all factors.
+    /// The index of the constant among all factors.
     pub factor: usize,
-    /// Its path, which is the same in all experiments.
+    /// The constant's path, which is the same in all experiments.
     pub name: &'static str,
-    /// Its path in this experiment.
+    /// The constant's path in this experiment.
     pub own_name: String,
-    /// Its distinct values in this experiment: for groups of clusters, or for products.
+    /// The distinct values in this experiment: for groups of clusters, or for products.
     pub values: Vec<VariedValue>,
     /// The strategies that have this constant. Runs of the others do not depend on it.
     pub strategies: Vec<String>,
@@ -74,7 +74,7 @@ impl VariedValue {
         self.constant.text(self.toward(share))
     }
 
-    /// Returns whether it belongs to a product, or to every product. `None`: any product.
+    /// Returns whether the constant belongs to a product, or to every product. `None`: any product.
     fn is_of(&self, product: Option<&str>) -> bool {
         product.is_none() || self.product.is_none() || self.product == product
     }

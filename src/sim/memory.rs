@@ -51,7 +51,7 @@ const LISTED_TARGET: f64 = 45.0;
 /// A part of the memory of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryPart {
-    /// Its bytes.
+    /// The size in bytes.
     pub bytes: f64,
     /// The kind of part, with its count: `1,000,000 clusters`.
     pub of: String,

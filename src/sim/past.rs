@@ -39,14 +39,14 @@ use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report}
 /// The observed state of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SeenState {
-    /// It runs the old revision, and was not instructed.
+    /// The target runs the old revision, and was not instructed.
     #[default]
     Waiting,
-    /// It was instructed and is not ready.
+    /// The target was instructed and is not ready.
     Updating,
-    /// It is ready on the new revision.
+    /// The target is ready on the new revision.
     Ready,
-    /// Its update has failed permanently.
+    /// The target's update has failed permanently.
     Failed,
 }
 
@@ -173,7 +173,7 @@ struct FollowedTarget {
     due: Option<SimTime>,
     /// Whether that report has arrived.
     is_ready: bool,
-    /// Whether it was offline at the start of the run.
+    /// Whether the target was offline at the start of the run.
     is_reconnected: bool,
 }
 
@@ -255,7 +255,7 @@ impl Past<'_> {
         let seen = self.seen.targets[report.cluster.index()];
         let target = &mut self.targets[report.cluster.index()];
         if target.is_ready {
-            // Its reports are out of date until its own update has caught up.
+            // The target's reports are out of date until its own update has caught up.
             let has_caught_up = target.own_ready.is_some();
             if report.ready {
                 target.own_ready.get_or_insert(now);

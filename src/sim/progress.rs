@@ -25,7 +25,7 @@ struct TargetChange {
 /// A change by which a target became done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DoneChange {
-    /// Its index among all changes.
+    /// The index among all changes.
     pub(super) number: usize,
     pub(super) at: SimTime,
     pub(super) cluster: ClusterId,

@@ -11,11 +11,11 @@ use crate::world::{ClusterId, ClusterSpec};
 /// The reason why a target could not be updated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Obstacle {
-    /// It has no agent.
+    /// The target has no agent.
     NoAgent,
-    /// It is paused.
+    /// The target is paused.
     Paused,
-    /// It is offline at the end.
+    /// The target is offline at the end.
     Offline,
 }
 

@@ -51,7 +51,7 @@ pub struct MemoryEstimate {
     largest.of
 )]
 pub struct TooMuchMemory {
-    /// The memory that it needs.
+    /// The memory that the study needs.
     pub needed: Bytes,
     most: Bytes,
     largest: MemoryPart,

@@ -49,9 +49,9 @@ pub enum StudyError {
          differs; the strategy's process must give the same answers to the same messages"
     )]
     Different {
-        /// The label of its variant.
+        /// The label of the variant.
         variant: String,
-        /// Its replicate.
+        /// The replicate.
         replicate: u32,
     },
     /// A finished run could not be saved.

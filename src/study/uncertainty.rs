@@ -78,7 +78,7 @@ pub fn drawn_runs(
 
 /// One draw of all constants.
 struct ConstantsDraw {
-    /// Its index, which is also that of its replicate.
+    /// The index of the draw, which is also that of its replicate.
     number: u32,
     /// The level of each constant.
     levels: Vec<(usize, Level)>,

@@ -270,7 +270,7 @@ impl ContainerStart {
 
 /// The time in which a pull was in progress.
 struct Span {
-    /// Its container.
+    /// The index of the container.
     start: usize,
     from: Nanos,
     to: Nanos,

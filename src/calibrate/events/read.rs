@@ -84,7 +84,7 @@ pub(super) enum Happening {
     Scheduled,
     /// An event about its image.
     Image(ImageMessage),
-    /// Its process is running.
+    /// The container's process is running.
     Started,
 }
 

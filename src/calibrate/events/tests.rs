@@ -206,7 +206,7 @@ fn a_pull_that_waited_is_used_only_if_the_kubelet_prints_the_wait() {
     let waited = "Successfully pulled image \"shop:1\" in 1.5s (2.5s including waiting). Image size: 1000 bytes.";
     let both = |message: &str| {
         let second = pod("b", 1.5, message).replace("17:20:03", "17:20:04");
-        // Its pull ends 1 s later.
+        // The pull of the second pod ends 1 s later.
         let shifted: Vec<String> = second
             .lines()
             .map(|line| {

@@ -28,7 +28,7 @@ const CLOSE: f64 = 0.05;
 /// A measured quantity in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measurements {
-    /// Its name, which is also the name of its file.
+    /// The name of the quantity, which is also the name of its file.
     pub(super) name: String,
     pub(super) title: String,
     /// The files with the measurements.

@@ -35,7 +35,7 @@ impl CalibratedNode {
 /// Records the starts of containers.
 #[derive(Debug, Default)]
 struct Starts {
-    /// Their times, in seconds.
+    /// The times of the starts, in seconds.
     seconds: Vec<f64>,
 }
 

@@ -46,7 +46,7 @@ struct ReplayedPull {
     node: usize,
     /// `None`: the image was present before the events began.
     image: Option<usize>,
-    /// The real pod that it belongs to; `None`: it belongs to a later container.
+    /// The real pod that the pull belongs to; `None`: it belongs to a later container.
     pod: Option<usize>,
     /// Seconds from the first schedule to the schedule of a real pod, otherwise to the pull.
     at: f64,
@@ -155,7 +155,7 @@ enum ReplayedImage {
     /// The image was present before any pull, so it has no pull in the replay.
     Present,
     Pulled(usize),
-    /// Its size is unknown.
+    /// The size of the image is unknown.
     Unknown,
 }
 

@@ -7,9 +7,9 @@ use crate::world::calibration as default;
 /// The facts that are known about the pulled images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
-    /// Their layers.
+    /// The layers of the images.
     Layers,
-    /// Only their compressed sizes.
+    /// Only the compressed sizes of the images.
     Sizes,
 }
 

@@ -66,9 +66,9 @@ enum KeptHealth {
 /// The status of an application that is never compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeptStatus {
-    /// Its sync status.
+    /// The sync status.
     pub sync: SyncStatus,
-    /// Its health.
+    /// The health.
     pub health: Health,
 }
 

@@ -30,7 +30,7 @@ pub(crate) type TemplateParameters = BTreeMap<String, String>;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownCluster<'c> {
     pub(crate) name: &'c str,
-    /// Its address. `None`: unknown, so `https://` followed by the name is used.
+    /// The cluster's address. `None`: unknown, so `https://` followed by the name is used.
     pub(crate) server: Option<&'c str>,
     pub(crate) labels: &'c Labels,
 }

@@ -37,7 +37,7 @@ pub struct ExternalStrategy {
     pub settings: BTreeMap<String, String>,
     /// The owner of the control loop.
     pub keeper: LoopKeeper,
-    /// The approvals that it requests, and the delay until they are given.
+    /// The approvals that the process requests, and the delay until they are given.
     pub(crate) approvals: ApprovalModel,
     /// Whether the process receives events of Deployments that exceed their progress deadline.
     pub sees_progress_deadlines: bool,

@@ -61,9 +61,9 @@ const PROGRESS_DEADLINE: &str = "Deployment exceeded its progress deadline";
 /// A target as fleetsim knows it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// The revision that it was instructed to run.
+    /// The revision that the target was instructed to run.
     assigned: Option<Revision>,
-    /// Whether it runs that revision and is ready.
+    /// Whether the target runs that revision and is ready.
     ready: bool,
     /// The state in the last event that the process received.
     reported: StateReport,

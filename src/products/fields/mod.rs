@@ -151,13 +151,13 @@ impl FileReader {
 /// A field that affects the rollout but is not simulated.
 #[derive(Clone, Debug)]
 pub(crate) struct DecidingField {
-    /// Its path in the file.
+    /// The field's path in the file.
     pub(crate) path: Path,
-    /// The byte range of its value.
+    /// The byte range of the field's value.
     pub(crate) at: Range<usize>,
-    /// Its name in the table: `targets[].helm.atomic`.
+    /// The field's name in the table: `targets[].helm.atomic`.
     pub(crate) name: String,
-    /// Its possible effect on the rollout.
+    /// The field's possible effect on the rollout.
     pub(crate) effect: String,
 }
 
@@ -265,12 +265,12 @@ fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) 
 struct FieldWalk<'w> {
     source: &'w Arc<Source>,
     reader: &'w FileReader,
-    /// Whether it is a placement whose status names its clusters.
+    /// Whether the file is a placement whose status names its clusters.
     has_picked: bool,
     found: &'w mut FileCheck,
 }
 
-/// Returns whether it is a KubeFleet placement whose status names its clusters.
+/// Returns whether the file is a KubeFleet placement whose status names its clusters.
 fn has_picked(root: &Node) -> bool {
     let mut names = ["placementStatuses", "perClusterPlacementStatuses"].iter();
     names.any(|name| {
@@ -489,7 +489,7 @@ fn has_class(field: &FieldNode, class: FieldClass) -> bool {
     field.row.as_ref().is_some_and(|row| row.class == class)
 }
 
-/// Returns whether it is the zero value of a type in Go.
+/// Returns whether the value is the zero value of a type in Go.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) | Value::Int(0) => true,

@@ -15,9 +15,9 @@ use serde::Deserialize;
 pub(crate) enum FieldClass {
     /// The field is simulated.
     Simulated,
-    /// It cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
+    /// The field cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
     Neutral,
-    /// It can change one of these, and is not simulated.
+    /// The field can change one of these, and is not simulated.
     Decides,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct FieldRow {
     /// The type in the product's source.
     pub(crate) go_type: String,
     pub(crate) class: FieldClass,
-    /// Its possible effect on the rollout.
+    /// The field's possible effect on the rollout.
     pub(crate) effect: String,
     /// The values with the same effect as an absent field, in addition to the zero value of its type, separated by
     /// `|`.

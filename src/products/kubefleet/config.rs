@@ -484,7 +484,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut
     }
 }
 
-/// Rejects a policy that KubeFleet rejects. Returns whether it can be read; otherwise a problem was reported.
+/// Rejects a policy that KubeFleet rejects. Returns whether the policy can be read; otherwise a problem was reported.
 fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Context<'_>) -> bool {
     let read = context.read_from(document, &Path::default(), |error: &ReadError| {
         !matches!(error.kind, Kind::UnknownField { .. })

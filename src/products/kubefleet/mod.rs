@@ -40,7 +40,7 @@ pub struct KubeFleetStaged {
     pub strategy: StrategySpec,
     /// Delay from the request of an approval to the approval. `None`: never.
     pub approvals: Option<DurationModel>,
-    /// Its runs, and the placements that they update.
+    /// The strategy's runs, and the placements that they update.
     pub updates: UpdateRuns,
     /// Delay from a change until its rollout can begin: until the snapshot exists, and in a first deployment also the
     /// placement's bindings.

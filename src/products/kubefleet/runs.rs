@@ -47,11 +47,11 @@ pub struct PlacementMember {
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateRun {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
     /// The index of its placement.
     pub placement: usize,
-    /// The revision that it rolls out.
+    /// The revision that the run rolls out.
     pub snapshot: Revision,
     /// States that people set, by their time since the release. The first one creates the run.
     pub states: Vec<(SimDuration, RunState)>,
@@ -97,7 +97,7 @@ impl UpdateRuns {
 pub(crate) struct RunConfig {
     /// A file with a ClusterStagedUpdateRun, which supplies the fields that are not set here.
     file: Option<String>,
-    /// Its name. Default: `run`, `run-2`, `run-3` and so on.
+    /// The name of the run. Default: `run`, `run-2`, `run-3` and so on.
     name: Option<String>,
     /// The placement whose clusters it updates. Default: the first placement.
     placement_name: Option<String>,
@@ -127,10 +127,10 @@ pub(crate) struct StateChange {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Placement"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlacementChoice {
-    /// Its name.
+    /// The name of the placement.
     #[cfg_attr(test, schemars(required))]
     name: String,
-    /// The clusters that it picks. Default: all.
+    /// The clusters that the placement picks. Default: all.
     clusters: Option<LabelSelector>,
     /// Picked clusters that the placement no longer picks. A run's delete stage removes their resources. Default:
     /// none.

@@ -33,7 +33,7 @@ pub(super) struct PassEnd {
     pub(super) approvals: Vec<(String, SimTime)>,
     /// Whether the run is new: its finalizer first met a conflict, whose requests are in this pass.
     pub(super) is_new: bool,
-    /// Its request to the queue.
+    /// The request to the queue.
     pub(super) next: QueueRequest,
 }
 
@@ -56,16 +56,16 @@ pub(super) struct StagedRun<'s> {
     pub(super) described: UpdateRun,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
-    /// Whether its object was created.
+    /// Whether the run's object was created.
     pub(super) exists: bool,
     /// The number of pending actions and approvals.
     pub(super) pending: usize,
     /// Approvals that were given, including those given before their request.
     given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
-    /// The approvals that it requested, in order.
+    /// The approvals that the run requested, in order.
     asked: Vec<String>,
-    /// The rollout that it is part of.
+    /// The rollout that the run is part of.
     rollout: Run<'s>,
     /// The time from which the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,

@@ -84,7 +84,7 @@ struct ValuesSecret {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Display {
     state: BundleState,
-    /// Whether it has been applied before.
+    /// Whether the deployment has been applied before.
     was_applied: bool,
 }
 

@@ -16,7 +16,7 @@ struct WrittenStatus {
 }
 
 impl WrittenStatus {
-    /// Returns its condition of the same name.
+    /// Returns the written condition with the same name.
     fn same_as(&self, wanted: &ObjectCondition) -> Option<&ObjectCondition> {
         self.conditions
             .iter()

@@ -35,15 +35,15 @@ const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 /// A setting in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingInForce {
-    /// Its path in the experiment file.
+    /// The path in the experiment file.
     pub path: String,
-    /// Its value, as a person would write it.
+    /// The value, as a person would write it.
     pub value: String,
-    /// Its origin as text: a line, or a default.
+    /// The origin as text: a line, or a default.
     pub origin: String,
     /// Names and values of its entries; for a map only.
     pub inside: Vec<(String, String)>,
-    /// Its path with `*` for every index, and the key of its product.
+    /// The path with `*` for every index, and the key of the product.
     place: String,
     product: &'static str,
 }
@@ -81,7 +81,7 @@ impl SettingInForce {
                 .any(|place| places::plain(place).replace("[*]", ".*") == self.place)
     }
 
-    /// Returns its line in YAML.
+    /// Returns the setting's line in YAML.
     fn to_line(&self, indent: &str) -> String {
         let path = scalar(&self.path);
         let value = scalar(&self.value);

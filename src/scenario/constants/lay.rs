@@ -37,7 +37,7 @@ pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
-    /// Its place in the experiment, one of the constant's places.
+    /// The place in the experiment, one of the constant's places.
     pub(crate) place: &'static str,
     /// The value in force.
     pub(crate) from: f64,

@@ -43,10 +43,10 @@ pub struct Constant {
     /// Keys of the products that it belongs to; empty: all.
     #[serde(default)]
     pub products: Vec<String>,
-    /// Its paths in an experiment; the first one is its name. The part before `|` must exist; the rest is created.
-    /// After `?`, only written values count.
+    /// The constant's paths in an experiment; the first one is its name. The part before `|` must exist; the rest is
+    /// created. After `?`, only written values count.
     pub(crate) places: Vec<String>,
-    /// The quantity that it measures.
+    /// The quantity that the constant measures.
     pub kind: ConstantKind,
     /// The part of a random quantity that varies.
     #[serde(default)]
@@ -63,7 +63,7 @@ pub struct Constant {
     pub basis: Basis,
     /// The source of the value and the range, or the reason why they are plausible.
     pub source: String,
-    /// Whether it applies only to defects that make containers crash.
+    /// Whether the constant applies only to defects that make containers crash.
     #[serde(default)]
     of_crashes: bool,
 }
@@ -96,7 +96,7 @@ pub enum RangeShape {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum Basis {
-    /// It was measured, or calibrated with published measurements.
+    /// The value was measured, or calibrated with published measurements.
     Measured,
     /// A product's source or documentation states it; installations may set another value.
     Documented,
@@ -195,7 +195,7 @@ impl Constant {
             .map(|end| self.parse(end).expect("a test reads every range"))
     }
 
-    /// Returns whether it belongs to this product.
+    /// Returns whether the constant belongs to this product.
     fn is_of(&self, product: &str) -> bool {
         self.products.is_empty() || self.products.iter().any(|key| key == product)
     }

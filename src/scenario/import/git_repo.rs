@@ -94,7 +94,7 @@ impl GitRepo {
         self.file.metadata.namespace.as_deref()
     }
 
-    /// Returns true if its bundles are paused.
+    /// Returns true if the GitRepo's bundles are paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.file.spec.paused
     }

@@ -35,7 +35,7 @@ pub(crate) struct InventoryCluster {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
-    /// Whether it is offline when the rollout starts; only a table contains this.
+    /// Whether the cluster is offline when the rollout starts; only a table contains this.
     pub(crate) offline: bool,
     /// The time of its agent's last report, in RFC 3339.
     pub(crate) last_seen: Option<String>,
@@ -165,7 +165,7 @@ impl AgentJson {
         !seen.is_empty() || self.ready_nodes.is_some() || self.non_ready_nodes.is_some()
     }
 
-    /// Returns the number of nodes that it reports.
+    /// Returns the number of nodes that the cluster reports.
     fn nodes(&self) -> u32 {
         let ready = self.ready_nodes.unwrap_or(0);
         ready.saturating_add(self.non_ready_nodes.unwrap_or(0))

@@ -85,7 +85,7 @@ impl PlatformEntry {
         (!is_reference && !is_unknown).then_some(platform)
     }
 
-    /// Returns whether its manifest is for an image of this platform.
+    /// Returns whether the entry's manifest is for an image of this platform.
     pub(crate) fn is_for(&self, platform: &str) -> bool {
         self.runnable().is_some_and(|of| of.is(platform))
     }
@@ -119,7 +119,7 @@ impl ImagePlatform {
         format!("{}/{}{variant}", self.os, self.architecture)
     }
 
-    /// Returns whether it is the wanted platform; a variant that is not requested is ignored.
+    /// Returns whether this is the wanted platform; a variant that is not requested is ignored.
     pub(crate) fn is(&self, wanted: &str) -> bool {
         self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
     }

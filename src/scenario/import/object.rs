@@ -87,7 +87,7 @@ impl<Spec, Status> KubeObject<Spec, Status> {
         self.metadata.labels.0.clone()
     }
 
-    /// Returns whether it is being deleted.
+    /// Returns whether the object is being deleted.
     pub(crate) const fn is_leaving(&self) -> bool {
         self.metadata.0.deletion_timestamp.is_some()
     }

@@ -31,9 +31,9 @@ pub(crate) struct ExportObject<'s> {
     source: &'s Arc<Source>,
     /// The object in JSON: a part of the source, unless that is YAML.
     text: Cow<'s, str>,
-    /// Its document, if the source is YAML.
+    /// The object's document, if the source is YAML.
     yaml: Option<Arc<Node>>,
-    /// Its path in its document; empty if the document is the object.
+    /// The object's path in its document; empty if the document is the object.
     pub(crate) path: Path,
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn unpacked_name(name: &str) -> &str {
 
 /// The text of an object in JSON.
 struct ObjectText<'t> {
-    /// Its path in its document.
+    /// The object's path in its document.
     path: Path,
     text: &'t str,
 }

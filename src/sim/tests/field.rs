@@ -19,7 +19,7 @@ use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, R
 pub(super) trait Agent: Sized {
     type Step: Clone + std::fmt::Debug;
 
-    /// Returns whether its cluster answers requests.
+    /// Returns whether the agent's cluster answers requests.
     fn is_online(&self) -> bool {
         true
     }

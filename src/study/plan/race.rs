@@ -118,7 +118,7 @@ impl Sample {
 pub struct RunsWanted {
     /// The index of the candidate in the race.
     pub candidate: usize,
-    /// The number of replicates that it should then have.
+    /// The number of replicates that the candidate should then have.
     pub up_to: usize,
 }
 
@@ -373,7 +373,7 @@ impl Race {
         leader: usize,
     ) -> CandidateStatus {
         match out {
-            // A limit that it may exceed does not matter if it is worse than the leader.
+            // A limit that the candidate may exceed does not matter if the candidate is worse than the leader.
             Some(CandidateStatus::Undecided)
                 if self.compared(leader, candidate) == CandidateStatus::Slower =>
             {

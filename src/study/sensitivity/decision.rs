@@ -27,7 +27,7 @@ pub(super) enum StudiedDecision {
 
 /// A variant that may be the best of its world.
 pub(super) struct DecisionCandidate {
-    /// Its index among the chosen variants.
+    /// The index among the chosen variants.
     place: usize,
     /// The strategy with its settings.
     name: String,

@@ -97,7 +97,8 @@ pub(super) struct View {
 struct TrackedApplication {
     /// The process that handles the cluster.
     shard: usize,
-    /// Whether it has the annotation `skip-reconcile`, so that the controller ignores it (`canProcessApp`).
+    /// Whether the application has the annotation `skip-reconcile`, so that the controller ignores it
+    /// (`canProcessApp`).
     is_skipped: bool,
     applied: Option<Revision>,
     /// The revision applied at the last comparison that the ApplicationSet controller has seen.
@@ -190,7 +191,7 @@ enum StatusPatch {
 /// An attempt of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attempt {
-    /// Its requests are in progress, or it waits to apply.
+    /// The requests are in progress, or the attempt waits to apply.
     Requesting,
     /// The cluster is applying.
     Applying,

@@ -56,7 +56,7 @@ pub(super) struct RolloutPass {
     group: Group,
     /// The timer for the end of the group, and its time.
     ends: (u32, SimTime),
-    /// Its decision, after it has listed the bindings.
+    /// The decision of the pass, after it has listed the bindings.
     actions: Vec<RollingAction>,
     status: RollingStatus,
     /// Bindings whose status the pass refreshes. If a binding remains to be rolled or removed, now or later, these are

@@ -184,7 +184,7 @@ impl FleetController<'_> {
             return Ok(());
         };
         self.write_secret(writes, cluster, planned.before.is_some())?;
-        // Its namespace is being deleted.
+        // The cluster's namespace is being deleted.
         if self
             .leaving
             .get(&cluster)
