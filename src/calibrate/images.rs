@@ -86,7 +86,7 @@ struct NamePattern {
 /// A number in a name.
 #[derive(Clone, Debug)]
 struct PatternField {
-    /// The text before it.
+    /// The text before the number.
     text: String,
     total: ImageTotal,
 }

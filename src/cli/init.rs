@@ -123,7 +123,7 @@ fn write_checked(folder: &Path, file: &Path, text: &str) -> Result<(), Failure> 
 /// A question of `fleetsim init`.
 #[derive(Clone, Copy)]
 struct InitQuestion<'q> {
-    /// The option that answers it in advance.
+    /// The option that answers the question in advance.
     option: &'q str,
     text: &'q str,
     /// The default answer in brackets.

@@ -45,7 +45,7 @@ struct KindLimit {
 pub struct ApiRequest {
     /// The time at which the limit lets the request be sent.
     pub sent: SimTime,
-    /// The time at which its answer arrives.
+    /// The time at which the answer arrives.
     pub answered: SimTime,
 }
 

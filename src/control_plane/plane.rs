@@ -19,7 +19,7 @@ pub struct Plane<'a> {
 /// The record of a controller's actions so far.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// The number of its pending timers.
+    /// The number of the controller's pending timers.
     pub(super) timers: usize,
     /// The number of reports and instructions in flight.
     pub(super) in_flight: usize,
@@ -33,11 +33,11 @@ pub(super) struct Record {
     pub(super) first_promotions: u64,
     /// Clusters whose state has changed for the controller since the last input.
     pub(super) changed: Vec<ClusterId>,
-    /// The intervals in which it waited for a person, in any order.
+    /// The intervals in which the rollout waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
     /// The intervals in which a timed wait of the strategy overlapped such a wait, in any order.
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
-    /// The time at which it first reported completion.
+    /// The time at which the product first reported completion.
     pub(super) reported: Option<SimTime>,
     /// The people's actions that a run follows. `None`: the run's own models apply.
     pub(super) seen_acts: Option<SeenActs>,

@@ -30,9 +30,9 @@ pub struct Runtime<K, S> {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct QueuedKey {
     is_waiting: bool,
-    /// Whether a worker is processing it.
+    /// Whether a worker is processing the key.
     is_taken: bool,
-    /// The time and the number of the timer that adds it.
+    /// The time and the number of the timer that adds the key.
     timer: Option<(SimTime, u32)>,
 }
 

@@ -35,7 +35,7 @@ pub struct Server {
     pool: rayon::ThreadPool,
     /// Connections that have not presented the token.
     strangers: Arc<Entrance>,
-    /// Number of connections that have presented it.
+    /// Number of connections that have presented the token.
     readers: AtomicUsize,
     /// The stop signal of each page's question.
     questions: Mutex<BTreeMap<String, Stop>>,

@@ -52,15 +52,15 @@ const HALF_A_SECOND: Nanos = 500_000_000;
 pub(super) struct ShownTarget {
     /// The name of the target, or the number of its instance.
     pub(super) name: String,
-    /// The progress of its update.
+    /// The progress of the target's update.
     pub(super) state: SeenState,
-    /// The time at which the product instructed it, if known.
+    /// The time at which the product instructed the target, if known.
     pub(super) instructed: Option<Nanos>,
-    /// The time at which it became ready, if known.
+    /// The time at which the target became ready, if known.
     pub(super) ready: Option<Nanos>,
-    /// Seconds for which it has been ready, if the product shows this instead of a time.
+    /// Seconds for which the target has been ready, if the product shows this instead of a time.
     pub(super) uptime: Option<f64>,
-    /// Whether the product does not update it until a person resumes it.
+    /// Whether the product does not update the target until a person resumes it.
     pub(super) is_paused: bool,
 }
 
@@ -164,7 +164,7 @@ impl<'c> ShownConditions<'c> {
 /// A condition with the requested status.
 #[derive(Clone, Copy)]
 struct ShownSince {
-    /// The time since which it has the status, if known.
+    /// The time since which the condition has the status, if known.
     at: Option<Nanos>,
 }
 
@@ -580,7 +580,7 @@ fn state_of_deployment(read: &ShownObject) -> SeenState {
 
 /// A condition that ends an update run.
 struct FinalCondition {
-    /// The path of its status.
+    /// The path of the condition's status.
     field: String,
     message: String,
 }

@@ -29,9 +29,9 @@ pub(super) struct ArgoCluster {
     pub(super) name: String,
     pub(super) server: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// Whether Argo CD cannot connect to it.
+    /// Whether Argo CD cannot connect to the cluster.
     pub(super) has_failed: bool,
-    /// Whether Argo CD ignores its applications: `IsManagedCluster` in `controller/sharding/cache.go`.
+    /// Whether Argo CD ignores the cluster's applications: `IsManagedCluster` in `controller/sharding/cache.go`.
     pub(super) is_skipped: bool,
 }
 

@@ -178,7 +178,7 @@ fn write_images(
 struct CheckedStrategy {
     /// Settings that the product accepts but that may surprise the reader.
     warnings: Vec<String>,
-    /// The note on the fields that were removed from its file.
+    /// The note on the fields that were removed from the strategy's file.
     note: Option<String>,
     /// Fields that affect the rollout but are not simulated.
     undecided: Vec<Problem>,

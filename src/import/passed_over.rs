@@ -16,7 +16,7 @@ use crate::scenario::import::objects::{ExportObject, objects_of_product};
 
 /// An object of an export with a table of fields.
 struct ExportedKind {
-    /// The prefix of its `apiVersion`.
+    /// The prefix of the object's `apiVersion`.
     group: &'static str,
     kind: &'static str,
 }

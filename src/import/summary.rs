@@ -12,7 +12,7 @@ use crate::units::counted;
 pub struct Imported {
     /// The folder of the experiment.
     pub folder: PathBuf,
-    /// The files in it.
+    /// The files in the folder.
     pub files: Vec<String>,
     /// One line for each item that was read.
     pub read: Vec<String>,

@@ -29,7 +29,7 @@ pub struct ProductEntry {
     pub summary: &'static str,
     /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
     pub target: Option<&'static str>,
-    /// Whether no product ships it, so that it is a bound on any pacing.
+    /// Whether no product ships the strategy, so that it is a bound on any pacing.
     pub is_bound: bool,
     /// The fields in the experiment that replace fields of the product's file, with their paths in that file.
     pub(crate) in_file: &'static [(&'static str, &'static str)],

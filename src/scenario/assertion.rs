@@ -12,7 +12,7 @@ use crate::results::{Limit, LimitInfo};
 pub struct Assertion {
     /// The limit.
     pub limit: Limit,
-    /// The strategy whose variants must meet it. `None`: every variant.
+    /// The strategy whose variants must meet the limit. `None`: every variant.
     pub strategy: Option<String>,
 }
 
@@ -33,7 +33,7 @@ impl Assertion {
 pub(crate) struct AssertionFields {
     /// A measure, a comparison and a value, e.g. `completion_p95 < 4h`.
     pub(crate) limit: String,
-    /// The strategy whose variants must meet it. Default: all.
+    /// The strategy whose variants must meet the limit. Default: all.
     pub(crate) strategy: Option<String>,
 }
 

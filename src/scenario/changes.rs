@@ -25,7 +25,7 @@ use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 pub(crate) struct ChangeFile {
     /// Time since the release.
     after: SimDuration,
-    /// The strategy whose rollouts it affects. Default: all.
+    /// The strategy whose rollouts the action affects. Default: all.
     strategy: Option<String>,
     /// Approves a stage.
     approve: Option<ApprovalFile>,
@@ -55,9 +55,9 @@ pub(crate) struct ApprovalFile {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ApprovedEnd {
-    /// Before it begins.
+    /// Before the stage begins.
     Before,
-    /// After its last cluster.
+    /// After the stage's last cluster.
     After,
 }
 

@@ -68,7 +68,7 @@ pub(crate) struct ClusterGroupFile {
     #[serde(rename = "~group")]
     #[cfg_attr(test, schemars(flatten))]
     group: ClusterGroup,
-    /// The clusters that belong to it. Without a selector, it is empty.
+    /// The clusters that belong to the group. Without a selector, the group is empty.
     selector: Option<LabelSelector>,
 }
 

@@ -205,9 +205,9 @@ pub struct Scenario {
     pub groups: Arc<Vec<FleetGroup>>,
     /// The strategy, which decides which cluster is next.
     pub strategy: Arc<dyn Strategy>,
-    /// The name of its product. A bound has the name of the product whose agents and control loop it uses.
+    /// The name of the strategy's product. A bound has the name of the product whose agents and control loop it uses.
     pub product: &'static str,
-    /// Whether no product ships it.
+    /// Whether no product ships the strategy.
     pub is_bound: bool,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,

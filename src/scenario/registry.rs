@@ -289,7 +289,7 @@ fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Pr
 /// The file of a series whose rows are being read.
 struct SeriesFile<'s> {
     source: &'s Arc<Source>,
-    /// The names of its columns.
+    /// The names of the file's columns.
     names: &'s [String],
     /// The index of the column with the rates.
     column: usize,

@@ -49,7 +49,7 @@ pub(crate) struct ImageFile {
     pub(crate) manifest: TextOr<InlineManifest>,
     /// The old revision, like `manifest`. Without it, no layer is shared with the new one.
     pub(crate) previous: Option<TextOr<InlineManifest>>,
-    /// The registry it comes from: a name of `registries`. By default `registry`.
+    /// The registry that the image comes from: a name of `registries`. By default `registry`.
     pub(crate) registry: Option<String>,
     /// Whether the image's tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
     #[serde(default = "has_index")]

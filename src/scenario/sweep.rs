@@ -60,7 +60,7 @@ pub(crate) type Point = Vec<AxisValue>;
 pub(crate) struct LeadsNowhere {
     /// The index of the axis.
     pub(crate) axis: usize,
-    /// The part of its path below which nothing can be set.
+    /// The part of the path below which nothing can be set.
     pub(crate) part: Path,
 }
 

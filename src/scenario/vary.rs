@@ -43,9 +43,9 @@ pub struct VariedValue {
     pub product: Option<&'static str>,
     /// The value in force.
     pub value: f64,
-    /// The low end of its range.
+    /// The low end of the range.
     pub low: f64,
-    /// The high end of its range.
+    /// The high end of the range.
     pub high: f64,
 }
 

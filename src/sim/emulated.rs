@@ -16,7 +16,7 @@ use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 
 /// Real machines that pull images, and their clock. The laboratory observes every event just before it happens.
 pub trait Laboratory: Observer<Event> {
-    /// The reason why it cannot continue.
+    /// The reason why the laboratory cannot continue.
     type Error: From<RunFailure>;
 
     /// Starts a pull.
@@ -41,7 +41,7 @@ pub trait Laboratory: Observer<Event> {
 /// The observations of a laboratory when it returns from a wait.
 #[derive(Clone, Debug, Default)]
 pub struct LabObservation {
-    /// The time on its clock.
+    /// The time on the laboratory's clock.
     pub now: SimTime,
     /// Pulls that have ended since the last observation.
     pub ended: Vec<EndedPull>,
@@ -52,9 +52,9 @@ pub struct LabObservation {
 /// A pull that a laboratory has carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedPull {
-    /// The pull's number in its order.
+    /// The number of the pull, from its order.
     pub pull: PullId,
-    /// The time of its end.
+    /// The time at which the pull ended.
     pub at: SimTime,
     /// The error, if the pull failed.
     pub error: Option<PullError>,
@@ -63,9 +63,9 @@ pub struct EndedPull {
 /// The egress of a laboratory's registry.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredEgress {
-    /// The rate at which it sends.
+    /// The rate at which the registry sends.
     pub rate: BytesPerSec,
-    /// Whether that rate is its capacity.
+    /// Whether that rate is the registry's capacity.
     pub is_at_capacity: bool,
 }
 

@@ -55,9 +55,9 @@ pub enum SeenState {
 pub struct SeenTarget {
     /// The observed state.
     pub state: SeenState,
-    /// The time at which it was instructed, if known.
+    /// The time at which the target was instructed, if known.
     pub instructed: Option<SimTime>,
-    /// The time at which it became ready, if known.
+    /// The time at which the target became ready, if known.
     pub ready: Option<SimTime>,
 }
 
@@ -165,11 +165,11 @@ pub(super) struct Past<'s> {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FollowedTarget {
-    /// The time at which its instruction arrived.
+    /// The time at which the target's instruction arrived.
     instructed: Option<SimTime>,
-    /// The time at which its own report of readiness arrived.
+    /// The time at which the target's own report of readiness arrived.
     own_ready: Option<SimTime>,
-    /// The time at which the observed report replaces its own.
+    /// The time at which the observed report replaces the target's own.
     due: Option<SimTime>,
     /// Whether that report has arrived.
     is_ready: bool,

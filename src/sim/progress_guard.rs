@@ -49,7 +49,7 @@ const MOST_KINDS: usize = 6;
 pub struct NoProgress {
     /// Label of the run.
     pub run: String,
-    /// The time at which it was detected.
+    /// The time at which the lack of progress was detected.
     pub at: SimTime,
     /// The virtual time since the last progress.
     pub span: SimDuration,

@@ -148,7 +148,7 @@ pub enum Job {
 }
 
 impl Job {
-    /// The index of its variant.
+    /// The index of the job's variant.
     #[must_use]
     pub const fn variant(self) -> usize {
         match self {
@@ -275,7 +275,7 @@ struct RoundRun {
 }
 
 impl RoundRun {
-    /// The index of its variant.
+    /// The index of the run's variant.
     const fn variant(&self) -> usize {
         Job::Run(self.id).variant()
     }

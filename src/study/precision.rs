@@ -27,7 +27,7 @@ const CONFIRMING: u32 = 5;
 pub struct MeasurePrecision {
     /// The measure.
     pub measure: Measure,
-    /// Number of runs that have it.
+    /// Number of runs that have the measure.
     pub values: usize,
     /// Half of the 95% interval of the mean, as a share of the mean. `None`: there are fewer than two values, or the
     /// values vary around 0.

@@ -82,7 +82,7 @@ struct SeriesJson {
 pub(super) enum Happening {
     /// The scheduler has chosen the node.
     Scheduled,
-    /// An event about its image.
+    /// An event about the container's image.
     Image(ImageMessage),
     /// The container's process is running.
     Started,

@@ -51,7 +51,7 @@ impl KnownCluster<'_> {
 /// An application of a set.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GeneratedApplication {
-    /// The index of its cluster among the known clusters.
+    /// The index of the application's cluster among the known clusters.
     pub(crate) cluster: usize,
     pub(crate) parameters: TemplateParameters,
 }

@@ -83,8 +83,8 @@ pub enum ApplicationSource {
     /// Each entry of the fleet is an application, with its own labels and those of the template.
     #[default]
     Entries,
-    /// The set's generators and its template produce them from the fleet's clusters. For each cluster, the parameters
-    /// of the generators in addition to its name and labels.
+    /// The set's generators and its template produce the applications from the fleet's clusters. The field contains,
+    /// for each cluster, the generators' parameters other than its name and labels.
     Generators(Arc<Vec<BTreeMap<String, String>>>),
 }
 

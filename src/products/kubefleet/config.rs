@@ -306,9 +306,9 @@ impl StagedConfig {
 struct AskedApproval<'s> {
     /// The name of the stage.
     stage: &'s str,
-    /// Whether the approval is requested before the stage, not after it.
+    /// Whether the approval is requested before the stage, not after the stage.
     is_before: bool,
-    /// The path of its task in the file.
+    /// The path of the approval's task in the file.
     field: String,
 }
 

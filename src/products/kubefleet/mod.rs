@@ -42,8 +42,8 @@ pub struct KubeFleetStaged {
     pub approvals: Option<DurationModel>,
     /// The strategy's runs, and the placements that they update.
     pub updates: UpdateRuns,
-    /// Delay from a change until its rollout can begin: until the snapshot exists, and in a first deployment also the
-    /// placement's bindings.
+    /// Delay from a change until the change can be rolled out: until the snapshot exists, and in a first deployment
+    /// also the placement's bindings.
     pub delay: DurationModel,
 }
 
@@ -58,8 +58,8 @@ pub struct KubeFleetRolling {
     pub requested: Option<u32>,
     /// The product's own limits.
     pub config: RollingUpdateConfig,
-    /// Delay from a change until its rollout can begin: until the snapshot exists, and in a first deployment also the
-    /// placement's bindings.
+    /// Delay from a change until the change can be rolled out: until the snapshot exists, and in a first deployment
+    /// also the placement's bindings.
     pub delay: DurationModel,
 }
 

@@ -49,7 +49,7 @@ pub struct PlacementMember {
 pub struct UpdateRun {
     /// The name of the run.
     pub name: String,
-    /// The index of its placement.
+    /// The index of the run's placement.
     pub placement: usize,
     /// The revision that the run rolls out.
     pub snapshot: Revision,
@@ -99,11 +99,11 @@ pub(crate) struct RunConfig {
     file: Option<String>,
     /// The name of the run. Default: `run`, `run-2`, `run-3` and so on.
     name: Option<String>,
-    /// The placement whose clusters it updates. Default: the first placement.
+    /// The placement whose clusters the run updates. Default: the first placement.
     placement_name: Option<String>,
     /// The resource snapshot to roll out, a number in quotes. Default: the release's snapshot.
     resource_snapshot_index: Option<String>,
-    /// The state in which it is created. Default: `Run`; with a file, the state in the file.
+    /// The state in which the run is created. Default: `Run`; with a file, the state in the file.
     state: Option<RunState>,
     /// Time from the release until the run is created. Default: 0 s.
     after: SimDuration,
@@ -122,7 +122,7 @@ pub(crate) struct StateChange {
     state: RunState,
 }
 
-/// A placement of KubeFleet: which clusters it picks.
+/// A placement of KubeFleet, with the clusters that it picks.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Placement"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

@@ -47,7 +47,7 @@ pub(super) struct StagedController<'s> {
     generator: WorkGenerator,
     /// Whether anything was reported since the last pass.
     is_dirty: bool,
-    /// The rollout that its runs are part of.
+    /// The rollout that the runs are part of.
     rollout: Run<'s>,
     /// The reason why the status of a run cannot be written, so that no run begins.
     too_large: Option<String>,

@@ -27,7 +27,7 @@ const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
 /// The outcome of a pass.
 pub(super) struct PassEnd {
-    /// The time at which its last request is answered.
+    /// The time at which the pass's last request is answered.
     pub(super) end: SimTime,
     /// Approvals that the pass requests, with the times at which they are given.
     pub(super) approvals: Vec<(String, SimTime)>,
@@ -178,7 +178,7 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// Runs one pass on these bindings of its placement.
+    /// Runs one pass on the bindings of the run's placement.
     pub(super) fn reconcile(
         &mut self,
         now: SimTime,

@@ -94,7 +94,7 @@ struct TrackedBinding {
     spec: Option<Revision>,
     /// The time from which RolloutStarted of this spec is in the API server. [`SimTime::MAX`]: it is not written.
     started: Option<SimTime>,
-    /// The revision of its Work.
+    /// The revision of the binding's Work.
     work: Option<Revision>,
     /// The last report of the agent about the Work. A Work from before the rollout is available.
     report: Option<Report>,
@@ -102,7 +102,7 @@ struct TrackedBinding {
     status: Option<(Revision, WorkState, u64)>,
     /// The time of the last write of the binding.
     written: Option<SimTime>,
-    /// The number of times that its finalizer was rejected.
+    /// The number of times that the binding's finalizer was rejected.
     refused: u32,
 }
 

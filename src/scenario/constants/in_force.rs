@@ -94,7 +94,7 @@ impl SettingInForce {
 pub struct StrategySettings {
     /// The name of the strategy.
     pub strategy: String,
-    /// The key of its product.
+    /// The key of the strategy's product.
     pub product: &'static str,
     /// The settings in force.
     pub settings: Vec<SettingInForce>,

@@ -72,7 +72,7 @@ pub struct Constant {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum VariedPart {
-    /// All its values, multiplied by the same factor.
+    /// All values of the quantity, multiplied by the same factor.
     #[default]
     Location,
     /// The sigma of a lognormal; other quantities have none.

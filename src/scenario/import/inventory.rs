@@ -37,7 +37,7 @@ pub(crate) struct InventoryCluster {
     pub(crate) registered: bool,
     /// Whether the cluster is offline when the rollout starts; only a table contains this.
     pub(crate) offline: bool,
-    /// The time of its agent's last report, in RFC 3339.
+    /// The time of the agent's last report, in RFC 3339.
     pub(crate) last_seen: Option<String>,
     /// The nodes and the link in the inventory; only tables have links.
     pub(crate) link: LinkFields,
@@ -212,7 +212,7 @@ pub(crate) struct LinkFields {
     pub(crate) loss: Option<Share>,
     /// Seconds in which nothing arrives over its link.
     pub(crate) gaps: Option<GapSpec>,
-    /// The shared link in front of it: a name of `regions`.
+    /// The shared link in front of the cluster: a name of `regions`.
     pub(crate) region: Option<String>,
     /// Index of that link.
     #[serde(skip)]

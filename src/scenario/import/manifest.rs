@@ -63,7 +63,7 @@ struct BlobJson {
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
-    /// The URLs from which it is downloaded instead of the registry.
+    /// The URLs from which the layer is downloaded instead of the registry.
     urls: Option<Vec<String>>,
 }
 

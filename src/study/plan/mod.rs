@@ -409,7 +409,7 @@ struct RaceJob {
     race: usize,
     /// The index of the candidate in the race.
     candidate: usize,
-    /// The index of its variant in the experiment.
+    /// The index of the variant in the experiment.
     variant: usize,
     replicate: u32,
 }

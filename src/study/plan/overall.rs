@@ -13,7 +13,7 @@ use crate::results::Statistic;
 
 /// The answer of one strategy.
 pub(super) struct Winner<'a> {
-    /// The label of its variant.
+    /// The label of the strategy's best variant.
     pub(super) variant: &'a String,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
@@ -24,9 +24,9 @@ pub(super) struct Winner<'a> {
 /// The best of the winners.
 #[derive(Debug, PartialEq)]
 pub(super) struct BestAnswer<'a> {
-    /// The label of its variant.
+    /// The label of the best variant.
     pub(super) variant: &'a String,
-    /// Whether the runs confirm that it is the best.
+    /// Whether the runs confirm that this variant is the best.
     pub(super) is_shown: bool,
 }
 

@@ -88,7 +88,7 @@ pub(super) struct ApplicationWrite {
 pub(super) struct View {
     pub(super) queue: Runtime<(), SetStep>,
     pub(super) set: Vec<ApplicationView>,
-    /// Applications that changed since its last pass.
+    /// Applications that changed since the last pass.
     pub(super) changed: TargetSet,
 }
 
@@ -204,7 +204,7 @@ enum Attempt {
 /// A step of the controller for one application.
 #[derive(Clone, Copy, Debug)]
 enum ApplicationStep {
-    /// The object was created, or its spec was written.
+    /// The application's object was created, or its spec was written.
     Written,
     /// An operation is requested.
     Requested,

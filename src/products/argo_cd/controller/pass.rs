@@ -59,7 +59,7 @@ impl SetClient {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum WriteTurn {
     Refresh(TargetId),
-    /// The rank of its name.
+    /// The rank of the application's name.
     ByName(u32),
 }
 

@@ -72,7 +72,7 @@ pub(super) struct RollingController<'r> {
     /// Clusters that return as soon as their old binding is gone.
     returning: BTreeSet<ClusterId>,
     clusters: &'r [ClusterSpec],
-    /// Delay from the release until its snapshot exists. `None`: the snapshot exists.
+    /// Delay from the release until the release's snapshot exists. `None`: the snapshot exists.
     snapshot_delay: Option<SimDuration>,
 }
 
