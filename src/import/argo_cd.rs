@@ -230,7 +230,7 @@ fn of_clusters(
     })
 }
 
-/// Returns the draft of the strategy, from the ApplicationSet if there is one, and from the applications' own
+/// Returns the draft of the strategy, from the ApplicationSet if there is one, and from the applications' individual
 /// settings.
 fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> StrategyDraft {
     let mut draft = StrategyDraft::of(ARGO_CD);

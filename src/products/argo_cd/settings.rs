@@ -129,7 +129,7 @@ fn in_nanos(duration: SimDuration) -> String {
 }
 
 impl ApplicationControllerSettings {
-    /// The settings as they are passed to the program of `controllers/argocd`, which has one shard.
+    /// Returns the settings for the program of `controllers/argocd`, which has one shard.
     pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
         let settings = [
             (

@@ -132,8 +132,8 @@ pub(crate) struct PlacementChoice {
     name: String,
     /// The clusters that the placement picks. Default: all.
     clusters: Option<LabelSelector>,
-    /// Picked clusters that the placement no longer picks. A run's delete stage removes their resources. Default:
-    /// none.
+    /// Selects those of these clusters that the placement no longer picks. A run's delete stage removes their
+    /// resources. Default: none.
     unpicked: Option<LabelSelector>,
 }
 

@@ -64,7 +64,7 @@ pub(super) enum SetStep {
 }
 
 impl SetStep {
-    /// The name of this kind of step, for counts.
+    /// Returns the name of this kind of step, for counts.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Seen => "writes of the set that its controller sees",
@@ -225,7 +225,7 @@ enum ApplicationStep {
 }
 
 impl ApplicationStep {
-    /// The name of this kind of step, for counts.
+    /// Returns the name of this kind of step, for counts.
     const fn kind(self) -> &'static str {
         match self {
             Self::Written => "writes of an Application that the application controller sees",
