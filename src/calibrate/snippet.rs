@@ -47,7 +47,7 @@ fn section(value: &CalibratedValue) -> &str {
     value.setting.split('.').next().unwrap_or_default()
 }
 
-/// Returns the source of a value, in lines of at most 110 letters.
+/// Returns the source of a value, in lines of at most 110 characters.
 fn comment(value: &CalibratedValue) -> Vec<String> {
     let interval = match (value.low.as_str(), value.high.as_str()) {
         ("", "") => String::new(),
