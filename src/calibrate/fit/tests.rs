@@ -1,4 +1,5 @@
-//! Fits recover the parameters of generated values within three standard errors, and tests keep their level.
+//! Fits recover the parameters of generated values within three standard errors, and goodness-of-fit tests keep their
+//! level.
 
 use super::special::trigamma;
 use super::*;
@@ -17,8 +18,8 @@ fn law(family: Family, size: f64, shape: f64) -> FittedLaw {
     }
 }
 
-/// Relative standard errors of size and shape of the maximum likelihood estimates of `n` values, from the inverse of
-/// Fisher's information.
+/// Returns the relative standard errors of size and shape of the maximum likelihood estimates from `n` values, by the
+/// inverse of Fisher's information.
 fn standard_errors(law: &FittedLaw, n: f64) -> (f64, f64) {
     let k = law.shape;
     match law.family {
@@ -61,7 +62,6 @@ fn parameters_of_generated_values_are_recovered_within_three_standard_errors() {
     }
 }
 
-/// The value of a law and its family whose distribution function is that of its own draws.
 #[test]
 fn the_family_of_generated_values_is_found_and_the_others_refused() {
     for (truth, refused) in [

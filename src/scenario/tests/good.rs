@@ -1,4 +1,4 @@
-//! Reading valid experiments.
+//! Tests of reading valid experiments.
 
 use super::*;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
@@ -468,7 +468,7 @@ fn the_example_of_the_format_document_loads() {
     assert_eq!(experiment.variants.len(), 6);
 }
 
-/// The example with another value of a field at the top of the file.
+/// Returns the example with another value of a top-level field.
 fn with_field(example: &str, field: &str, value: &str) -> String {
     let mut kept = Vec::new();
     let mut is_replaced = false;
@@ -483,7 +483,7 @@ fn with_field(example: &str, field: &str, value: &str) -> String {
     format!("{}\n{field}: {value}\n", kept.join("\n"))
 }
 
-/// Each of them replaces the value in the page's own example.
+/// Each example replaces the value in the page's own experiment.
 #[test]
 fn the_twenty_fields_of_the_format_document_take_their_examples() {
     let document = include_str!("../../../docs/experiment-format.md");
@@ -850,7 +850,7 @@ fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
         let file = FLEET_YAML.replace("{chart: ./chart}", helm);
         std::fs::write(folder.path().join("fleet.yaml"), file).expect("written");
         let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
-        // Of the others, `from-git` alone has the file.
+        // Of the others, only `from-git` has the file.
         [0, 6, 7].map(|at| experiment.variants[at].scenario.platform.agent.wait)
     };
     assert_eq!(

@@ -1,4 +1,5 @@
-//! Errors beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at all.
+//! Tests of errors beyond single values: files that an experiment names, sweeps, whole experiments, and arbitrary
+//! bytes.
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 
@@ -7,7 +8,7 @@ use super::*;
 #[test]
 fn files_that_an_experiment_names_are_refused_at_their_own_place() {
     let cases: &[(&str, &str, &str)] = &[
-        // file, its text, the reported problem
+        // The file, its text, and the reported problem.
         (
             "clusters.json",
             r#"{"items": []}"#,
@@ -243,7 +244,7 @@ fn a_sweep_that_explodes_is_refused() {
         &format!("sweep: {{fleet.0.nodes: [{values}], fleet.1.nodes: [{values}], "),
     );
     let error = load_text(&text).expect_err("too many");
-    // 101 x 101 points for two strategies, times 6 for the swept one.
+    // 101 x 101 points for two strategies, times 6 for the swept strategy.
     assert!(
         lines(&error)[0].contains("the sweep makes 81608 variants"),
         "{error}"
@@ -268,7 +269,7 @@ fn a_sweep_of_worlds_that_would_not_fit_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The same for the files that an experiment names.
+    /// Reading modified files that an experiment names ends with an experiment or with problems, never with a panic.
     #[test]
     fn no_damage_of_other_files_makes_reading_panic(
         which in 0..4_usize, at in 0..300_usize, len in 0..40_usize, insert in "[ -~\n]{0,12}", truncate in any::<bool>()

@@ -1,4 +1,4 @@
-//! Values of the command line: `--set PATH=VALUE`.
+//! Tests of values on the command line: `--set PATH=VALUE`.
 
 use super::*;
 
@@ -169,7 +169,7 @@ fn a_value_takes_the_place_of_a_sweep() {
         "{}",
         snippet.text
     );
-    // Of a list, the file needs the whole.
+    // The file needs the whole list.
     let yaml = load_with(&["fleet[1].rtt=9 ms"]).expect("valid").set_yaml;
     assert!(
         yaml.starts_with("fleet:\n  - name:")

@@ -103,14 +103,14 @@ fn every_kind_that_a_strategy_reads_has_a_table() {
     }
 }
 
-/// The fields of the types at the pinned modules: what `target/controllers/fleet -fields` and `argocd -fields` print,
-/// without statuses, metadata, and generators inside of generators.
+/// The fields of the types in the pinned modules: the output of `target/controllers/fleet -fields` and `argocd
+/// -fields`, without statuses, metadata, and generators inside generators.
 const PINNED: [&str; 2] = [
     include_str!("../pinned/fleet.txt"),
     include_str!("../pinned/argocd.txt"),
 ];
 
-/// Whether a table has the field, a field inside of it, or a field around it that it does not open.
+/// Returns whether a table has the field, a field inside it, or a containing field whose contents it does not list.
 fn is_covered(table: &FieldNode, path: &str) -> bool {
     let mut node = table;
     for step in path.replace("[]", ".[]").split('.') {

@@ -1,4 +1,4 @@
-//! Both lists against the schema and against themselves.
+//! Checks both lists against the schema and for consistency.
 
 mod choices;
 mod document;
@@ -33,7 +33,7 @@ const QUANTITIES: &[&str] = &[
     "UserDelay",
 ];
 
-/// The name of the definition that a schema refers to.
+/// Returns the name of the definition that a schema refers to.
 fn name(schema: &Json) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
@@ -55,7 +55,7 @@ fn is_number(schema: &'static Json) -> bool {
     is_quantity || has_type("integer") || has_type("number") || alternatives(schema).any(is_number)
 }
 
-/// The settings with numbers at and below a schema: by identity, with one of their paths.
+/// Collects the settings with numbers at and below a schema: by identity, with one of their paths.
 fn numbers(
     schema: &'static Json,
     path: &str,
@@ -100,7 +100,7 @@ fn numbers(
     }
 }
 
-/// The settings that a path of a list stands for.
+/// Returns the settings that a path of a list matches.
 fn listed(path: &str) -> BTreeMap<usize, String> {
     let (path, is_tree) = match path.strip_suffix(".**") {
         Some(path) => (path, true),
@@ -196,7 +196,7 @@ fn a_constant_of_a_product_is_listed_once_for_each_product() {
     }
 }
 
-/// Writes a factor into an experiment, and returns the tree in short with the written values.
+/// Writes a factor into an experiment, and returns a short form of the tree with the written values.
 fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");
@@ -245,7 +245,7 @@ fn a_value_is_laid_into_the_document_by_its_path() {
 fn a_value_of_the_experiments_own_moves_its_range_in_proportion() {
     let text = "fleet: [{name: a, downlink: 50 Mbit/s}, {name: b}]";
     let (tree, laid_in) = laid(text, "fleet[*].downlink", Level::Toward(-1.0));
-    // A fifth: 10 Mbit/s of 50, and 20 Mbit/s of the default of 100.
+    // A fifth of each: 10 Mbit/s for 50, and 20 Mbit/s for the default of 100.
     assert!(
         tree.contains("downlink: 10 Mbit/s") && tree.contains("downlink: 20 Mbit/s"),
         "{tree}"
