@@ -39,25 +39,26 @@ impl SplitMix64 {
     }
 }
 
-/// A record without memory elsewhere, so that the load itself costs little beside the network.
+/// A compact record without heap memory, so the load itself is cheap compared with the network.
 #[derive(Clone, Debug)]
 struct Puller {
-    /// Where in the load's links the path of each layer begins and ends.
+    /// Start and end of each layer's path in the load's links.
     paths: [(u32, u32); LAYERS],
     start: SimTime,
     layers: [Bytes; LAYERS],
     cap: Option<BytesPerSec>,
 }
 
-/// A load, ready to run.
+/// A load that is ready to run.
 pub(crate) struct Load {
     network: Network,
-    /// All paths, each from the egress down.
+    /// All paths, each from the egress downwards.
     links: Vec<LinkId>,
     pullers: Vec<Puller>,
-    /// Layers at a time.
+    /// Number of concurrent layers.
     parallel: usize,
-    /// Pullers that start at once; each that ends is replaced by the next one a millisecond later.
+    /// Number of pullers that start simultaneously. Each finished puller is replaced by the next one a millisecond
+    /// later.
     window: usize,
 }
 
