@@ -31,7 +31,7 @@ fn of_waves(waves: Vec<Wave>) -> Fleet {
     }
 }
 
-/// The only part's text.
+/// The text of the only part.
 fn text(answer: &PageAnswer) -> &str {
     assert_eq!((answer.lead.as_str(), answer.parts.len()), ("", 1));
     &answer.parts[0].1
@@ -52,7 +52,7 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
     assert!(said.contains(" and `maxUnavailable=100%` saves "), "{said}");
     assert!(said.contains("10 Gbit/s link"), "{said}");
     assert!(!said.contains("completes first"), "{said}");
-    // A link that the greatest setting fills for a minute.
+    // A link that the largest setting fills for a minute.
     let home = tempfile::tempdir().expect("a temporary folder");
     six_settings().publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
