@@ -1,7 +1,8 @@
 //! The asserted limits as a JUnit report, which most CI systems show.
 //!
-//! The experiment is a suite, and each limit is a test case for each variant that it applies to. Common readers of the
-//! format agree on suites, cases and failures with a message, and that is all it has; a case has no duration.
+//! The experiment is a test suite, and each limit is a test case for each variant that it applies to. The report is
+//! restricted to what common readers of the format agree on: suites, cases and failures with a message. A case has no
+//! duration.
 
 use super::data::Results;
 use super::limits::JudgedLimit;
