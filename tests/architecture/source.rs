@@ -12,7 +12,7 @@ const TEST_FILES: [&str; 3] = ["tests.rs", "testing.rs", "synthetic.rs"];
 struct Package {
     /// Its folder, from the root of the repository.
     folder: &'static str,
-    /// The module that its root is to users of the library; empty where each module of the crate is one.
+    /// The module that its root is to users of the library; empty if each module of the crate is one.
     root: &'static str,
     /// Modules of the crate that are modules of the library too, beside its root.
     beside: &'static [&'static str],
@@ -172,7 +172,7 @@ impl SourceFile {
         first.trim_end_matches(".rs")
     }
 
-    /// Whether the file declares other modules, which may use what it defines.
+    /// Returns whether the file declares other modules, which may use what it defines.
     pub(crate) fn is_parent(&self) -> bool {
         self.path.ends_with("mod.rs") || !self.path.contains('/')
     }

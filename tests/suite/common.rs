@@ -95,7 +95,7 @@ pub(crate) fn fleetsim(folder: &Path) -> Command {
     command
 }
 
-/// Whether git is installed. Without it a test is skipped, but not in CI.
+/// Returns whether git is installed. Without it a test is skipped, but not in CI.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn has_git() -> bool {
     let is_there = Process::new("git").arg("--version").output().is_ok();
@@ -277,7 +277,7 @@ pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
     found
 }
 
-/// Whether a Python has these packages, `name==version`.
+/// Returns whether a Python has these packages, `name==version`.
 fn has_packages(python: &Path, wanted: &[&str]) -> bool {
     let check = "import importlib.metadata as m, sys\n\
         sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";

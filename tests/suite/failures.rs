@@ -75,7 +75,7 @@ fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
     run_all_with("", faults, workloads)
 }
 
-/// As [`run_all`], with this of the registry.
+/// Like [`run_all`], with this of the registry.
 pub(super) fn run_all_with(
     registry: &str,
     faults: &str,

@@ -140,7 +140,7 @@ fn row_of(results: &Path, cell: &[&str]) -> BTreeMap<String, String> {
     (*row).clone()
 }
 
-/// The value of a cell; `None` where it is empty.
+/// The value of a cell; `None` if it is empty.
 fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     let row = row_of(results, cell);
     let text = row

@@ -24,7 +24,7 @@ pub(super) struct ClassedField {
 }
 
 impl ClassedField {
-    /// Whether a field is this one or in it.
+    /// Returns whether a field is this one or in it.
     fn holds(&self, path: &str) -> bool {
         match path.strip_prefix(&self.path) {
             Some(rest) => rest.is_empty() || rest.starts_with(['.', '[']),
@@ -283,7 +283,7 @@ fn value_of(row: &ClassedField) -> Option<Value> {
     Some(value)
 }
 
-/// Whether a path has this end, at the beginning of a name.
+/// Returns whether a path has this end, at the beginning of a name.
 fn ends_with(path: &str, end: &str) -> bool {
     match path.strip_suffix(end) {
         Some(before) => before.is_empty() || before.ends_with('.'),

@@ -18,7 +18,7 @@ use tried::{
     TriedRow, WAYS, experiment, exports, in_full, in_words, is_simple, loaded, same_field,
 };
 
-/// Whether a field is of the generators of a set, which are computed or refused as a whole.
+/// Returns whether a field is of the generators of a set, which are computed or refused as a whole.
 fn is_of_generators(row: &ClassedField) -> bool {
     row.path.starts_with("spec.generators[]")
 }

@@ -175,7 +175,7 @@ pub(super) fn in_full(error: &ImportError) -> String {
     }
 }
 
-/// Whether a place of a file is a field of the table: `a[0].b` is `a[].b`.
+/// Returns whether a place of a file is a field of the table: `a[0].b` is `a[].b`.
 pub(super) fn same_field(place: &str, path: &str) -> bool {
     let (before, option) = path.split_once('[').unwrap_or((path, ""));
     let path = if option.contains('=') {
@@ -189,7 +189,7 @@ pub(super) fn same_field(place: &str, path: &str) -> bool {
     place == path
 }
 
-/// Whether a value of the row is a single text, number or bool.
+/// Returns whether a value of the row is a single text, number or bool.
 pub(super) fn is_simple(row: &ClassedField) -> bool {
     let types = [
         "string", "bool", "int", "int32", "int64", "*bool", "[]string",
@@ -257,7 +257,7 @@ impl<'r> TriedRow<'r> {
         import(&sources, &self.folder.path().join("out"), true)
     }
 
-    /// Whether these words refuse the field with its reason.
+    /// Returns whether these words refuse the field with its reason.
     pub(super) fn refuses(&self, said: &str) -> bool {
         said.contains("is not simulated and can change the answer")
             && said.contains(&self.reported.effect)

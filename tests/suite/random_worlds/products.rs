@@ -101,7 +101,7 @@ impl Seen<'_> {
         &self.scenario.world.clusters
     }
 
-    /// Whether a cluster can become unavailable while it runs the old revision.
+    /// Returns whether a cluster can become unavailable while it runs the old revision.
     fn fails_before_its_turn(&self) -> bool {
         let faults = &self.scenario.world.faults;
         let is_cut = |cuts| !matches!(cuts, CutKind::Brownout { .. });

@@ -44,7 +44,7 @@ impl ChartWidth {
     }
 }
 
-/// Whether a page of this width, in pixels, has no room for two parts beside each other.
+/// Returns whether a page of this width, in pixels, has no room for two parts beside each other.
 pub(super) fn is_narrow(px: f64) -> bool {
     px < 600.0
 }
@@ -103,7 +103,7 @@ impl Sheet<'_> {
         )
     }
 
-    /// Whether a title can be read as a whole.
+    /// Returns whether a title can be read as a whole.
     pub(super) fn has_room_for(self, title: &str) -> bool {
         !self
             .title_lines(title)

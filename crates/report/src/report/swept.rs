@@ -149,13 +149,13 @@ impl<'r> SweepAxis<'r> {
         self
     }
 
-    /// Whether the values span a large factor.
+    /// Returns whether the values span a large factor.
     fn is_wide(&self) -> bool {
         let Scale { low, high, .. } = self.scale(0.0, 1.0);
         low > 0.0 && high >= LOG_FROM * low
     }
 
-    /// Whether no values would overlap.
+    /// Returns whether no values would overlap.
     fn is_apart(&self) -> bool {
         let scale = self.scale(0.0, 1.0);
         self.values
@@ -289,7 +289,7 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
-/// Whether a letter is part of a number or of a share.
+/// Returns whether a letter is part of a number or of a share.
 fn is_of_number(letter: char) -> bool {
     letter.is_ascii_digit() || ".%-".contains(letter)
 }
@@ -456,7 +456,7 @@ fn share_of(text: &str) -> Option<f64> {
     Some(percentage / 100.0)
 }
 
-/// The number of targets of all runs of these variants. `None` where they differ, or without a run.
+/// The number of targets of all runs of these variants. `None` if they differ, or without a run.
 fn common_targets<'v, 'r: 'v>(
     variants: impl Iterator<Item = &'v VariantResults<'r>>,
 ) -> Option<u64> {

@@ -154,7 +154,7 @@ pub(super) fn common_start(names: &[&str]) -> usize {
     common
 }
 
-/// Whether all names begin with `start` and go on after it.
+/// Returns whether all names begin with `start` and go on after it.
 fn all_continue(names: &[&str], start: &str) -> bool {
     names
         .iter()

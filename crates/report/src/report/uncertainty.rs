@@ -86,7 +86,7 @@ pub(super) fn level(of: Option<f64>) -> String {
     }
 }
 
-/// The intervals as a text; empty where constants were not drawn.
+/// The intervals as a text; empty if constants were not drawn.
 #[must_use]
 pub fn uncertainty_text(results: &Results, width: usize) -> String {
     let mut text = String::new();

@@ -25,7 +25,7 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines
 }
 
-/// As [`wrapped`]; nothing of an empty text.
+/// Like [`wrapped`]; nothing of an empty text.
 pub(super) fn paragraph(text: &str, width: usize) -> String {
     if text.is_empty() {
         String::new()
@@ -75,7 +75,7 @@ pub(super) fn column<'r, Row: 'r>(
         .collect()
 }
 
-/// As [`side_by_side`], in one text.
+/// Like [`side_by_side`], in one text.
 pub(super) fn joined(columns: &[Vec<String>], left: usize) -> String {
     side_by_side(columns, left)
         .iter()

@@ -88,7 +88,7 @@ pub struct SampleRecord {
     pub p95_s: f64,
     /// The greatest value.
     pub max_s: f64,
-    /// The mean. `None` where only bins are known.
+    /// The mean. `None` if only bins are known.
     pub mean_s: Option<f64>,
     /// The lower end of the 95% interval of the median; `None` for fewer than six values, and for bins.
     pub median_low_s: Option<f64>,
@@ -119,7 +119,7 @@ pub struct FitRecord {
     pub ks: f64,
     /// Share of samples of the fitted distribution with a distance at least as large. `None`: not computed.
     pub ks_p: Option<f64>,
-    /// Anderson and Darling's distance, which weighs the tails. `None` where only bins are known.
+    /// Anderson and Darling's distance, which weighs the tails. `None` if only bins are known.
     pub ad: Option<f64>,
     /// As `ks_p`.
     pub ad_p: Option<f64>,
@@ -220,7 +220,7 @@ pub struct CalibratedValue {
     pub quantity: String,
     /// As the experiment file has it.
     pub value: String,
-    /// The lower end of the 95% interval, likewise; empty where there is none.
+    /// The lower end of the 95% interval, likewise; empty if there is none.
     pub low: String,
     /// The upper end.
     pub high: String,
@@ -259,7 +259,7 @@ pub struct ContainerRow {
     pub size_bytes: Option<u64>,
     /// Attempts to pull that failed before.
     pub failed_attempts: u64,
-    /// Why the pull is not used to fit rates; empty where it is.
+    /// Why the pull is not used to fit rates; empty if it is.
     pub left_out: String,
 }
 

@@ -125,7 +125,7 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// Whether results that were to be read are not there, damaged or modified, rather than the output failed.
+    /// Returns whether results that were to be read are not there, damaged or modified, rather than the output failed.
     #[must_use]
     pub const fn is_of_input(&self) -> bool {
         match self {

@@ -149,9 +149,9 @@ impl Publication {
         self.publish_study(false, None)
     }
 
-    /// As [`Publication::publish`]; then removes the journal of a study. No signal comes in between. If it `only_adds`,
-    /// it adds missing files to earlier results, and these stay as they are when any file differs from what they hold
-    /// or list.
+    /// Like [`Publication::publish`]; then removes the journal of a study. No signal comes in between. If it
+    /// `only_adds`, it adds missing files to earlier results, and these stay as they are when any file differs from
+    /// what they hold or list.
     ///
     /// # Errors
     /// As for [`Publication::publish`].
@@ -193,7 +193,7 @@ impl Publication {
     }
 }
 
-/// Whether a file of a results folder is a copy of an input, or the experiment in full.
+/// Returns whether a file of a results folder is a copy of an input, or the experiment in full.
 fn is_input_copy(path: &str) -> bool {
     path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER)
 }
@@ -234,7 +234,7 @@ fn listed_tables<'p>(
     Ok(provenance.files.iter().filter(|file| is_table(&file.path)))
 }
 
-/// Whether a file of a results folder is a table, or is checked like one.
+/// Returns whether a file of a results folder is a table, or is checked like one.
 fn is_table(path: &str) -> bool {
     RECORDS.contains(&path) || path.ends_with(".csv") || path.ends_with(".parquet")
 }

@@ -58,7 +58,7 @@ impl SavedRuns {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether their results are published, and the journal is removed.
+    /// Returns whether their results are published, and the journal is removed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.journal
@@ -94,7 +94,7 @@ impl Journal {
         Self::open_in(&folder, target, key)
     }
 
-    /// As [`Journal::open`], with journals in `folder`, which only the user can write to.
+    /// Like [`Journal::open`], with journals in `folder`, which only the user can write to.
     ///
     /// # Errors
     /// When another study is writing the same results, or the file system fails.
@@ -169,7 +169,7 @@ impl Journal {
         self.shard
     }
 
-    /// Whether this study simulates the run, when it is not there.
+    /// Returns whether this study simulates the run, when it is not there.
     #[must_use]
     pub fn owns(&self, id: RunId) -> bool {
         self.shard.is_none_or(|shard| shard.owns(id))
@@ -296,7 +296,7 @@ fn remove_forgotten(folder: &Path) {
     }
 }
 
-/// Whether nobody has written to this journal for a long time, and no study uses it.
+/// Returns whether nobody has written to this journal for a long time, and no study uses it.
 fn is_forgotten(path: &Path) -> std::io::Result<bool> {
     let modified = fs::metadata(path)?.modified()?;
     if modified.elapsed().unwrap_or_default() < FORGOTTEN {

@@ -84,7 +84,8 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// Whether the runs show neither that the limit holds nor that it fails; only for a limit on a share of all runs.
+    /// Returns whether the runs show neither that the limit holds nor that it fails; only for a limit on a share of
+    /// all runs.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         self.share.is_some_and(|found| found.is_undecided)
@@ -312,7 +313,8 @@ impl Limit {
         }
     }
 
-    /// Whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on progress.
+    /// Returns whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on
+    /// progress.
     #[must_use]
     pub fn opposes_speed(&self) -> bool {
         let is_progress = matches!(
@@ -338,7 +340,7 @@ impl Limit {
         nearest.expect("a limit is compared with runs")
     }
 
-    /// Whether a value may stand so to the bound.
+    /// Returns whether a value may stand so to the bound.
     fn allows(&self, order: Ordering) -> bool {
         self.allowed.contains(&order)
     }
@@ -456,7 +458,7 @@ impl Chance {
         Some(runs + high)
     }
 
-    /// Whether the runs show that the limit holds when this number of them meet it.
+    /// Returns whether the runs show that the limit holds when this number of them meet it.
     fn is_shown(self, meeting: usize, runs: usize) -> bool {
         self.interval(meeting, runs).low >= self.at_least
     }

@@ -34,7 +34,7 @@ pub enum Direction {
 
 /// A value in a measure's column.
 trait MeasureValue {
-    /// The value. `None` where the run has none.
+    /// The value. `None` if the run has none.
     fn known(self) -> Option<f64>;
 }
 
@@ -137,8 +137,8 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether a run without it is later than every run with it, and counts in medians and comparisons. Other
-            /// measures are unknown where they are missing.
+            /// Returns whether a run without it is later than every run with it, and counts in medians and
+            /// comparisons. Other measures are unknown where they are missing.
             #[must_use]
             pub const fn is_late_if_missing(self) -> bool {
                 match self {
@@ -303,7 +303,7 @@ measures! {
 }
 
 impl Measure {
-    /// The measure of one run; infinite for a run that is later than all others. `None` where it is unknown.
+    /// The measure of one run; infinite for a run that is later than all others. `None` if it is unknown.
     #[must_use]
     pub fn of_or_late(self, run: &RunRow) -> Option<f64> {
         match self.of(run) {
@@ -322,7 +322,7 @@ impl Measure {
         values
     }
 
-    /// Whether it is the peak of a load in one run: on the registry, or of clusters.
+    /// Returns whether it is the peak of a load in one run: on the registry, or of clusters.
     #[must_use]
     pub const fn is_peak_of_load(self) -> bool {
         matches!(
@@ -338,7 +338,7 @@ impl Measure {
         )
     }
 
-    /// Whether it is a duration.
+    /// Returns whether it is a duration.
     #[must_use]
     pub fn is_time(self) -> bool {
         self.unit() == "s"
@@ -353,12 +353,12 @@ impl Default for Measure {
 }
 
 impl RunRow {
-    /// Whether every target runs its wanted revision and is ready.
+    /// Returns whether every target runs its wanted revision and is ready.
     fn is_complete(&self) -> bool {
         self.outcome == RunOutcome::Complete
     }
 
-    /// Whether the rollout did all that it could: every reachable target was ready.
+    /// Returns whether the rollout did all that it could: every reachable target was ready.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.reachable_ready_s.is_some()

@@ -82,13 +82,13 @@ impl Objective {
         }
     }
 
-    /// Whether it is a duration.
+    /// Returns whether it is a duration.
     #[must_use]
     pub fn is_time(&self) -> bool {
         self.measure().is_some_and(Measure::is_time)
     }
 
-    /// Whether more is better.
+    /// Returns whether more is better.
     #[must_use]
     pub const fn is_maximised(&self) -> bool {
         matches!(self.aim, Aim::MostSetting)
@@ -103,7 +103,7 @@ impl Objective {
         }
     }
 
-    /// Whether it is this setting.
+    /// Returns whether it is this setting.
     #[must_use]
     pub fn is_setting(&self, setting: &Setting) -> bool {
         self.measure().is_none() && setting.path == self.text

@@ -82,7 +82,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Whether the search finished for all strategies.
+    /// Returns whether the search finished for all strategies.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.answers.iter().all(|answer| answer.is_decided)
@@ -274,7 +274,7 @@ impl PlanRecord {
         read_record(folder)
     }
 
-    /// Whether every question has an answer that the runs show.
+    /// Returns whether every question has an answer that the runs show.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.questions

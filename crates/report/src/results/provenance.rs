@@ -254,7 +254,7 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Whether it belongs to a strategy. Other settings define the world.
+    /// Returns whether it belongs to a strategy. Other settings define the world.
     #[must_use]
     pub fn is_of_strategy(&self) -> bool {
         self.path.starts_with("strategies.")
@@ -321,7 +321,7 @@ impl Provenance {
         }
     }
 
-    /// As [`Provenance::read`], for a folder that must have results.
+    /// Like [`Provenance::read`], for a folder that must have results.
     ///
     /// # Errors
     /// Also when there is no provenance of fleetsim's.

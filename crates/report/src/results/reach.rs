@@ -41,7 +41,7 @@ impl ReachRange {
         }
     }
 
-    /// Whether every target of every run could be updated.
+    /// Returns whether every target of every run could be updated.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         let (_, most) = self.missing;

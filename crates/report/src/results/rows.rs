@@ -163,12 +163,12 @@ pub struct RunRecord {
     pub statuses: Vec<StatusRow>,
 }
 
-/// Whether a time, a rate or another amount can be one: it is finite, and not below 0.
+/// Returns whether a time, a rate or another amount can be one: it is finite, and not below 0.
 fn is_amount(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }
 
-/// Whether a share can be one. It is the quotient of two rounded times.
+/// Returns whether a share can be one. It is the quotient of two rounded times.
 fn is_share(value: f64) -> bool {
     is_amount(value) && value <= 1.0 + 1e-9
 }
@@ -215,7 +215,7 @@ impl StatusRow {
 }
 
 impl RunRow {
-    /// Whether its numbers can be those of a run, so that statistics can be made of it.
+    /// Returns whether its numbers can be those of a run, so that statistics can be made of it.
     fn is_valid(&self) -> bool {
         let is_possible = |(value, unit): (f64, &str)| match unit {
             "1" => is_share(value),
@@ -228,8 +228,8 @@ impl RunRow {
 }
 
 impl RunRecord {
-    /// Whether its numbers can be those of a run. A saved run and the run of a shard are inputs, and this is their
-    /// check; whether it is the run that the study wants is another one.
+    /// Returns whether its numbers can be those of a run. A saved run and the run of a shard are inputs, and this is
+    /// their check; whether it is the run that the study wants is another one.
     pub(super) fn is_valid(&self) -> bool {
         self.run.is_valid()
             && is_amount(self.bin_s)

@@ -87,7 +87,7 @@ pub struct EffectRow {
 }
 
 impl EffectRow {
-    /// The largest change from the value in force; infinite where one is not reached and the other is.
+    /// The largest change from the value in force; infinite if one is not reached and the other is.
     #[must_use]
     pub fn swing(&self) -> f64 {
         let [low, value, high] =

@@ -143,7 +143,7 @@ impl StudyShard {
         }
     }
 
-    /// Whether it simulates this run.
+    /// Returns whether it simulates this run.
     #[must_use]
     pub const fn owns(self, (variant, replicate): RunId) -> bool {
         variant.wrapping_add(replicate) % self.of == self.number - 1

@@ -116,7 +116,7 @@ impl ShardSet {
         Self::read_rounds(folders, u32::MAX)
     }
 
-    /// As [`ShardSet::read`], but only these first rounds, all of which must be there.
+    /// Like [`ShardSet::read`], but only these first rounds, all of which must be there.
     ///
     /// # Errors
     /// As for [`ShardSet::read`].
@@ -410,8 +410,8 @@ impl FoundShard {
     }
 }
 
-/// Whether a folder has this shard, whole: its provenance is this one, apart from files and the number of runs, and all
-/// files have the hashes that it lists.
+/// Returns whether a folder has this shard, whole: its provenance is this one, apart from files and the number of
+/// runs, and all files have the hashes that it lists.
 #[must_use]
 pub fn is_shard_complete(folder: &Path, wanted: &Provenance) -> bool {
     let Ok(Some(found)) = FoundShard::read(folder) else {

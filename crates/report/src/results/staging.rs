@@ -119,7 +119,7 @@ impl StagedFolder {
         self.folder.path()
     }
 
-    /// Whether there is something at the target, apart from an empty folder.
+    /// Returns whether there is something at the target, apart from an empty folder.
     pub fn replaces(&self) -> bool {
         self.target.exists() && !is_empty(&self.target)
     }
@@ -273,7 +273,7 @@ pub(super) fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Whether a folder is readable and has nothing in it.
+/// Returns whether a folder is readable and has nothing in it.
 pub(super) fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }

@@ -104,7 +104,7 @@ impl MeasuredStatistic {
         Ok(Self { measure, over })
     }
 
-    /// As [`MeasuredStatistic::parse`], with the median where no statistic is named.
+    /// Like [`MeasuredStatistic::parse`], with the median where no statistic is named.
     ///
     /// # Errors
     /// When there is no such measure or statistic, with the fix.

@@ -151,7 +151,7 @@ pub fn share_below(differences: &[f64]) -> Option<Interval> {
     share_below_at(differences, LEVEL)
 }
 
-/// As [`share_below`], with an interval of this level.
+/// Like [`share_below`], with an interval of this level.
 #[must_use]
 pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
     let mut halves = 0_u32;
@@ -195,7 +195,7 @@ impl EndCells {
     }
 }
 
-/// A quantile of sorted values. `None` where it is infinite, or without values.
+/// A quantile of sorted values. `None` if it is infinite, or without values.
 fn finite_quantile(ordered: &[f64], p: f64) -> Option<f64> {
     stats::quantile_of_sorted(ordered, p).filter(|quantile| quantile.is_finite())
 }

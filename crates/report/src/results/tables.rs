@@ -69,7 +69,7 @@ impl Tables {
         Self::showing(variants, seed, displayed_replicate(variants))
     }
 
-    /// As [`Tables::of`], with the run that curves and fleets show.
+    /// Like [`Tables::of`], with the run that curves and fleets show.
     #[must_use]
     pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
         let mut runs: Vec<RunRow> = Vec::new();
@@ -197,7 +197,7 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
     bytes
 }
 
-/// As [`to_csv`], row by row.
+/// Like [`to_csv`], row by row.
 fn write_csv(
     out: &mut dyn Write,
     header: &str,
@@ -274,7 +274,7 @@ fn infinite<'h>(
     suspects.into_iter().find(|column| is_null(&row, column))
 }
 
-/// Whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
+/// Returns whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
 fn is_null(row: &Value, column: &str) -> bool {
     match row {
         Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
@@ -295,7 +295,7 @@ fn in_words(error: &csv::Error, header: &StringRecord) -> String {
     format!("line {}{column}: {}", at.line(), err.kind())
 }
 
-/// As [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
+/// Like [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
 pub(super) fn from_csv_if_there<Row: Serialize>(
     folder: &Path,
     name: &str,

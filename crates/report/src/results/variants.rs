@@ -39,7 +39,7 @@ fn column_of(setting: &Setting) -> String {
     }
 }
 
-/// The value of a setting in a variant; empty where the variant does not have it.
+/// The value of a setting in a variant; empty if the variant does not have it.
 fn value_in(variant: &VariantRecord, path: &str) -> String {
     let mut settings = variant.settings.iter();
     match settings.find(|setting| setting.path == path) {

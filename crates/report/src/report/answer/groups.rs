@@ -38,7 +38,7 @@ pub(in crate::report) struct Best {
 }
 
 impl Best {
-    /// Whether a defective revision was rolled out in the group.
+    /// Returns whether a defective revision was rolled out in the group.
     pub(in crate::report) const fn is_exposing(&self) -> bool {
         self.most_exposed.is_some()
     }

@@ -56,7 +56,7 @@ impl<'v, 'r> BoundVariant<'v, 'r> {
         }
     }
 
-    /// Whether it meets all limits that apply to it.
+    /// Returns whether it meets all limits that apply to it.
     const fn meets(&self) -> bool {
         self.exceeded == 0
     }

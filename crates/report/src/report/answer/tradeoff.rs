@@ -42,7 +42,7 @@ impl RegistryLink {
         minute < FULL * self.bytes_per_s && busy_share < LONG
     }
 
-    /// Whether a run leaves room.
+    /// Returns whether a run leaves room.
     fn has_room_in(&self, run: &RunRow) -> bool {
         self.has_room(run.egress_peak_60s_bytes_per_s, run.egress_busy_share)
     }

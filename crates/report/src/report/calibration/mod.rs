@@ -205,7 +205,7 @@ impl FitLine<'_> {
         }
     }
 
-    /// Whether the distribution fits, in words.
+    /// Returns whether the distribution fits, in words.
     fn verdict(&self) -> String {
         match self.fit {
             Some(fit) => fit.verdict.clone(),

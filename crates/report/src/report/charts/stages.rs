@@ -216,7 +216,7 @@ fn overlaps(pair: &[StageSpan]) -> bool {
     next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
 }
 
-/// Whether stages overlap, as a sentence.
+/// Returns whether stages overlap, as a sentence.
 fn finding(variants: &[Staged<'_>]) -> Vec<String> {
     let overlapping = variants
         .iter()

@@ -218,7 +218,7 @@ fn changes(decision: &DecisionRecord) -> Vec<&DecisionEnd> {
     changes
 }
 
-/// The share of the range at which the answer changes; infinite where it does not.
+/// The share of the range at which the answer changes; infinite if it does not.
 fn share(end: &DecisionEnd) -> f64 {
     match &end.changes {
         Some((share, _)) => *share,

@@ -9,7 +9,7 @@ use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
 use fleetsim_units::counted;
 
-/// Draws the chart. `None` where no constant has an effect on the measure.
+/// Draws the chart. `None` if no constant has an effect on the measure.
 pub(super) fn draw(
     record: &SensitivityRecord,
     sheet: Sheet<'_>,

@@ -118,7 +118,7 @@ impl Names {
         true
     }
 
-    /// Whether all rows differ where texts are at most so wide.
+    /// Returns whether all rows differ where texts are at most so wide.
     fn are_distinct(&self, most: usize) -> bool {
         let rows = self.columns.first().map_or(0, |column| column.texts.len());
         let mut distinct: BTreeSet<Vec<String>> = BTreeSet::new();
