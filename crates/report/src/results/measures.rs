@@ -1,5 +1,5 @@
 //! The measures of a run, each defined once with its column, unit, definition and direction, and the row of a run that
-//! has them.
+//! contains them.
 //!
 //! A new measure is one entry of `measures!`. `summary.csv` has one row for each variant and measure.
 
@@ -11,24 +11,24 @@ use serde::{Deserialize, Serialize};
 pub enum RunOutcome {
     /// Every target runs its wanted revision and is ready.
     Complete,
-    /// Nothing can move the rollout forward any more.
+    /// Nothing can advance the rollout any more.
     Stalled,
     /// The run reached its time limit.
     Horizon,
 }
 
-/// The measure of how long a rollout takes. It leaves out targets that cannot be updated, so that one paused cluster
+/// The measure of the rollout's duration. It leaves out targets that cannot be updated, so that one paused cluster
 /// does not hide the answer.
 pub const READY_TIME: Measure = Measure::ReachableReady;
 
-/// Which values of a measure are better.
+/// Whether low or high values of a measure are better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
     /// Times, loads and failures.
     LessIsBetter,
-    /// Targets that are updated.
+    /// Updated targets.
     MoreIsBetter,
-    /// It describes the fleet or the run, and does not judge the rollout.
+    /// It describes the fleet or the run, and does not rate the rollout.
     Neutral,
 }
 
@@ -57,9 +57,9 @@ impl MeasureValue for Option<f64> {
     }
 }
 
-/// Defines the measures of a run, each in one entry. The documentation is the definition. Then follow the column of
-/// `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a run
-/// may not reach, and what must hold for the value to count.
+/// Defines the measures of a run, each in one entry. The documentation is the definition. It is followed by the column
+/// of `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a
+/// run may not reach, and the condition for the value to count.
 macro_rules! measures {
     ($($(#[doc = $definition:literal])+ $(#[serde($serde:ident)])?
        $column:ident: $type:ty => $measure:ident, $unit:literal, $direction:ident
@@ -86,7 +86,7 @@ macro_rules! measures {
         }
 
         impl RunRow {
-            /// Every number of a measure that is there, with its unit; also those that do not count.
+            /// Every number of an existing measure, with its unit; including values that do not count.
             pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
                 let all = [$((self.$column.known(), $unit)),+];
                 all.into_iter()
@@ -129,7 +129,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Which values are better.
+            /// Whether low or high values are better.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self {
@@ -138,7 +138,7 @@ macro_rules! measures {
             }
 
             /// Returns whether a run without it is later than every run with it, and counts in medians and
-            /// comparisons. Other measures are unknown where they are missing.
+            /// comparisons. For other measures, missing values are unknown.
             #[must_use]
             pub const fn is_late_if_missing(self) -> bool {
                 match self {
@@ -146,7 +146,7 @@ macro_rules! measures {
                 }
             }
 
-            /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
+            /// The measure of one run. `None` if the run has none, such as the completion time of an unfinished run.
             #[must_use]
             pub fn of(self, run: &RunRow) -> Option<f64> {
                 match self {

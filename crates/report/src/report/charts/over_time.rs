@@ -137,7 +137,7 @@ impl CurveQuantity {
         order
     }
 
-    /// The peak of a variant for order and key.
+    /// The peak of a variant, for the order and the key.
     fn peak_of(&self, variant: &VariantResults<'_>) -> f64 {
         variant.median(self.peak).unwrap_or(0.0)
     }

@@ -498,7 +498,7 @@ impl Drawing<'_> {
         ends
     }
 
-    /// The names at the right, each led to the end of its line, in the order of those ends.
+    /// Writes the names at the right, each connected to the end of its line, in the order of those ends.
     fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
         let ends = self.ends(panel);
         let wished: Vec<f64> = ends.iter().map(|end| end.y).collect();
@@ -523,15 +523,15 @@ impl Drawing<'_> {
     }
 }
 
-/// Where a line ends at the right.
+/// The right end of a line.
 struct LineEnd {
     line: usize,
     x: f64,
     y: f64,
 }
 
-/// A finite end of an interval, or else the median. Where some runs did not finish, the upper ends are behind every
-/// finished one: the first panel counts those.
+/// A finite end of an interval, otherwise the median. If some runs did not finish, the upper end lies beyond every
+/// finished run; the first panel counts those runs.
 fn finite_or(end: Option<f64>, median: f64) -> f64 {
     match end {
         Some(end) if end.is_finite() => end,
@@ -539,7 +539,7 @@ fn finite_or(end: Option<f64>, median: f64) -> f64 {
     }
 }
 
-/// A line's mark: four shapes in turn, so that lines differ in grey too.
+/// Draws a line's mark: four shapes in turn, so that lines also differ in grey.
 fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     mark_of_radius(canvas, at, line, 5.6, WHITE);
     mark_of_radius(canvas, at, line, 4.4, colour);
@@ -548,7 +548,7 @@ fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     }
 }
 
-/// The shape of a line's mark in this size.
+/// Draws a line's mark in this size.
 fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, colour: Colour) {
     let outline = match line % 4 {
         0 => return canvas.dot((x, y), r, colour, 1.0),
@@ -571,7 +571,7 @@ fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, co
     canvas.area(outline, colour, 1.0);
 }
 
-/// Places at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
+/// Positions at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
 fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wished.to_vec();
     let mut least = top;
@@ -587,7 +587,7 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// Ticks whose labels have room; the others keep their place and lose their label.
+/// Ticks without the labels that do not fit; all ticks stay.
 fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
     let mut thinned = ticks.to_vec();
@@ -603,7 +603,7 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     thinned
 }
 
-/// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
+/// Labels of evenly spaced values, each in its own room: the part in parentheses goes to a second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
     let mut first = ticks.to_vec();
     let mut second = ticks.to_vec();
