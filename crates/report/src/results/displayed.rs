@@ -181,7 +181,7 @@ mod tests {
         };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
-        // Without values the means are not compared, and pairing is all that is left.
+        // Without values the means are not compared, and only the pairing remains.
         assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }

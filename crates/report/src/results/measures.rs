@@ -358,7 +358,7 @@ impl RunRow {
         self.outcome == RunOutcome::Complete
     }
 
-    /// Returns whether the rollout did all that it could: every reachable target was ready.
+    /// Returns whether the rollout finished as far as possible: every reachable target was ready.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.reachable_ready_s.is_some()
@@ -369,7 +369,7 @@ impl RunRow {
         self.targets.saturating_sub(self.reachable_targets)
     }
 
-    /// The rule that blocked it with the detail, as `rule: detail`; empty when complete.
+    /// The rule that blocked the run with the detail, as `rule: detail`; empty if it completed.
     #[must_use]
     pub fn held(&self) -> String {
         if self.held_detail.is_empty() {

@@ -1,4 +1,4 @@
-//! Shards that are missing, mixed or damaged: each has one error, with its fix.
+//! Missing, mixed or damaged shards: each has a specific error, with its fix.
 
 use std::fs;
 
@@ -266,7 +266,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         (
             "2-of-3/runs.bin does not have the runs that its provenance states",
             |shard| {
-                // Those of another shard, with a forged hash.
+                // The runs of another shard, with a forged hash.
                 let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE))
                     .expect("readable");
                 let mut provenance = Provenance::read(shard).expect("readable").expect("there");
