@@ -1,4 +1,4 @@
-//! `fleetsim check`: what is legal but may surprise is said with its reason, once, and in a list of bounded length.
+//! `fleetsim check` reports legal but surprising settings once, with the reason, in a list of bounded length.
 
 use std::fs;
 
@@ -69,7 +69,7 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
         "{found}"
     );
     assert!(found.contains("(docs/schedulers.md#sizes)"), "{found}");
-    // The rows of the steps make an ApplicationSet large. Without steps there are none.
+    // The rows of the steps make an ApplicationSet large. Without steps there are no rows.
     let all = "{matchExpressions: [{key: none, operator: DoesNotExist}]}";
     let found = checked(
         fleet,
@@ -107,7 +107,7 @@ fn a_long_list_is_cut_and_the_rest_is_counted() {
 fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     let experiment = "name: x\nfleet: [{name: a}]\nrelease:\n  images: [{name: i, manifest: i.json}]\n  \
                       workloads: [{kind: Deployment, image: i}]\nstrategies: {a: {allAtOnce: {}}}\n";
-    // The place is behind as many bytes as the experiment has.
+    // The error is after as many bytes as the experiment has.
     let blank = "\n".repeat(experiment.len() + 10);
     let manifest =
         format!("{blank}{{\"layers\": [{{\"digest\": \"sha256:a\", \"size\": \"big\"}}]}}\n");
@@ -122,7 +122,7 @@ fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     assert!(!messages.contains("--set"), "{messages}");
 }
 
-/// Of five clusters, the fleet.yaml of one strategy selects two.
+/// The fleet.yaml of one strategy selects two of five clusters.
 const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nfleet: [{name: 'edge-{1..5}', nodes: 1}]\nrelease:\n  \
     kind: update\n  images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]\n\
     strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.waitForJobs]}}\n  all: {allAtOnce: {}}\n";

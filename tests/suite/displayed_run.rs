@@ -1,4 +1,4 @@
-//! Charts and tables show one replicate of all variants, so that they compare strategies and not luck.
+//! Charts and tables show the same replicate of all variants, so that they compare strategies and not random numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 

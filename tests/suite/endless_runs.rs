@@ -1,8 +1,8 @@
-//! Experiments whose events repeat without progress: the program ends with a message that says what repeats.
+//! Experiments whose events repeat without progress: the program ends with a message that names the repeated event.
 
 use super::common::{canaries_and_stores, fleetsim, folder_with, text};
 
-/// Argo CD without any latency: its passes request operations that end at the same instant, again and again.
+/// Argo CD without any latency: its passes request operations that end at the same instant, over and over.
 fn without_latencies(strategies: &str) -> tempfile::TempDir {
     let controller = "controller: {request: 0 s, watchDelay: 0 s, clientQps: 0}";
     folder_with(&[(

@@ -1,4 +1,4 @@
-//! `fleetsim init`: every product's experiment is valid as it is written, and an invalid answer writes nothing.
+//! `fleetsim init`: every product's experiment is valid as written, and an invalid answer writes nothing.
 
 use std::fs;
 
@@ -46,7 +46,7 @@ fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = fleetsim(home.path())
         .args(["init", "mine", "--clusters", "40", "--settings", "1, 50%"])
-        // The number of the menu is an answer, too.
+        // A number from the menu is also an answer.
         .write_stdin("4\n5\n\n\n20 ms\n")
         .output()
         .expect("run");
@@ -152,7 +152,7 @@ fn the_links_are_those_of_the_kind_of_site() {
             .assert()
             .success();
     }
-    // A person who knows the rate says so.
+    // A user who knows the rate can state it.
     fleetsim(home.path())
         .args([
             "init",

@@ -1,19 +1,19 @@
 //! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are
-//! short. Links lead to files and headings that exist.
+//! short. Links lead to existing files and headings.
 
 use std::path::Path;
 
 use super::common::{contents, root};
 
-/// Lines of prose are shorter.
+/// Limit of the length of prose lines.
 const COLUMNS: usize = 120;
-/// Longest cell of a table.
+/// Maximum length of a table cell.
 const CELL: usize = 90;
 
-/// Pages that do not hold to it yet. One that does must leave this list.
+/// Pages that do not meet the limits yet. A page that does must be removed from this list.
 const EXCEPTIONS: &[&str] = &["docs/results-format.md"];
 
-/// Pages that are checked at least.
+/// Minimum number of checked pages.
 const FEWEST: usize = 40;
 
 /// All Markdown pages: path and text.
@@ -36,7 +36,7 @@ pub(super) fn pages() -> Vec<(String, String)> {
     found
 }
 
-/// What is too long, with its line. Code may be as long as it needs, and so may a line that is nothing but a link.
+/// The lines that are too long. Code may be as long as needed, and so may a line that consists of a link.
 fn too_long(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_code = false;

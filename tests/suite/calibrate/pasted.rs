@@ -1,4 +1,5 @@
-//! What `fleetsim calibrate` prints for pasting is what it fitted: it is simulated, and compared with the data.
+//! The settings that `fleetsim calibrate` prints for pasting are the fitted ones: they are simulated and compared with
+//! the data.
 
 use serde_json::Value;
 
@@ -38,7 +39,7 @@ fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
         entry(&rates["parameters"], "name", "part of each layer")["value"].is_null(),
         "{rates}"
     );
-    // It is pasted nevertheless, and so is the rate of a connection that the fit does not have.
+    // It is pasted nevertheless, and so is the rate of a connection, which the fit lacks.
     for setting in [
         "node.pullConstant",
         "node.unpackPerLayer",
@@ -89,7 +90,7 @@ fn sizes_alone_are_pasted_with_nothing_left_to_unpack() {
     }
     let home = folder_with(&[("events.jsonl", &stream.text())]);
     let record = calibrated(home.path(), &["--events", "events.jsonl"]);
-    // What is pasted is what was fitted, as good as that is.
+    // The pasted settings are as accurate as the fit.
     let [fitted, simulated] =
         ["median_error", "simulated_error"].map(|error| number(&record["rates"][error]));
     assert!((fitted - simulated).abs() < 0.01, "{fitted} {simulated}");

@@ -1,4 +1,5 @@
-//! 100 random settings: the server, the simulator in a page and `fleetsim run` have equal measures, to the byte.
+//! For 100 random settings, the server, the simulator in a page and `fleetsim run` have the same measures, byte for
+//! byte.
 
 use std::fs;
 
@@ -76,7 +77,7 @@ fn measures(csv: &str, variant: &str) -> Vec<String> {
         .collect()
 }
 
-/// What `fleetsim run` has for the first strategy with these settings, by the library that it calls.
+/// The measures of `fleetsim run` for the first strategy with these settings, through the library that it calls.
 fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
     let overrides = Overrides {
         set: set.to_vec(),

@@ -1,4 +1,4 @@
-//! Exported Applications of Argo CD: what each has of its own, the set beside them, and the state of their clusters.
+//! Exported Applications of Argo CD: their own settings, the set, and the state of their clusters.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn set_without_steps() -> String {
     )
 }
 
-/// A set as the API server prints it.
+/// A set as returned by the API server.
 fn set_object() -> Value {
     let text = "
 apiVersion: argoproj.io/v1alpha1
@@ -82,7 +82,7 @@ fn automated_sync_is_that_of_each_application() {
     assert!(run.contains("4 of 6 clusters are ready after"), "{run}");
     assert!(run.contains("2 cannot be updated: 2 paused"), "{run}");
 
-    // A set that rolls turns automated sync off and syncs all of them.
+    // A RollingSync turns automated sync off and syncs all applications itself.
     let rolling = printed(folder.path(), &format!("{import} --strategy steps.yaml"));
     let note = "4 of 6 have automated sync, which a RollingSync turns off";
     assert!(rolling.contains(note), "{rolling}");
@@ -124,7 +124,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let mut apps = applications(14);
     let skip = |value: &str| json!({"argocd.argoproj.io/skip-reconcile": value});
     apps[1]["metadata"]["annotations"] = skip("true");
-    // `strconv.ParseBool` refuses this one.
+    // `strconv.ParseBool` rejects this value.
     apps[2]["metadata"]["annotations"] = skip("yes");
     let mut behind = apps.clone();
     behind[1]["status"]["sync"]["status"] = "OutOfSync".into();
@@ -145,7 +145,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let line = "skipReconcile:\n        - {name: shop-eu-01, sync: Synced, health: Healthy}\n";
     assert!(strategies(folder.path()).contains(line));
     let run = printed(folder.path(), "run out --replicates 1");
-    // Its row is Healthy, by the status that it keeps: the second step begins.
+    // Its row is Healthy because of its last status, so the second step begins.
     assert!(run.contains("13 of 14 clusters are ready after"), "{run}");
 
     printed(
@@ -222,7 +222,7 @@ fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() 
     let explained = printed(folder.path(), "explain out");
     assert!(explained.contains("step 1: 5 applications"), "{explained}");
 
-    // Two files say the same.
+    // Two files with the same content.
     let words = "--applications apps.json --strategy set.json --replace -o two-files";
     let files = printed(folder.path(), &format!("import {words}"));
     assert!(files.contains("from set.json: the strategy"), "{files}");

@@ -1,4 +1,4 @@
-//! Namespaces, owners and names decide which objects of an export count.
+//! Namespaces, owners and names decide which objects of an export are used.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn git_repo(spec: &str) -> String {
     )
 }
 
-/// Cluster groups `eu`, each of a namespace with a selector.
+/// Cluster groups `eu`, each in a namespace and with a selector.
 fn groups(of: &[(&str, &str)]) -> String {
     let group = |(namespace, selector): &(&str, &str)| {
         format!(
@@ -104,7 +104,7 @@ fn cluster_groups_that_are_not_given_are_asked_for() {
     assert!(error.contains("--cluster-groups"), "{error}");
 }
 
-/// Argo CD's clusters of two regions, in an order that is not that of their applications.
+/// Argo CD's clusters of two regions, in a different order than their applications.
 fn argo_clusters() -> String {
     let cluster = |(name, region): (&str, &str)| {
         serde_json::json!({"server": format!("https://{name}:6443"), "name": name,
@@ -332,7 +332,7 @@ fn clusters_that_a_fleet_yaml_does_not_select_are_left_out_for_all_strategies() 
         folder.path(),
         "import --fleet clusters.json --strategy fleet.yaml -o out",
     );
-    // Of store-0001 to store-0009, every third is in the region eu.
+    // Every third of store-0001 to store-0009 is in the region eu.
     assert!(
         imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),
         "{imported}"

@@ -13,7 +13,7 @@ use super::exports::{
 use super::{folder, json, names, printed, refused};
 use crate::common::{fleetsim, loaded, text};
 
-/// The targets of an imported experiment: names.
+/// The names of the targets of an imported experiment.
 fn targets(folder: &Path) -> Vec<String> {
     let experiment = loaded(&folder.join("out"));
     experiment.variants[0]
@@ -55,7 +55,7 @@ fn yaml_with_several_documents_is_read_as_json() {
     assert_eq!(targets(folder.path()).len(), 4);
 }
 
-/// JSON is YAML.
+/// The value as indented JSON, which is also YAML.
 fn pretty(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).expect("values can be written") + "\n"
 }
@@ -367,7 +367,7 @@ fn a_rolling_placement_is_its_own_strategy() {
 #[test]
 fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
-    // It waits for its standard input, with its hidden folder made.
+    // It waits for its standard input, after creating its hidden folder.
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     waiting
         .args(["import", "--fleet", "-", "-o", "out"])
@@ -395,7 +395,7 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
         "import --fleet clusters.json -o out --replace",
     );
     assert_eq!(names(folder.path()), ["clusters.json", "out"]);
-    // Killed between two renames, an import has moved the earlier folder aside.
+    // If an import is killed between two renames, the earlier folder stays moved aside.
     fs::rename(
         folder.path().join("out"),
         folder.path().join(".out.fleetsim-old"),
@@ -565,7 +565,7 @@ fn labels_that_a_template_has_computed_are_not_computed_again() {
 #[test]
 fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let mut clusters = fleet_clusters(41);
-    // Fleet makes the namespace before an agent registers.
+    // Fleet creates the namespace before an agent registers.
     for (at, agent) in [
         (5, serde_json::json!({"lastSeen": null})),
         (6, serde_json::json!({})),
@@ -603,7 +603,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         ("set.yaml", APPLICATION_SET.to_owned()),
     ]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    // Numbers 3 and 12 are paused, and 7 has no agent in any case.
+    // Numbers 3 and 12 are paused, and 7 has no agent in either case.
     assert!(
         imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
         "{imported}"
@@ -621,7 +621,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         offline
     };
     assert_eq!(counted("--members members.json"), 2);
-    // One is Unknown; of the clusters that have failed, one has an application.
+    // One is Unknown; one of the failed clusters has an application.
     let options = "--applications apps.json --clusters known.json --strategy set.yaml";
     assert_eq!(counted(options), 2);
 }
@@ -650,7 +650,7 @@ fn exports_are_read_as_people_keep_them() {
     let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
     assert_eq!(targets(folder.path()), wanted);
 
-    // As writers of YAML 1.1 print names of digits.
+    // As YAML 1.1 writers print names that consist of digits.
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
                 labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
     fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");

@@ -1,4 +1,5 @@
-//! Fields of a strategy's file that decide and are not simulated: `import` writes them, and the user decides.
+//! Fields of a strategy's file that affect the rollout but are not simulated: `import` writes them, and the user
+//! decides.
 
 use std::fs;
 
