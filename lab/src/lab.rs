@@ -433,7 +433,7 @@ impl Laboratory for LabRun<'_> {
     }
 
     fn totals(&mut self) -> Result<Totals, LabError> {
-        // Responses are logged when their last byte is on its way.
+        // A response is logged when its last byte is being sent.
         thread::sleep(Duration::from_millis(200));
         let served = self.setup.registry.served()?;
         let from_caches = self
@@ -482,7 +482,7 @@ pub(crate) fn links(
     world.site_facts().map(|site| site.downlink).collect()
 }
 
-/// Fails after a signal.
+/// Returns an error after a signal.
 pub(crate) fn check_interrupt() -> Result<(), LabError> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         Err(LabError::Interrupted)
@@ -491,7 +491,7 @@ pub(crate) fn check_interrupt() -> Result<(), LabError> {
     }
 }
 
-/// Removes everything that a killed laboratory left in the folder for scratch.
+/// Removes everything that a killed laboratory left in the scratch folder.
 pub(crate) fn remove_stale(folder: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

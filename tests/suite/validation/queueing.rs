@@ -1,8 +1,7 @@
 //! Queueing theory: the expected results of an idealised link and an idealised node.
 //!
 //! - Processor sharing (Kleinrock, Queueing Systems II, 1976, section 4.4): a link that is shared equally is an
-//!   M/G/1-PS queue, whose mean time in system is E\[S\] / (1 - ρ) whatever the distribution of sizes, for Poisson
-//!   arrivals.
+//!   M/G/1-PS queue, whose mean time in system is E\[S\] / (1 - ρ) for Poisson arrivals and any distribution of sizes.
 //! - Pollaczek and Khinchine: the mean wait in an M/D/1 queue is ρ D / (2 (1 - ρ)). A node with serial pulls of images
 //!   that all take the same time is such a queue.
 //! - Little's law: the number of items in a system, integrated over time, is the sum of the times that they spend

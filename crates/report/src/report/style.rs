@@ -124,8 +124,8 @@ impl CurveStyle {
         self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
 
-    /// From dark for the first, with this share of black, to light for the last; the colour itself in the middle, or
-    /// if it is the only one.
+    /// The colour's shade: from dark for the first variant, with this share of black, to light for the last; the
+    /// colour itself in the middle, or if it is the only one.
     fn shaded(self, colour: Colour, black: f64) -> Colour {
         let share = if self.of > 1 {
             2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0
@@ -161,7 +161,8 @@ pub(super) const STATES: [(&str, Colour); 4] = [
 /// Anchors of [`shade`], evenly spaced in lightness.
 const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 
-/// From light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the same in grey.
+/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the
+/// same in grey.
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);

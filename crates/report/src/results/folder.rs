@@ -63,8 +63,8 @@ impl Publication {
     /// Starts a folder that will replace the results in `target`, with the same tables, to redraw the derived files.
     ///
     /// # Errors
-    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system
-    /// fails.
+    /// Returns an error if `target` is not a results folder, contains a foreign file or a modified table, or if the
+    /// file system fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
         // Inputs that the folder contains are kept. Shared folders often leave out copies of inputs.
@@ -89,7 +89,7 @@ impl Publication {
     /// Reserves the folder: no other study can use it until this one is published or dropped.
     ///
     /// # Errors
-    /// When another process has a study that will be published there, or the file system has no locks.
+    /// Returns an error if another process has a study that will be published there, or the file system has no locks.
     pub fn begin_study(&mut self) -> Result<(), ResultsError> {
         self.staging.begin_study()
     }
@@ -114,7 +114,7 @@ impl Publication {
     /// Writes one file, and the provenance next to it, so that the folder can be read as results from then on.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         self.write_with(name, |out| out.write_all(bytes))
     }
@@ -122,7 +122,7 @@ impl Publication {
     /// Writes a file piece by piece.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn write_with(
         &self,
         name: &str,
@@ -143,7 +143,8 @@ impl Publication {
     /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
     ///
     /// # Errors
-    /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
+    /// Returns an error if the file system fails, or `target` has changed in the meantime. Earlier results then stay
+    /// unchanged.
     pub fn publish(self) -> Result<Published, ResultsError> {
         self.publish_study(false, None)
     }
@@ -153,7 +154,7 @@ impl Publication {
     /// content that they hold or list.
     ///
     /// # Errors
-    /// As for [`Publication::publish`].
+    /// See [`Publication::publish`].
     pub fn publish_study(
         mut self,
         only_adds: bool,
@@ -208,7 +209,7 @@ fn finish(journal: Option<Journal>) -> Result<(), ResultsError> {
 /// Checks that the tables of a results folder are unmodified since fleetsim wrote them.
 ///
 /// # Errors
-/// When a table is missing or was modified, or there are no results.
+/// Returns an error if a table is missing or was modified, or there are no results.
 pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     let provenance = Provenance::of_results(folder)?;
     for table in listed_tables(folder, &provenance)? {

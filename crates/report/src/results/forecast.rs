@@ -12,7 +12,7 @@ pub struct ForecastRecord {
     pub variant: String,
     /// The word for a target: `cluster` or `instance`.
     pub target: String,
-    /// When the rollout began.
+    /// Time when the rollout began.
     pub released: ForecastTime,
     /// The time of the export.
     pub now: ForecastTime,
@@ -24,7 +24,7 @@ pub struct ForecastRecord {
     pub draws: u32,
     /// The probability that the intervals contain the true value, if the model is right.
     pub level: f64,
-    /// When all targets except failed ones are ready.
+    /// Time when all targets except failed ones are ready.
     pub done: ForecastSpan,
     /// The share of draws in which that does not happen before the horizon.
     pub unfinished: f64,
@@ -43,7 +43,7 @@ pub struct ForecastRecord {
 /// A point in time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastTime {
-    /// In RFC 3339, in UTC.
+    /// The time in RFC 3339, in UTC.
     pub at: String,
     /// Seconds since the release.
     pub s: f64,
@@ -82,7 +82,7 @@ pub struct ForecastNext {
     pub stage: String,
     /// The first target of it.
     pub first: String,
-    /// When it begins.
+    /// Time when it begins.
     pub begins: ForecastSpan,
 }
 

@@ -99,7 +99,7 @@ impl Journal {
     /// Like [`Journal::open`], with journals in `folder`, which only the user can write to.
     ///
     /// # Errors
-    /// When another study is writing the same results, or the file system fails.
+    /// Returns an error if another study is writing the same results, or the file system fails.
     pub fn open_in(folder: &Path, target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
         remove_forgotten(folder);
         let path = folder.join(name_of(target)?);
@@ -188,7 +188,7 @@ impl Journal {
     /// Returns all runs of a shard, simulated now or by an earlier study, as the bytes of a file, and their number.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn shard_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
         let mut runs = self.in_memory.lock().expect("no holder panics").clone();
         if let Some(journal) = &self.file {
@@ -251,7 +251,7 @@ impl Journal {
     /// Removes the journal after the results are published.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn finish(self) -> Result<(), ResultsError> {
         match &self.file {
             Some(JournalFile { path, .. }) => {

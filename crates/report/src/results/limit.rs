@@ -485,7 +485,7 @@ fn unit_in_words(measure: Measure) -> String {
 }
 
 impl Bound {
-    /// In the measure's unit.
+    /// The quantity in the measure's unit.
     fn of(self, run: &RunRow) -> f64 {
         match self {
             Self::Value(value) => value,

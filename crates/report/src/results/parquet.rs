@@ -129,7 +129,7 @@ fn properties() -> Result<WriterProperties, ParquetError> {
         ("egress_peak_1s_bytes_per_s", Encoding::PLAIN),
     ];
     let mut properties = WriterProperties::builder()
-        // In the form that readers expect. By default it would contain the build of the library.
+        // The form that readers expect. By default it would contain the build of the library.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
     for (name, encoding) in counts.into_iter().chain(encodings) {

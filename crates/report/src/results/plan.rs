@@ -140,7 +140,7 @@ pub struct Snippet {
 pub enum CandidateStatus {
     /// The best of its strategy that meets the limits.
     Best,
-    /// As good as the best, within the zone of indifference.
+    /// Equal to the best, within the zone of indifference.
     Equal,
     /// Slower than the best, or worse in another objective.
     Slower,
@@ -208,8 +208,8 @@ pub struct Candidate {
     pub front: Option<FrontPlace>,
 }
 
-/// The time, load and exposure of a setting in the runs that all tried settings share: medians, apart from the
-/// time, which has the statistic of the objective.
+/// The time, load and exposure of a setting in the runs that all tried settings share: medians, except for the time,
+/// which has the statistic of the objective.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FrontPlace {
     /// Like [`Candidate::time`], in seconds. `None` if a run did not finish.

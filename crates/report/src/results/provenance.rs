@@ -136,7 +136,7 @@ pub struct FileNotes {
 /// A limit that the experiment asserts.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LimitInfo {
-    /// As written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
+    /// The limit as written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
     pub limit: String,
     /// The strategy to which it applies. `None`: all.
     pub strategy: Option<String>,

@@ -127,7 +127,7 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
 /// resampled from its seed. `None` for fewer than two values.
 ///
 /// # Panics
-/// If a value is not finite.
+/// Panics if a value is not finite.
 #[must_use]
 pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
     stats::bootstrap_interval(values, LEVEL, RESAMPLES, seed)

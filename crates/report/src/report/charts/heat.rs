@@ -491,7 +491,7 @@ impl HeatMeasure {
         self.high - self.low <= ALIKE * self.high
     }
 
-    /// From 0 for the minimum to 1 for the maximum; the middle if all are alike.
+    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all are alike.
     fn share(&self, value: f64) -> f64 {
         if self.alike() {
             return 0.3;

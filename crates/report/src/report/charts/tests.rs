@@ -266,7 +266,7 @@ fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
 #[test]
 fn what_did_not_finish_is_shown_before_what_did() {
     let results = of("two settings, some stall");
-    // Of three replicates, 0 and 2 stall in every third variant, and all stall in every third.
+    // Variants alternate between three cases: no run stalls, replicates 0 and 2 of three stall, and all three stall.
     let sweep = texts(&chart(&results, "sweep-maxUnavailable"));
     let place = |start: &str| sweep.iter().position(|text| text.starts_with(start));
     assert!(
