@@ -13,9 +13,9 @@ functions  Lines from `fn` to its closing brace, both included. Functions withou
 files      All lines of a source file; only this row also counts tests and test files.
 lines      All lines of code, and code lines: those that are neither blank nor only a comment.
 circles    Files of one room (a folder or file directly below src/) that import each other. An import is a `super::`,
-           `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` re-exports counts as an import of the file that
-           defines it. A `mod.rs` is left out here, because it declares its children and they may use it.
-agendas    Fields in products/ and sim/ that order steps by time in addition to the engine's queue: `agenda`, or a map from time.
+           `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` re-exports counts as an import of its
+           definition's file. A `mod.rs` is left out here, because it declares its children and they may use it.
+agendas    Fields in products/ and sim/ that order steps by time outside the engine's queue: `agenda`, or a map from time.
 clients    Types with an optional rate limit, like that of a client.
 back-offs  Files that define client-go's maximum wait of 1,000 s.
 replays    Occurrences of the patterns below: fields and branches that only a replay of a recording needs.

@@ -5,7 +5,8 @@
     .ci/licences.py --check   fail if the file is out of date
 
 All features on all platforms count, but not crates that only builds or tests use. If a crate offers several
-licences, the first in `PREFERRED` applies. Texts are those in the crates' sources; a crate without one gets that of another crate.
+licences, the first in `PREFERRED` applies. Texts are those in the crates' sources; a crate without one gets that of
+another crate.
 """
 
 import json
