@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_has_its_size_to_the_byte_and_on_disk_nearly() {
+    fn a_layer_has_its_exact_compressed_size_and_nearly_its_size_on_disk() {
         for (compressed, ratio) in [
             (LAYER_MIN, 1.0),
             (200_000, 1.0),

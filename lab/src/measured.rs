@@ -145,7 +145,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_distance_is_the_largest_share_of_clusters_that_one_run_is_ahead() {
+    fn the_distance_is_the_largest_share_of_clusters_by_which_one_run_is_ahead() {
         // After 2.5 s, 2 of 4 have ended in the first run, and 0 in the second.
         assert_eq!(
             distance_of(&[1.0, 2.0, 3.0, 4.0], &[3.0, 3.0, 3.0, 4.0]),

@@ -189,7 +189,7 @@ fn modules(file: &SourceFile) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_module_imports_only_what_its_ring_allows() {
+fn every_module_imports_only_allowed_modules() {
     let mut problems = Vec::new();
     for (module, allowed, forbidden) in TABLE {
         for file in files_of(module) {
@@ -216,7 +216,7 @@ fn every_module_imports_only_what_its_ring_allows() {
 }
 
 #[test]
-fn the_world_and_the_driver_know_no_product() {
+fn the_world_and_the_driver_do_not_depend_on_a_product() {
     let products = products();
     for file in ["world", "sim"].into_iter().flat_map(files_of) {
         for product in &products {
@@ -230,7 +230,7 @@ fn the_world_and_the_driver_know_no_product() {
 }
 
 #[test]
-fn no_product_knows_another() {
+fn no_product_depends_on_another() {
     let products = products();
     for file in files_of("products") {
         let Some(own) = products
@@ -316,7 +316,7 @@ fn every_module_of_the_library_has_its_row() {
 }
 
 #[test]
-fn the_program_uses_the_public_library_alone() {
+fn the_program_uses_only_the_public_library() {
     for file in files_of("cli") {
         let inner: Vec<String> = modules(file)
             .into_iter()

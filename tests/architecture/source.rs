@@ -526,7 +526,7 @@ fn blanks_comments_literals_and_tests() {
 }
 
 #[test]
-fn finds_imports_wherever_they_stand() {
+fn finds_imports_anywhere_in_a_file() {
     let found = |path: &str, code: &str| -> Vec<String> {
         let file = SourceFile {
             path: path.to_owned(),
@@ -564,7 +564,7 @@ fn finds_imports_wherever_they_stand() {
 }
 
 #[test]
-fn finds_circles_through_names_that_a_parent_passes_on() {
+fn finds_circles_through_names_that_a_parent_re_exports() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),

@@ -95,7 +95,7 @@ fn last_told(record: &RunRecord) -> f64 {
 }
 
 #[test]
-fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step() {
+fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
     assert!(
@@ -281,7 +281,7 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
 }
 
 #[test]
-fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
+fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
     // All canaries are offline for five minutes from the release on. One connection times out after 30 s; two attempts
     // are repeated. The cases state when an attempt begins that finds the cluster, or how long the operation runs if
     // none does:
@@ -419,7 +419,7 @@ fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
 }
 
 #[test]
-fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
+fn a_defective_release_is_degraded_after_the_deadline_and_blocks_its_step() {
     let deployment =
         "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
     let daemon_set = "{kind: DaemonSet, image: shop, readiness: {period: 10 s}}";
@@ -494,7 +494,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
 }
 
 #[test]
-fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
+fn a_commit_without_a_webhook_is_found_by_the_periodic_refresh() {
     let story = Story {
         strategy: "autoSync: true\n      release: commit".to_owned(),
         ..Story::new("{}")
@@ -605,7 +605,7 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_
 }
 
 #[test]
-fn an_application_that_argo_cd_passes_over_keeps_what_it_has() {
+fn an_application_that_argo_cd_skips_keeps_its_revision() {
     let skip = |status: &str| Story {
         strategy: format!("skipReconcile: [{{name: canary-03{status}}}]\n      {STEPS}"),
         ..Story::new("{}")

@@ -149,7 +149,7 @@ const SHIPPED: &str = "argoCd: {generate: false, file: applicationset.yaml, appl
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
-fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
+fn a_rollout_with_failed_pulls_respects_budgets_and_order_to_its_end() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
         for (release, faults) in [
             ("update", RELIABLE),
@@ -224,7 +224,7 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
 }
 
 #[test]
-fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
+fn a_crash_after_healthy_was_seen_blocks_nothing_as_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
     assert_ne!(record.run.outcome, RunOutcome::Complete);
     assert!(

@@ -263,7 +263,7 @@ fn compare(folder: &Path, results: &Path) -> Compared {
 }
 
 #[test]
-fn committed_results_are_what_this_version_computes() {
+fn committed_results_equal_those_of_this_version() {
     let experiments = experiments();
     let of_each: Vec<Compared> = experiments
         .par_iter()
@@ -295,7 +295,7 @@ fn committed_results_are_what_this_version_computes() {
 }
 
 #[test]
-fn committed_plans_are_what_this_version_decides_from_their_runs() {
+fn committed_plans_equal_the_decisions_of_this_version() {
     let mut plans = 0;
     for (folder, results) in experiments() {
         let results = plan_of(&results);

@@ -132,7 +132,7 @@ fn the_same_version_twice_has_no_difference() {
 }
 
 #[test]
-fn a_limit_that_the_new_version_exceeds_is_the_exit_code_and_a_case_for_ci() {
+fn a_limit_that_the_new_version_exceeds_sets_the_exit_code_and_fails_a_test_case() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 100%\n", 20);
@@ -147,7 +147,7 @@ fn a_limit_that_the_new_version_exceeds_is_the_exit_code_and_a_case_for_ci() {
 }
 
 #[test]
-fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
+fn results_are_only_compared_with_an_experiment_of_the_same_seed() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 25%\n", 20);
@@ -172,7 +172,7 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
 }
 
 #[test]
-fn values_that_decide_nothing_are_not_shown() {
+fn values_without_effect_are_not_shown() {
     let home = folder_with(&[]);
     for (name, secret) in [("old", "hunter2"), ("new", "hunter3")] {
         version(

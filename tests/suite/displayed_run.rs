@@ -22,7 +22,7 @@ sweep:
 ";
 
 #[test]
-fn all_variants_show_the_same_replicate_and_its_luck_is_printed() {
+fn all_variants_show_the_same_replicate_and_its_conditions_are_printed() {
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     let printed = text(
         &fleetsim(folder.path())

@@ -39,7 +39,7 @@ impl Pending for SortedMap {
 }
 
 #[test]
-fn the_queue_fires_what_a_sorted_map_fires() {
+fn the_queue_fires_the_same_events_as_a_sorted_map() {
     for load in [Load::Hold, Load::Cancel] {
         // With 50,000, the first lists are too long to be sorted immediately.
         for pending in [1, 2, 10, 1_000, 50_000] {

@@ -101,7 +101,7 @@ fn outside(content: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn no_reason_has_a_part_of_a_file_outside() {
+fn no_reason_quotes_a_file_outside_the_experiment() {
     let home = folder_with(&[]);
     let mut withheld = 0;
     for content in CREDENTIALS {
@@ -124,7 +124,7 @@ fn no_reason_has_a_part_of_a_file_outside() {
 }
 
 #[test]
-fn place_and_reason_remain() {
+fn position_and_reason_are_still_reported() {
     let home = folder_with(&[]);
     for (part, content, reason, line) in [
         (USES[3], "{\n\"auths\": s3cr3t}\n", "not JSON", 2),
@@ -161,7 +161,7 @@ fn place_and_reason_remain() {
 }
 
 #[test]
-fn a_link_is_the_file_that_it_leads_to() {
+fn a_link_counts_as_the_file_that_it_points_to() {
     let home = folder_with(&[]);
     let (folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
     experiment(home.path(), USES[3], "m.json");
@@ -190,7 +190,7 @@ fn a_link_is_the_file_that_it_leads_to() {
 }
 
 #[test]
-fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
+fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     if !has_git() {
         return;
     }

@@ -212,7 +212,7 @@ fn answering(ready: &str, answer: &str) -> String {
 }
 
 #[test]
-fn time_must_move_on() {
+fn time_must_advance() {
     let Some(python) = python() else { return };
     let message = refused(
         &python,
@@ -270,7 +270,7 @@ fn an_answer_has_a_limit_of_size() {
 }
 
 #[test]
-fn a_program_beside_an_experiment_is_found_from_any_folder() {
+fn a_program_next_to_an_experiment_is_found_from_any_folder() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = folder_with(&[]);
@@ -382,7 +382,7 @@ fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_
 }
 
 #[test]
-fn a_process_knows_which_targets_it_cannot_reach_and_its_hold_has_its_own_name() {
+fn a_process_knows_its_unreachable_targets_and_names_its_own_hold() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}, {name: away, registered: false}, {name: frozen, paused: true}]";
     for settings in ["False, False, False", "False, False, True"] {
@@ -483,7 +483,7 @@ fn runs_with_a_timer(arguments: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
+fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
     if python().is_none() {
         return;
     }
@@ -510,7 +510,7 @@ fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
 }
 
 #[test]
-fn a_process_that_sees_late_completes_when_it_sees_its_last_target() {
+fn a_process_with_a_delayed_view_completes_when_it_sees_its_last_target() {
     let Some(python) = python() else { return };
     // It instructs all targets, and its product sees each of them a minute after it is ready.
     let program = r#"

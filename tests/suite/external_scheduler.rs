@@ -54,7 +54,7 @@ pub(crate) fn python() -> Option<String> {
 }
 
 #[test]
-fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
+fn the_documented_scheduler_gives_the_results_of_batches_byte_for_byte() {
     let Some(python) = python() else { return };
     let example = root().join("examples/external-scheduler");
     let script = std::fs::read_to_string(example.join("scheduler.py")).expect("the example");
@@ -126,7 +126,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
+fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
     let Some(python) = python() else { return };
     let own = format!("{{external: {{command: [{python:?}, own_loop.py], loop: process}}}}");
     let faults = "faults: {offline: {share: 20%, return: 3 min}, pullFailure: 10%}\nstrategies:";
@@ -361,7 +361,7 @@ fn a_program_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn nothing_is_started_without_permission() {
+fn no_process_is_started_without_permission() {
     let folder = folder_with(&[(
         "experiment.yaml",
         &experiment("{external: {command: [touch, started]}}"),
@@ -386,7 +386,7 @@ fn nothing_is_started_without_permission() {
 }
 
 #[test]
-fn the_other_runs_are_spared_and_saved() {
+fn the_other_runs_are_finished_and_saved() {
     // The second replicate's process dies; repeating the command simulates only that run.
     let script = "read q; case $q in *'replicate 1'*) test -e mended || exit 9;; esac; echo '{\"ready\": {}}'; read q; \
                   echo '{\"deploy\": [{\"target\": 0, \"revision\": 2}]}'; while read q; do case $q in *hold*) \
@@ -461,7 +461,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn the_first_message_is_that_of_the_page() {
+fn the_first_message_equals_that_of_the_page() {
     let Some(python) = python() else { return };
     let page =
         std::fs::read_to_string(root().join("docs/external-schedulers.md")).expect("the page");

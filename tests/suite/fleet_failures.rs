@@ -69,7 +69,7 @@ fn after_a_time_out_a_later_try_finds_the_pods_ready() {
 }
 
 #[test]
-fn an_apply_that_is_rolled_back_never_arrives() {
+fn an_apply_that_is_rolled_back_never_succeeds() {
     for helm in ["{timeoutSeconds: 60, atomic: true}", "{atomic: true}"] {
         let record = update(helm, "{}");
         assert_eq!(record.run.outcome, RunOutcome::Horizon, "{helm}");
@@ -87,7 +87,7 @@ fn an_apply_that_is_rolled_back_never_arrives() {
 }
 
 #[test]
-fn pods_that_are_ready_in_time_arrive_with_atomic() {
+fn with_atomic_an_apply_succeeds_if_pods_are_ready_in_time() {
     let record = update("{timeoutSeconds: 300, atomic: true}", "{}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(!shows(&record, "ErrApplied"));
@@ -111,7 +111,7 @@ fn clusters_that_reject_the_apply_use_up_the_limit_and_are_named() {
 }
 
 #[test]
-fn an_apply_that_fails_for_a_while_arrives_and_one_that_fails_for_ever_holds_the_others() {
+fn an_apply_that_fails_for_a_while_succeeds_and_one_that_always_fails_blocks_the_others() {
     let record = update("{}", "{apply: [{share: 100%, kind: hook, attempts: 3}]}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(shows(&record, "pre-upgrade hooks failed"));

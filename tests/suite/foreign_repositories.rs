@@ -115,7 +115,7 @@ impl Home {
 }
 
 #[test]
-fn a_bare_repository_inside_a_clone_decides_nothing() {
+fn a_bare_repository_inside_a_clone_has_no_effect() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let inner = home.partial_clone("source/inner", &["--bare"]);
@@ -141,7 +141,7 @@ fn a_bare_repository_inside_a_clone_decides_nothing() {
 }
 
 #[test]
-fn what_a_partial_clone_lacks_is_not_fetched() {
+fn objects_that_a_partial_clone_lacks_are_not_fetched() {
     let Some(home) = Home::new() else { return };
     let file = format!("file://{}", home.path("source").display());
     let evil = format!("ext::{}", home.path("evil").display());
@@ -177,7 +177,7 @@ fn what_a_partial_clone_lacks_is_not_fetched() {
 }
 
 #[test]
-fn a_configuration_starts_nothing_when_objects_are_there() {
+fn a_configuration_starts_no_program_if_objects_are_present() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     fs::write(
@@ -229,7 +229,7 @@ fn a_file_of_6_gb_in_a_revision_is_not_read() {
 }
 
 #[test]
-fn an_experiment_of_a_revision_reads_files_of_that_revision_alone() {
+fn an_experiment_of_a_revision_only_reads_files_of_that_revision() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let secret = home.path("creds.json");
@@ -289,7 +289,7 @@ fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
 }
 
 #[test]
-fn an_object_that_is_replaced_is_read_as_it_was_committed() {
+fn a_replaced_object_is_read_as_committed() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let old = git(&source, &["rev-parse", "HEAD:shop/shop.json"]);

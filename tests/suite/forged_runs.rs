@@ -205,7 +205,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
 type Forgery = fn(&mut Vec<(RunId, RunRecord)>);
 
 #[test]
-fn a_saved_run_that_is_impossible_or_another_one_is_simulated_again() {
+fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
     let user = User::with_experiment();
     succeeds(&user.fleetsim(&["run", "small", "--out", "never-interrupted"]));
     let honest = contents(&user.work().join("never-interrupted"));
@@ -245,7 +245,7 @@ fn a_saved_run_that_is_impossible_or_another_one_is_simulated_again() {
 /// 139 bytes of an archive can become such a file: it has a length and no bytes. Four gigabytes of address space are
 /// enough for the program.
 #[test]
-fn files_with_runs_that_expand_to_more_than_memory_take_none() {
+fn files_with_runs_that_would_expand_beyond_memory_allocate_none() {
     const TERABYTE: u64 = 1 << 40;
     let user = User::with_experiment();
     let little_memory = "ulimit -v 4000000;";
@@ -280,7 +280,7 @@ fn goes_on_without_saving(user: &User, reason: &str, expected: &[(String, Vec<u8
 }
 
 #[test]
-fn without_a_folder_of_the_user_s_own_a_study_is_simulated_and_says_that_it_saves_nothing() {
+fn without_a_private_folder_a_study_is_simulated_and_reports_that_nothing_is_saved() {
     let user = User::with_experiment();
     succeeds(&user.fleetsim(&["run", "small", "--out", "saved"]));
     let saved = contents(&user.work().join("saved"));

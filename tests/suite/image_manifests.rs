@@ -238,7 +238,7 @@ fn difference(
 }
 
 #[test]
-fn manifests_are_read_as_a_container_runtime_reads_them() {
+fn manifests_are_read_like_by_a_container_runtime() {
     let mut differences = Vec::new();
     for (name, expected) in MANIFESTS {
         let found = in_an_experiment(name);
@@ -251,7 +251,7 @@ fn manifests_are_read_as_a_container_runtime_reads_them() {
 }
 
 #[test]
-fn every_file_of_an_image_is_expected() {
+fn every_image_file_has_an_expected_outcome() {
     let entries = fs::read_dir(root().join("tests/files/images")).expect("a folder");
     let names = MANIFESTS.iter().chain(&IMPORTED).map(|(name, _)| *name);
     assert_eq!(entries.count(), names.clone().count());
@@ -261,7 +261,7 @@ fn every_file_of_an_image_is_expected() {
 }
 
 #[test]
-fn an_experiment_that_names_an_index_is_told_its_platforms() {
+fn the_error_for_an_index_lists_its_platforms() {
     let error = in_an_experiment("index-of-attestations").expect_err("an index");
     assert!(
         error.contains("an index without the manifest of a platform"),

@@ -102,7 +102,7 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_comment_in_the_experiment_discards_no_run_and_another_value_does() {
+fn changing_a_value_of_the_experiment_discards_saved_runs_and_changing_a_comment_does_not() {
     let folder = experiment();
     let at = folder.path();
     for (text, resumes) in [

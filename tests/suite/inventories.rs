@@ -212,7 +212,7 @@ fn a_workspace_must_exist_and_be_chosen() {
 }
 
 #[test]
-fn a_file_that_is_no_fleet_yaml_is_refused() {
+fn a_file_that_is_not_a_fleet_yaml_is_refused() {
     let one = [("fleet-default", "a")];
     for (fleet_yaml, message, help) in [
         (

@@ -135,7 +135,7 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
 }
 
 #[test]
-fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
+fn a_staged_run_respects_the_limits_and_tasks_of_its_stages() {
     for release in ["initial", "update"] {
         let run = staged(release, "", "20 min");
         assert_eq!(
@@ -259,7 +259,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
 }
 
 #[test]
-fn clusters_that_come_back_let_a_staged_run_end() {
+fn a_staged_run_completes_when_clusters_return() {
     let run = staged(
         "initial",
         "offline: {share: 1%, return: {min: 1h, max: 3h}}",
@@ -270,7 +270,7 @@ fn clusters_that_come_back_let_a_staged_run_end() {
 }
 
 #[test]
-fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
+fn a_missing_approval_blocks_the_run_between_two_stages() {
     let run = staged("update", "", "never");
     assert_eq!(
         (run.run.outcome, run.run.targets_done),
@@ -311,7 +311,7 @@ fn approvals_are_drawn_from_the_random_numbers_of_the_run() {
 }
 
 #[test]
-fn the_documents_promise_one_cluster_at_a_time() {
+fn the_documented_rules_update_one_cluster_at_a_time() {
     let stages = "stages: [{name: canary, labelSelector: {matchLabels: {ring: '0'}}, maxConcurrency: 100%, \
                   afterStageTasks: [{type: Approval}]}, {name: later, labelSelector: {matchExpressions: [{key: ring, \
                   operator: NotIn, values: ['0']}]}}]";
@@ -399,7 +399,7 @@ fn max_unavailable_does_not_limit_a_first_deployment() {
 }
 
 #[test]
-fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
+fn offline_clusters_use_up_max_unavailable_and_then_block_a_rolling_update() {
     let few = run(
         "update",
         "offline: {share: 1%}",

@@ -150,7 +150,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
 }
 
 #[test]
-fn a_run_that_nobody_starts_or_resumes_stalls_by_its_state() {
+fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
     assert!(
@@ -304,7 +304,7 @@ fn two_runs_of_one_placement_take_clusters_from_each_other() {
 }
 
 #[test]
-fn runs_of_different_placements_go_on_side_by_side() {
+fn runs_of_different_placements_proceed_in_parallel() {
     let run = run(
         "",
         "placements: [{name: main, clusters: {matchExpressions: [{key: gone, operator: DoesNotExist}]}}, \

@@ -25,7 +25,7 @@ const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
       {name: rest, labelSelector: {matchLabels: {ring: rest}}}], approvals: {after: never}}}";
 
 #[test]
-fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_it() {
+fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_supports_it() {
     let rings =
         "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
     let argo = format!(
@@ -126,7 +126,7 @@ fn an_approval_at_a_time_lets_the_next_stage_begin() {
 }
 
 #[test]
-fn new_labels_take_effect_in_mid_rollout() {
+fn new_labels_take_effect_during_a_rollout() {
     // A cluster that changes its ring is then in another stage than the run recorded, and the run fails.
     let changes = "[{after: 1 min, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {ring: rest}}}]";
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]).run;
@@ -205,7 +205,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
+fn a_process_is_notified_of_every_action_of_a_person_at_its_time() {
     let Some(python) = python() else { return };
     let strategy = format!(
         "{{external: {{command: [{python:?}, people.py], loop: process, approvals: {{after: 20 min}}}}}}"
@@ -318,7 +318,7 @@ spec:
 
 #[cfg(unix)]
 #[test]
-fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run() {
+fn kubefleets_own_controller_receives_approvals_and_the_states_of_its_run() {
     use std::os::unix::fs::PermissionsExt;
     let Some(python) = python() else { return };
     let strategy =
@@ -441,7 +441,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
 }
 
 #[test]
-fn people_take_equally_long_under_all_products() {
+fn delays_of_people_are_the_same_under_all_products() {
     let pause = "{median: 30 min, sigma: 1}";
     let staged = TWO_STAGES.replace("never", pause);
     let canary = format!("{{cloudFoundry: {{strategy: canary, continueAfter: {pause}}}}}");

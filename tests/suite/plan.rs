@@ -474,7 +474,7 @@ fn a_limit_on_completion_leaves_out_paused_clusters_as_the_tables_do() {
 }
 
 #[test]
-fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
+fn a_rejected_setting_is_explained_with_its_rule_and_the_number_of_runs() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
     // One cluster goes offline permanently, and blocks a rollout that waits for every cluster.
     let fleet = PAUSED.replace("horizon", "faults: {offline: {share: 20%}}\nhorizon");
@@ -509,7 +509,7 @@ fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
 }
 
 #[test]
-fn an_answer_that_is_not_certain_is_not_offered_for_pasting_and_exits_with_99() {
+fn an_uncertain_answer_is_not_offered_for_pasting_and_exits_with_99() {
     let text = NOISY.replace("confirm: 20}", "confirm: 20, runs: 30}");
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));

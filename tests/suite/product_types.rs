@@ -15,7 +15,7 @@ fn is_listed(line: &str) -> bool {
 }
 
 #[test]
-fn the_committed_lists_are_those_of_the_pinned_modules() {
+fn the_committed_lists_equal_those_of_the_pinned_modules() {
     let Some(folder) = programs() else { return };
     for name in ["fleet", "argocd"] {
         let output = Command::new(folder.join(name))

@@ -166,7 +166,7 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
 }
 
 #[test]
-fn results_with_a_set_value_say_so_and_reproduce_with_it() {
+fn results_with_a_set_value_record_it_and_reproduce_with_it() {
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");
     fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
@@ -310,7 +310,7 @@ fn a_failed_assertion_is_reported_and_the_exit_code_is_99() {
 }
 
 #[test]
-fn charts_are_drawn_again_from_the_tables_alone() {
+fn charts_are_redrawn_from_the_tables() {
     let folder = experiment();
     let ran = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])
@@ -518,7 +518,7 @@ fn a_missing_experiment_is_reported_by_name() {
 }
 
 #[test]
-fn json_on_stdout_is_json_and_nothing_else() {
+fn stdout_contains_only_json() {
     let folder = experiment();
     let assert = fleetsim(folder.path())
         .args(["run", ".", "--replicates", "1", "--format", "json"])
@@ -642,7 +642,7 @@ fn the_schema_is_printed_for_editors() {
 }
 
 #[test]
-fn completions_and_manual_pages_know_the_commands() {
+fn completions_and_manual_pages_contain_the_commands() {
     let folder = folder_with(&[]);
     let printed = |args: &[&str]| {
         let assert = fleetsim(folder.path()).args(args).assert().success();
@@ -785,7 +785,7 @@ fn guessed_links_and_columns_without_room_are_mentioned() {
 }
 
 #[test]
-fn a_start_that_no_probe_waits_for_is_mentioned() {
+fn a_start_without_a_probe_is_mentioned() {
     let check = |written: &str| {
         let experiment = EXPERIMENT.replace("readiness: {period: 10 s}", written);
         let files = [

@@ -36,7 +36,7 @@ fn judged(limit: &str, replicates: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_risk_holds_fails_or_is_undecided_and_the_exit_code_says_so() {
+fn a_risk_limit_holds_fails_or_is_undecided_with_the_matching_exit_code() {
     let (code, told) = judged("P(completion <= Sat 06:00) >= 95%", "59");
     assert_eq!(code, Some(0), "{told}");
     assert!(

@@ -155,7 +155,7 @@ fn events() -> String {
 }
 
 #[test]
-fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
+fn a_signal_in_the_middle_of_a_run_ends_every_simulating_command_within_a_second() {
     let plan = "plan: {limits: [crashes < 9], search: {strategies.fleet.rancherFleet.maxUnavailable: [10%, 20%]}}\n";
     let home = folder_with(&[
         ("large.yaml", &large("large", 4, "")),

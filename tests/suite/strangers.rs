@@ -91,7 +91,7 @@ fn names(at: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_recorded_command_writes_nowhere_but_into_the_results() {
+fn a_recorded_command_writes_only_into_the_results() {
     let home = results();
     let at = home.path();
     for option in [
@@ -192,7 +192,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
 }
 
 #[test]
-fn hidden_files_beside_results_that_are_links_are_not_written_through() {
+fn hidden_links_next_to_results_are_not_written_through() {
     let home = results();
     let at = home.path();
     let commands = [
@@ -219,7 +219,7 @@ fn hidden_files_beside_results_that_are_links_are_not_written_through() {
 }
 
 #[test]
-fn what_a_killed_report_leaves_is_removed_by_the_next_one() {
+fn leftovers_of_a_killed_report_are_removed_by_the_next_one() {
     let home = results();
     let at = home.path();
     let (all, results) = (names(at), contents(&at.join("out")));
@@ -251,7 +251,7 @@ fn what_a_killed_report_leaves_is_removed_by_the_next_one() {
 }
 
 #[test]
-fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_soon() {
+fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_quickly() {
     let home = results();
     let (at, out) = (home.path(), home.path().join("out"));
     let forge_variants = |count: usize| {
@@ -387,7 +387,7 @@ fn an_export_keeps_devices_links_and_files_of_others() {
 }
 
 #[test]
-fn an_export_removes_what_a_killed_one_has_left() {
+fn an_export_removes_the_leftovers_of_a_killed_one() {
     let home = results();
     let at = home.path();
     let hidden = [
@@ -537,7 +537,7 @@ fn inputs_that_are_missing_or_damaged_exit_with_2() {
 }
 
 #[test]
-fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
+fn forged_numbers_of_shards_are_detected_before_shards_are_collected() {
     let home = results();
     let at = home.path();
     let shard = called(at, &["run", "small", "--shard", "1/2", "--out", "shards"]);
@@ -584,7 +584,7 @@ fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
 }
 
 #[test]
-fn no_terminal_obeys_a_name_a_question_or_an_error() {
+fn names_questions_and_errors_contain_no_control_sequences() {
     let home = results();
     let at = home.path();
     let obeyed = |output: &Output| {
@@ -653,7 +653,7 @@ fn a_signal_leaves_nothing_whenever_it_comes() {
 }
 
 #[test]
-fn results_that_a_killed_process_moved_aside_come_back() {
+fn results_that_a_killed_process_moved_aside_are_restored() {
     let home = results();
     let at = home.path();
     let results = contents(&at.join("out"));

@@ -60,7 +60,7 @@ fn refused(at: &Path, args: &[&str], parts: &[&str]) {
 }
 
 #[test]
-fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor() {
+fn experiments_that_need_too_much_memory_are_refused_with_the_numbers_and_the_largest_factor() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let runs = "strategies: {s: {kubeFleetStaged: {stages: [{name: a, labelSelector: {}}], runs: [{}, {}, {}, {}, {}]}}}";
     let many = "replicates: 100000\nstrategies: {a: {allAtOnce: {}}, b: {oneByOne: {}}}";
@@ -101,7 +101,7 @@ fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor
 }
 
 #[test]
-fn check_says_how_much_memory_an_experiment_takes_and_which_option_allows_it() {
+fn check_reports_the_memory_of_an_experiment_and_the_option_that_allows_it() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let home = folder_with(&[
         ("bomb.yaml", &bomb(MILLION, &pods, STRATEGIES)),
@@ -125,7 +125,7 @@ fn check_says_how_much_memory_an_experiment_takes_and_which_option_allows_it() {
 }
 
 #[test]
-fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
+fn every_simulating_command_refuses_experiments_that_need_too_much_memory() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let fleet = "{name: 'c{0000001..1000000}', nodes: 1, downlink: 1 Mbit/s, rtt: 1 ms}";
     let planned = "strategies: {f: {rancherFleet: {}}}\n\
@@ -207,7 +207,7 @@ fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
 }
 
 #[test]
-fn products_of_limits_have_limits_while_an_experiment_is_read() {
+fn combinations_of_values_are_limited_while_an_experiment_is_read() {
     let others: String = (1..20)
         .map(|at| format!(", {{name: 'x{at}-{{0000001..1000000}}'}}"))
         .collect();
@@ -262,7 +262,7 @@ fn products_of_limits_have_limits_while_an_experiment_is_read() {
 }
 
 #[test]
-fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
+fn partitions_and_steps_that_select_every_cluster_count_towards_memory() {
     let partitions: String = (0..600)
         .map(|at| format!("{{name: p{at}, clusterSelector: {{}}}}, "))
         .collect();
@@ -278,7 +278,7 @@ fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
 }
 
 #[test]
-fn an_option_raises_or_lowers_the_limit_and_fewer_runs_at_a_time_keep_to_it() {
+fn an_option_changes_the_limit_and_fewer_concurrent_runs_stay_below_it() {
     let fleet = "{name: 'c{0001..2000}', nodes: 1}";
     let home = folder_with(&[("some.yaml", &bomb(fleet, RELEASE, STRATEGIES))]);
     let run = |memory: &str| {

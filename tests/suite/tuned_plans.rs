@@ -74,7 +74,7 @@ fn best(plan: &PlanRecord) -> &Candidate {
 }
 
 #[test]
-fn two_settings_together_are_those_of_the_algebra_and_of_an_exhaustive_search() {
+fn two_settings_together_equal_those_of_algebra_and_of_an_exhaustive_search() {
     let plan = searched(TWO_STAGES, true);
     assert_eq!(values(best(&plan)), ["5", "5"]);
     assert!(
@@ -117,7 +117,7 @@ fn two_settings_together_are_those_of_the_algebra_and_of_an_exhaustive_search() 
 }
 
 #[test]
-fn the_front_holds_the_best_and_nothing_that_another_beats() {
+fn the_front_contains_the_best_settings_and_no_dominated_ones() {
     let plan = searched(TWO_STAGES, false);
     let places: Vec<_> = plan.questions[0]
         .candidates
@@ -148,7 +148,7 @@ fn the_front_holds_the_best_and_nothing_that_another_beats() {
 }
 
 #[test]
-fn runs_and_tries_are_kept() {
+fn the_budgets_of_runs_and_tries_are_respected() {
     for (tries, runs) in [(10, 50), (10, 77), (24, 130)] {
         let written = TWO_STAGES.replace("tries: 24", &format!("tries: {tries}\n  runs: {runs}"));
         let plan = searched(&written, false);
@@ -197,7 +197,7 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
 ];
 
 #[test]
-fn what_is_proposed_is_the_strategy_that_was_tried() {
+fn the_proposed_strategy_is_the_one_that_was_tried() {
     for (strategy, product, around) in PRODUCTS {
         let plan = "plan: {limits: [peak_not_ready <= 4], tries: 12, confirm: 5, search: {strategies.it: auto}}";
         let written =
@@ -366,7 +366,7 @@ fn the_page_shows_what_the_program_prints() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_its_line() {
+fn settings_that_cannot_be_searched_are_refused_with_their_line() {
     let two = "strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]";
     for (from, to, message) in [
         (two, "strategies.if: auto", "there is no strategy `if`"),

@@ -276,7 +276,7 @@ fn agree(native: &Shown, upstream: &Shown) {
 }
 
 #[test]
-fn beside_clusters_that_crash_fleets_own_controller_is_heard_to_its_end() {
+fn fleets_own_controller_runs_to_its_end_despite_crashing_clusters() {
     let Some(programs) = programs() else { return };
     let faults = "faults: {defect: {share: 25%, kind: crashes}}";
     let text = both("rancherFleet", "file: fleet.yaml", &rings(4), faults);
@@ -310,7 +310,7 @@ fn partitions_by_cluster_group_reach_fleets_own_controller() {
 }
 
 #[test]
-fn a_ring_that_is_back_after_all_retries_is_updated_natively_and_by_argo_cds_own_controller() {
+fn a_ring_that_returns_after_all_retries_is_updated_natively_and_by_argo_cds_own_controller() {
     let Some(programs) = programs() else { return };
     let faults = "faults: {regional: [{selector: {matchLabels: {ring: canary}}, \
                   windows: [{from: 0 s, for: 15 min}], cuts: management}]}";
@@ -460,7 +460,7 @@ fn settings_that_the_products_controller_cannot_read_are_refused() {
 }
 
 #[test]
-fn nothing_is_started_to_check_or_explain() {
+fn check_and_explain_start_no_process() {
     let folder = experiment("{s: {argoCd: {file: applicationset.yaml, controller: upstream}}}");
     for command in ["check", "explain"] {
         fleetsim(folder.path())

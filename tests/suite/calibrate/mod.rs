@@ -153,7 +153,7 @@ fn latencies_and_rates_of_a_stream_with_all_pitfalls_are_recovered() {
 }
 
 #[test]
-fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
+fn lists_compressed_files_and_standard_input_give_the_same_values() {
     let stream = benchmark(2);
     let home = folder_with(&[
         ("events.json", &stream.list()),
@@ -208,7 +208,7 @@ fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
 }
 
 #[test]
-fn the_settings_paste_into_an_experiment() {
+fn the_settings_can_be_pasted_into_an_experiment() {
     let home = events();
     calibrated(
         home.path(),
@@ -381,7 +381,7 @@ fn metrics_and_columns_are_calibrated_together() {
 }
 
 #[test]
-fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
+fn unreadable_input_is_one_error_with_its_position_and_nothing_is_written() {
     let good = benchmark(3).text();
     let cut = &good[..good.len() - 30];
     let cases: [(&str, &str, &[&str], &str); 11] = [
@@ -555,7 +555,7 @@ fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize
 
 #[test]
 #[cfg(target_os = "linux")]
-fn streams_of_any_length_are_never_held_whole() {
+fn streams_are_never_held_in_memory_as_a_whole() {
     const PARTS: usize = 400;
     // An exporter repeats its events, and so does a list that is merged from several.
     let lines = benchmark(1).text();

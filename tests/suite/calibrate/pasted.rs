@@ -12,7 +12,7 @@ fn warnings(record: &Value) -> String {
 }
 
 #[test]
-fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
+fn images_with_equal_layer_counts_leave_no_default_in_the_pasted_settings() {
     let mut stream = EventStream::new(3);
     for (nth, bytes) in [100_000_000, 200_000_000, 400_000_000, 800_000_000]
         .into_iter()
@@ -72,7 +72,7 @@ fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
 }
 
 #[test]
-fn sizes_alone_are_pasted_with_nothing_left_to_unpack() {
+fn settings_fitted_to_sizes_alone_are_as_accurate_as_the_fit() {
     let mut stream = EventStream::new(4);
     for (nth, bytes) in [4_000_000_000_u64, 8_000_000_000, 16_000_000_000]
         .into_iter()
@@ -97,7 +97,7 @@ fn sizes_alone_are_pasted_with_nothing_left_to_unpack() {
 }
 
 #[test]
-fn a_start_after_an_init_container_whose_events_were_lost_is_no_start_overhead() {
+fn a_start_after_an_init_container_with_lost_events_is_not_start_overhead() {
     let mut stream = EventStream::new(5);
     let main = "spec.containers{shop}";
     for pod in 0..30 {

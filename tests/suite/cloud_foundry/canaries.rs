@@ -62,7 +62,7 @@ fn shown(run: &RunRecord) -> Vec<(f64, String)> {
 }
 
 #[test]
-fn the_status_of_a_deployment_is_that_of_the_api() {
+fn the_status_of_a_deployment_equals_that_of_the_api() {
     let run = run("update", "", &format!("{{{STEPS}, continueAfter: 10m}}"));
     let words: Vec<String> = shown(&run).into_iter().map(|(_, text)| text).collect();
     // Two steps, a user who continues after each, and the end. The presenter does not show PREPAUSED: scaling is
@@ -114,7 +114,7 @@ fn the_status_of_a_deployment_is_that_of_the_api() {
 }
 
 #[test]
-fn a_canary_that_nobody_continues_stalls_and_says_so() {
+fn a_canary_that_is_never_continued_stalls_with_that_reason() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(
@@ -152,7 +152,7 @@ fn a_canary_step_with_a_crash_is_never_reached() {
 }
 
 #[test]
-fn a_cancelled_deployment_goes_back() {
+fn a_cancelled_deployment_is_rolled_back() {
     let run = run("update", "", &format!("{{{STEPS}, cancelAfter: 10m}}"));
     assert_eq!(
         (run.run.outcome, told(&run), run.run.targets_done),

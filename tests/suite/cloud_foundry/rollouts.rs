@@ -30,7 +30,7 @@ fn a_first_push_starts_all_instances_simultaneously() {
 }
 
 #[test]
-fn a_first_push_does_not_end_where_cells_are_missing() {
+fn a_first_push_does_not_complete_if_cells_are_missing() {
     let run = run("initial", "offline: {share: 1%}, pullFailure: 2%", "{}");
     assert_eq!(
         (run.run.outcome, told(&run)),
@@ -124,7 +124,7 @@ fn the_file_can_set_how_often_an_instance_restarts_immediately() {
 }
 
 #[test]
-fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
+fn a_deployment_grows_while_crashing_instances_appear_to_start() {
     // About ten of 1 000 crash indefinitely, and all of them fit into the 20 in flight.
     let short = ("horizon: 24h", "horizon: 30m");
     let at_once = run_with(
@@ -366,7 +366,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
 }
 
 #[test]
-fn instances_on_shared_cells_cost_one_copy_a_cell() {
+fn instances_on_shared_cells_cost_one_copy_per_cell() {
     let on = |cells: &str| {
         let distribution = format!("distribution: {{{cells}}}\nrelease:");
         super::run_with(

@@ -32,7 +32,7 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
 }
 
 #[test]
-fn the_purge_defect_can_take_the_last_instance_that_serves() {
+fn the_purge_defect_can_remove_the_last_instance_that_serves() {
     let lost = |bugs: &str| {
         let strategy = format!(
             "{{maxInFlight: 1000, supersedes: {{instances: 1000, state: PREPAUSED}}, upstreamBugs: {{{bugs}}}}}"

@@ -21,7 +21,7 @@ strategies: {batches: {batches: {size: 500}}}
 "#;
 
 #[test]
-fn requests_of_others_and_broken_ones_get_nothing() {
+fn foreign_and_malformed_requests_get_nothing() {
     let served = Served::begin(EXPERIMENT);
     let (host, path) = (&served.host, &served.path);
     let body = question("a", &[]).to_string();
@@ -306,7 +306,7 @@ fn a_closed_page_stops_its_work() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_it() {
+fn ctrl_c_ends_the_server() {
     let mut served = Served::begin(EXPERIMENT);
     let _reader = served.connect();
     let id = rustix::process::Pid::from_child(&served.program);
@@ -316,7 +316,7 @@ fn ctrl_c_ends_it() {
 
 /// Connections without the token took all slots: 32 connections that sent a byte now and then blocked the owner.
 #[test]
-fn drips_of_one_byte_take_no_place_from_the_owner() {
+fn slow_connections_do_not_block_the_owner() {
     let served = Served::begin(EXPERIMENT);
     let get = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
@@ -357,7 +357,7 @@ fn drips_of_one_byte_take_no_place_from_the_owner() {
 
 /// The rest of a refused request is read, but not indefinitely.
 #[test]
-fn a_refused_request_that_goes_on_in_drips_is_closed() {
+fn a_refused_request_that_continues_slowly_is_closed() {
     let served = Served::begin(EXPERIMENT);
     let mut stream = served.connect();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");

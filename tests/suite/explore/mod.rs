@@ -162,7 +162,7 @@ fn page_file(folder: &Path, engine: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn an_answer_has_curves_measures_and_what_to_paste() {
+fn an_answer_has_curves_measures_and_settings_to_paste() {
     let served = Served::begin(EXPERIMENT);
     let set = "strategies.careful.rancherFleet.maxUnavailable=25%";
     let answers = served.ask(&question("a", &[set]), 3);
@@ -234,7 +234,7 @@ fn two_rollouts_that_never_complete_have_no_difference() {
 }
 
 #[test]
-fn errors_are_those_of_set_with_the_place_and_the_fix() {
+fn errors_equal_those_of_set_with_the_position_and_the_fix() {
     let served = Served::begin(EXPERIMENT);
     let told = |set: &[&str]| served.ask(&question("a", set), 1)[0]["errors"].clone();
     let unit = json!([{"at": "registry.egress", "message": "`0` has no unit; write e.g. `10 Gbit/s` or `unlimited`", "fix": ""}]);

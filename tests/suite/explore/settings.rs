@@ -108,7 +108,7 @@ fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn the_server_has_the_measures_of_run_for_a_hundred_settings() {
+fn the_server_gives_the_measures_of_run_for_100_settings() {
     let served = Served::begin(EXPERIMENT);
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     for set in settings(100) {
@@ -126,7 +126,7 @@ fn the_server_has_the_measures_of_run_for_a_hundred_settings() {
 }
 
 #[test]
-fn the_program_has_these_measures_too() {
+fn the_program_also_gives_these_measures() {
     for set in settings(4) {
         let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
         let mut run = fleetsim(folder.path());
@@ -149,7 +149,7 @@ fn the_program_has_these_measures_too() {
 }
 
 #[test]
-fn the_simulator_in_a_page_has_the_measures_of_run_for_a_hundred_settings() {
+fn the_simulator_in_a_page_gives_the_measures_of_run_for_100_settings() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };

@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_of_columns_have_the_form_that_their_comment_names() {
+    fn cells_of_columns_have_the_format_named_in_their_comment() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let table = "variant,measure,runs,finished,mean,median,median_ci95_low,median_ci95_high,min,max,reference,\
                      diff_mean,diff_mean_ci95_low,diff_mean_ci95_high\n\
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn small_shares_are_not_written_as_none() {
+    fn small_shares_are_not_written_as_zero() {
         assert_eq!(
             [0.0, 0.01, 0.06, 4.94, 9.96].map(share),
             ["0 %", "< 0.1 %", "0.1 %", "4.9 %", "10 %"]

@@ -246,7 +246,7 @@ fn pages_with_results() -> Vec<(PathBuf, PathBuf)> {
 }
 
 #[test]
-fn figures_with_a_cell_are_those_of_the_tables() {
+fn numbers_tied_to_a_cell_equal_those_of_the_tables() {
     let mut checked = 0;
     for (page, results) in pages_with_results() {
         let text = fs::read_to_string(&page).expect("readable");
@@ -267,7 +267,7 @@ fn figures_with_a_cell_are_those_of_the_tables() {
 }
 
 #[test]
-fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
+fn a_number_is_found_with_its_unit_and_keeps_its_format() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let table =
         "variant,measure,median\na x=25%,reachable_ready_s,1458.3\na x=25%,peak_pulls,1234\n";
@@ -283,7 +283,7 @@ fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
 }
 
 #[test]
-fn intervals_in_tables_are_those_of_columns_with_a_measure() {
+fn intervals_in_tables_belong_to_columns_with_a_measure() {
     let form = regex::Regex::new(r"[\[(][0-9.,]+–[0-9.,]+[\])]").expect("a regular expression");
     for folder in fs::read_dir(root().join("experiments")).expect("the experiments") {
         let page = folder.expect("an entry").path().join("README.md");

@@ -199,7 +199,7 @@ fn coverage_of_cut_rollouts() {
 
 /// One cut of three rollouts of each product. Of ten intervals, one may miss; the run above measures the share.
 #[test]
-fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
+fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
     for product in ALL {
         let (folder, varied) = experiment(product);
         let (low, high) = unconditioned(folder.path(), product, &varied, 19);
@@ -232,7 +232,7 @@ fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
 /// The product's own controller decides, and the forecast uses the native rules. Two worlds; with `FORECAST_WORLDS=25
 /// FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
 #[test]
-fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
+fn forecasts_of_rollouts_by_the_products_own_controllers_contain_the_end() {
     if programs().is_none() {
         return;
     }
@@ -293,7 +293,7 @@ fn printed(folder: &Path, arguments: &[&str]) -> (String, i32) {
 }
 
 #[test]
-fn the_program_prints_a_forecast_that_depends_on_no_thread() {
+fn the_forecast_does_not_depend_on_the_number_of_threads() {
     let folder = cut_folder(Exported::KubeFleet);
     let arguments = [
         "experiment.yaml",
@@ -377,7 +377,7 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
 
 #[cfg(unix)]
 #[test]
-fn a_watch_ends_when_nobody_reads_its_output_any_more() {
+fn a_watch_ends_when_its_output_is_closed() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
@@ -424,7 +424,7 @@ fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
 }
 
 #[test]
-fn a_deployment_of_cloud_foundry_says_when_it_began() {
+fn a_deployment_of_cloud_foundry_states_when_it_began() {
     let folder = cut_folder(Exported::CloudFoundry);
     let arguments = [
         "experiment.yaml",
@@ -568,7 +568,7 @@ fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_rollout_that_is_done_has_no_load_to_come() {
+fn a_complete_rollout_has_no_future_load() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     let end = run.run.reachable_ready_s.expect("it completes");
@@ -602,7 +602,7 @@ fn a_rollout_that_is_done_has_no_load_to_come() {
 
 /// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
 #[test]
-fn an_approval_that_was_seen_is_not_waited_for() {
+fn an_observed_approval_is_not_waited_for() {
     let strategy = |after: &str| {
         format!(
             "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
@@ -629,7 +629,7 @@ fn an_approval_that_was_seen_is_not_waited_for() {
 
 /// A canary of 2, 6, 6 and 24 instances; people have continued two or three steps within 7 minutes.
 #[test]
-fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
+fn a_canary_continues_from_the_step_that_the_deployment_shows() {
     let strategy = "cloudFoundry: {strategy: canary, maxInFlight: 5, continueAfter: 10m, canarySteps: \
                     [{instance_weight: 10}, {instance_weight: 25}, {instance_weight: 25}, {instance_weight: 100}]}";
     let (folder, varied) = experiment_with(strategy, &[]);
@@ -706,7 +706,7 @@ fn a_target_that_failed_stays_failed_and_is_left_out() {
 }
 
 #[test]
-fn errors_in_exports_have_their_place_and_a_fix() {
+fn errors_in_exports_have_a_position_and_a_fix() {
     let folder = cut_folder(Exported::ArgoCd);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");

@@ -60,7 +60,7 @@ fn offline(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn automated_sync_is_that_of_each_application() {
+fn automated_sync_is_read_from_each_application() {
     let mut apps = applications(6);
     apps[1]["spec"]["syncPolicy"] = json!({});
     apps[2]["spec"]["syncPolicy"]["automated"]["enabled"] = false.into();
@@ -92,7 +92,7 @@ fn automated_sync_is_that_of_each_application() {
 }
 
 #[test]
-fn applications_without_a_set_that_nobody_syncs_wait_for_a_user() {
+fn applications_without_a_set_or_automated_sync_wait_for_a_user() {
     let mut apps = applications(3);
     for app in apps.as_array_mut().expect("a list") {
         app["spec"]["syncPolicy"] = Value::Null;
@@ -188,7 +188,7 @@ fn applications_of_a_cluster_that_is_skipped_are_skipped() {
 }
 
 #[test]
-fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() {
+fn a_set_with_its_applications_is_the_strategy_and_the_export_gives_the_rest() {
     let mut apps = applications(5).as_array().expect("a list").clone();
     for app in &mut apps {
         app["apiVersion"] = "argoproj.io/v1alpha1".into();
@@ -238,7 +238,7 @@ fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() 
 }
 
 #[test]
-fn an_export_with_its_set_may_come_from_standard_input() {
+fn an_export_that_contains_its_set_may_come_from_standard_input() {
     let mut items = applications(3).as_array().expect("a list").clone();
     items.push(set_object());
     let mut command = crate::common::fleetsim(tempfile::tempdir().expect("a folder").path());
@@ -298,7 +298,7 @@ fn applications_whose_clusters_cannot_be_reached_are_offline_by_name() {
 }
 
 #[test]
-fn clusters_of_a_cloud_have_its_links() {
+fn clusters_in_a_cloud_have_the_links_of_that_cloud() {
     let mut apps = applications(5);
     let mut to = |at: usize, destination: Value| apps[at]["spec"]["destination"] = destination;
     to(
@@ -339,7 +339,7 @@ fn clusters_of_a_cloud_have_its_links() {
 }
 
 #[test]
-fn a_release_by_commit_says_that_it_is_polled_and_how_to_say_otherwise() {
+fn a_release_by_commit_is_noted_as_polled_with_the_alternative() {
     let mut tags = applications(3);
     for app in tags.as_array_mut().expect("a list") {
         app["spec"]["source"]["targetRevision"] = "v1.2.0".into();

@@ -100,7 +100,7 @@ fn a_truncated_file_is_refused_at_its_end() {
 }
 
 #[test]
-fn a_malformed_file_is_refused_with_its_place() {
+fn a_malformed_file_is_refused_with_its_position() {
     for (option, with, good) in options() {
         let broken = if good.starts_with(['{', '[']) {
             good.replacen(':', " ", 1)

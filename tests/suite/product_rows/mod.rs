@@ -233,7 +233,7 @@ const SAMPLE: [(&str, &str); 4] = [
 
 /// Every kind in the tables is either tested here, or not read by any option as a file of a strategy.
 #[test]
-fn every_kind_of_the_tables_is_tried_or_known_to_be_no_strategy() {
+fn every_kind_in_the_tables_is_tested_or_known_not_to_be_a_strategy() {
     let mut kinds: Vec<String> = rows().into_iter().map(|row| row.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -268,7 +268,7 @@ const NO_STRATEGIES: [&str; 19] = [
 /// An export of a fleet cannot contain `accept`: the import lists the fields that have an effect but are not
 /// simulated.
 #[test]
-fn an_import_names_the_fields_of_an_export_that_it_passes_over() {
+fn an_import_names_the_ignored_fields_of_an_export() {
     let exports = exports();
     let of_clusters = json!({"status": {"scheduled": true, "activeSchedule": false}});
     let schedule = json!({

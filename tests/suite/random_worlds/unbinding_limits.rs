@@ -181,7 +181,7 @@ fn synchronise(variant: &mut Variant, step: SimDuration) {
 }
 
 #[test]
-fn a_limit_that_never_binds_changes_no_byte() {
+fn a_limit_that_is_never_reached_changes_no_byte() {
     let mut differ = Vec::new();
     for (name, set) in LIMITS {
         for seed in 0..SEEDS {
@@ -209,7 +209,7 @@ fn a_limit_that_never_binds_changes_no_byte() {
 
 /// A reported case: a quota of 10^9 pulls changed the order of simultaneous events on 500 nodes with equal latencies.
 #[test]
-fn a_quota_that_nobody_reaches_does_not_reorder_the_requests_of_equal_nodes() {
+fn a_quota_that_is_never_reached_does_not_reorder_the_requests_of_equal_nodes() {
     let mut without = variant(3, Product::FleetOrBaseline);
     synchronise(&mut without, SimDuration::from_millis(30));
     let world = world(&mut without);

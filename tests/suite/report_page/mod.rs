@@ -168,7 +168,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
 }
 
 #[test]
-fn the_slider_moves_the_waves_by_keyboard_alone() {
+fn the_slider_works_with_the_keyboard_only() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -235,7 +235,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
 }
 
 #[test]
-fn a_heading_sorts_the_table_and_sorts_it_back() {
+fn a_heading_sorts_the_table_and_reverses_it() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -275,7 +275,7 @@ fn a_heading_sorts_the_table_and_sorts_it_back() {
 }
 
 #[test]
-fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
+fn a_variant_can_be_hidden_and_shown_again() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };

@@ -58,7 +58,7 @@ fn a_swarm_distributes_three_gigabytes_to_2600_hosts_in_ten_seconds() {
 }
 
 #[test]
-fn time_outs_of_handshakes_make_krakens_tail() {
+fn time_outs_of_handshakes_explain_krakens_tail() {
     let mut world = kraken();
     let DistributionKind::Pieces(spec) = &mut world.distribution.kind else {
         unreachable!("a swarm")

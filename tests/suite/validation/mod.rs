@@ -31,7 +31,7 @@ mod worlds;
 const LABELS: [&str; 4] = ["verified", "calibrated", "predicted", "missed"];
 
 #[test]
-fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give() {
+fn each_row_of_the_page_has_the_label_that_follows_from_its_error_and_the_tolerance() {
     let page = std::fs::read_to_string(super::common::root().join("docs/validation.md"))
         .expect("readable");
     let figure = regex::Regex::new(r"[0-9.]+").expect("a regular expression");

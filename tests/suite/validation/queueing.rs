@@ -185,7 +185,7 @@ fn title(text: &str) {
 }
 
 #[test]
-fn a_shared_link_is_a_processor_sharing_queue_whatever_the_sizes() {
+fn a_shared_link_is_a_processor_sharing_queue_for_any_sizes() {
     const SEEDS: u64 = 40;
     title("Mean time in system on a shared link, s: E[S] / (1 - ρ)");
     for load in [0.5, 0.8] {

@@ -227,7 +227,7 @@ fn with_disk(
 /// Within it, it is the pipe to unpigz, which EKS's system has (awslabs/amazon-eks-ami#1283): containerd measured 330
 /// MB/s when it introduced the pipe, on another machine (containerd/containerd#2640).
 #[test]
-fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
+fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
     const WHY: &str =
         "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn points_on_the_way_of_a_straight_line_are_left_out() {
+    fn points_along_a_straight_line_are_left_out() {
         let level = [
             (0.0, 0.0),
             (1.0, 0.0),

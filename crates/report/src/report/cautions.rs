@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn different_numbers_of_targets_are_said_with_the_numbers() {
+    fn different_numbers_of_targets_are_reported_with_the_numbers() {
         let same = [variant("a", "a x=1", 5), variant("b", "b", 5)];
         assert_eq!(different_targets(&same, "cluster"), None);
         let all = [

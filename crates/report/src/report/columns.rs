@@ -332,7 +332,7 @@ mod tests {
     use crate::report::tests::readable_quietly;
 
     #[test]
-    fn variants_with_equal_medians_and_other_runs_are_not_called_identical() {
+    fn variants_with_equal_medians_but_different_runs_are_not_called_identical() {
         let shared_by = |stalls: [u32; 2]| {
             let waves = vec![
                 Wave::new("one", 250, stalls[0]),

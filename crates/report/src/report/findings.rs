@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_name_the_extremes_and_count_what_does_not_finish() {
+    fn titles_name_the_extremes_and_count_unfinished_variants() {
         let waves = || {
             vec![
                 Wave::new("slow", 50, 0),
@@ -623,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_that_is_too_wide_gives_way_to_a_shorter_one_and_last_to_the_subject() {
+    fn a_finding_that_is_too_wide_is_replaced_by_a_shorter_one_or_by_the_subject() {
         let head = |findings: &[String]| Head {
             subject: "Egress",
             findings: findings.to_vec(),

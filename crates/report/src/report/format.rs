@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_between_two_keeps_its_half() {
+    fn a_median_halfway_between_two_counts_keeps_its_half() {
         let cases = [
             (0.5, "0.5"),
             (1.5, "1.5"),
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_between_minus_one_and_zero_keeps_its_sign() {
+    fn a_value_between_minus_one_and_zero_keeps_its_sign() {
         assert_eq!(apart([0.441, -0.475, 2.143]), ["0.441", "-0.475", "2.143"]);
         assert_eq!(alike([1.5, -0.001, -1.5]), ["1.50", "0.00", "-1.50"]);
     }
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_its_unit_and_one_is_singular() {
+    fn a_value_has_its_unit_in_the_singular_for_one() {
         assert_eq!(in_unit(1.0, "targets"), "1 target");
         assert_eq!(in_unit(38.0, "targets"), "38 targets");
         assert_eq!(in_unit(2400.0, "s"), "40.0 min");

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_correlated_as_by_hand() {
+    fn the_rank_correlation_equals_one_computed_by_hand() {
         // d = 0, 1, 1, 0: 1 - 6 · 2 / (4 · 15) = 0.8.
         let pairs = [(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, f64::INFINITY)];
         assert!((spearman(&pairs).expect("both vary") - 0.8).abs() < 1e-12);

@@ -45,7 +45,7 @@ mod tests {
     use crate::results::LimitInfo;
 
     #[test]
-    fn every_limit_is_a_case_for_each_variant_that_it_applies_to() {
+    fn every_limit_is_a_test_case_for_each_variant_that_it_applies_to() {
         let waves = vec![Wave::new("a <b>", 10, 0), Wave::new("c", 50, 0)];
         let mut results = readable_quietly(&Fleet {
             clusters: 50,

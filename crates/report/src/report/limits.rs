@@ -136,8 +136,8 @@ fn percent_up(share: f64) -> String {
     format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
 }
 
-/// The limits for comparison with single runs: `all`, or a list without limits on a share of all runs, which a single
-/// run cannot meet.
+/// The limits with which single runs are compared: `all`, or a list in which a limit on a share of all runs is
+/// replaced by its limit on a single run.
 pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     let singles: Vec<Option<String>> = limits.iter().map(|limit| limit.of_single_run()).collect();
     if singles.iter().all(Option::is_none) {
@@ -217,7 +217,7 @@ mod tests {
     use crate::results::LimitInfo;
 
     #[test]
-    fn what_a_single_run_cannot_meet_is_not_said_of_it() {
+    fn a_limit_on_a_share_of_runs_becomes_its_limit_on_a_single_run() {
         let of = |limits: &[&str]| {
             let limits: Vec<Limit> = limits
                 .iter()
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {
+    fn the_verdict_fails_if_one_variant_fails() {
         let home = tempfile::tempdir().expect("a temporary folder");
         synthetic::six_settings().publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");

@@ -329,7 +329,7 @@ mod tests {
     use crate::report::style::INK;
 
     #[test]
-    fn a_png_has_twice_the_size_and_the_same_bytes_again() {
+    fn a_png_has_twice_the_size_and_reproducible_bytes() {
         let mut canvas = Canvas::new("t", 100.0, 60.0);
         let (text, at) = ("x".to_owned(), (50.0, 30.0));
         canvas.text(Label {
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_many_colours_keeps_them() {
+    fn an_image_with_many_colours_keeps_them() {
         for colours in [256_u32, 257] {
             let pixels: Vec<u8> = (0..colours)
                 .flat_map(|at| [at.to_le_bytes()[0], at.to_le_bytes()[1], 7, 255])

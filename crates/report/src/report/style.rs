@@ -322,8 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_variants_have_colours_that_differ_from_each_other_and_from_paper_with_any_colour_vision()
-     {
+    fn colours_of_eight_variants_differ_from_each_other_and_from_paper_with_any_colour_vision() {
         for vision in &VISIONS {
             let mut colours: Vec<Colour> = (0..8).map(series_colour).collect();
             colours.push(WHITE);

@@ -174,7 +174,7 @@ fn texts_neither_overlap_nor_leave_the_page_and_nothing_panics() {
 }
 
 #[test]
-fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
+fn charts_drawn_from_the_recorded_files_have_the_same_bytes() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     let fleet = Fleet {
@@ -233,7 +233,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
 }
 
 #[test]
-fn axes_carry_their_units() {
+fn axes_have_units() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     let few = Fleet {
@@ -408,7 +408,7 @@ fn panels_have_their_own_value_axes_when_peaks_differ_much() {
 }
 
 #[test]
-fn names_of_the_completion_chart_are_whole_where_there_is_room() {
+fn names_in_the_completion_chart_are_complete_if_they_fit() {
     let names = ["5%", "10%"]
         .map(|setting| format!("a strategy with quite a long name maxUnavailable={setting}"));
     let fleet = with_waves(names.iter().map(|name| wave(name, 100, 0)).collect());

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_start_of_names_is_of_whole_words_and_leaves_something_of_each() {
+    fn the_common_start_of_names_consists_of_whole_words_and_is_never_a_complete_name() {
         let cases = [
             (
                 &["from git max=5%", "from git max=10%"][..],

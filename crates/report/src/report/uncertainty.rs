@@ -221,7 +221,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn both_intervals_stand_side_by_side() {
+    fn both_intervals_are_shown_side_by_side() {
         let text = uncertainty_text(&uncertain(), 100);
         let line = |start: &str| {
             text.lines()
@@ -253,7 +253,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_single_run_has_no_interval_of_luck() {
+    fn a_single_run_has_no_interval_from_random_numbers() {
         let mut one = uncertain();
         one.uncertainty
             .iter_mut()
@@ -267,7 +267,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn results_without_draws_have_no_such_text() {
+    fn results_without_draws_have_no_uncertainty_text() {
         let plain = Results {
             uncertainty: Vec::new(),
             ..uncertain()

@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn where_every_variant_is_a_world_the_setting_with_most_values_is_compared() {
+    fn if_every_variant_is_a_world_the_setting_with_the_most_values_is_compared() {
         let of = |way, kind| [("distribution", way), ("release.kind", kind)];
         let all = [
             of("direct", "initial"),

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_runs_are_late_and_ties_go_to_the_first() {
+    fn unfinished_runs_rank_last_and_ties_go_to_the_first() {
         let mostly_stalled = of(&[(Some(9.0), 4), (None, 4), (None, 4)]);
         assert_eq!(
             displayed_replicate(&[mostly_stalled]),
@@ -165,7 +165,7 @@ mod tests {
 
     /// Searching for each replicate among all would take 10^10 steps for each pair.
     #[test]
-    fn a_hundred_thousand_replicates_take_a_moment() {
+    fn the_displayed_replicate_of_100000_is_found_quickly() {
         let began = std::time::Instant::now();
         let runs: Vec<(Option<f64>, u64)> = (0..100_000)
             .map(|at| (Some(f64::from(at * 7919 % 99_991)), 1))
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_with_more_runs_show_one_that_all_have() {
+    fn variants_with_more_runs_show_a_replicate_that_all_have() {
         let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
         let many = of(&[
             (Some(9.0), 9),

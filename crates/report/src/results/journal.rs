@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn results_have_one_journal_however_they_are_named_and_no_other_results_have_it() {
+    fn all_paths_to_the_same_results_have_the_same_journal_and_other_results_another() {
         let home = Home::new();
         let at = home.folder.path();
         fs::create_dir(at.join("deep")).expect("created");
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_without_a_file_saves_the_runs_of_a_shard_alone() {
+    fn a_journal_without_a_file_still_holds_the_runs_of_a_shard() {
         let journal = Journal::unsaved();
         journal.keep((0, 0), &run_record(0, 1)).expect("nothing");
         assert_eq!(journal.saved().count(), 0);
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn journals_that_nobody_resumes_are_removed_after_three_months() {
+    fn journals_that_are_not_resumed_are_removed_after_three_months() {
         let home = Home::new();
         let old = |name: &str, age: Duration| {
             let path = home.folder.path().join(name);

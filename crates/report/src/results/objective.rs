@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_competes_by_its_value() {
+    fn a_setting_is_ranked_by_its_value() {
         let settings = |value: &str| {
             vec![Setting {
                 path: "registry.egress".to_owned(),

@@ -436,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provenance_reads_back_and_other_files_are_not_taken_for_it() {
+    fn provenance_reads_back_and_other_files_are_not_mistaken_for_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(PROVENANCE_FILE);
         assert_eq!(
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_published_one() {
+    fn a_digest_equals_the_published_one() {
         // FIPS 180-2, appendix B.1.
         assert_eq!(
             sha256(b"abc"),

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_come_back_to_the_last_bit_and_only_with_their_key() {
+    fn runs_read_back_bit_by_bit_and_only_with_their_key() {
         let bytes = file_with(run_record(1, 7));
         let saved = read_file(&mut bytes.as_slice(), KEY).expect("memory can be read");
         assert_eq!(saved.bytes, bytes.len() as u64);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_length_allocates_nothing_and_ends_reading() {
+    fn a_declared_length_that_is_too_large_allocates_nothing_and_ends_reading() {
         let whole = file_with(run_record(1, 7));
         for length in [0, 1, 3, MOST_ENTRY_BYTES, MOST_ENTRY_BYTES + 1, u32::MAX] {
             for tail in [&b""[..], b"\0\0\0", &[0xff; 64]] {
@@ -181,7 +181,7 @@ mod tests {
 
     /// Each forgery is a number that no simulation produces, with a valid checksum.
     #[test]
-    fn a_run_with_impossible_numbers_is_no_run() {
+    fn a_run_with_impossible_numbers_is_rejected() {
         let impossible: [(&str, Forgery); 13] = [
             ("a NaN", |run| run.run.completion_s = Some(f64::NAN)),
             ("a NaN that does not count", |run| {

@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_numbered_from_one_and_indices_as_their_systems_do() {
+    fn shards_are_numbered_from_1_and_indices_follow_their_systems() {
         let cases = [
             // text     environment                    shard, or a part of the error
             ("2/7", None, Ok((2, 7))),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_belongs_to_one_shard_and_all_have_about_as_many_of_each_variant() {
+    fn every_run_belongs_to_one_shard_and_shards_have_similar_numbers_of_each_variant() {
         for of in [1, 2, 3, 7] {
             let shards: Vec<StudyShard> =
                 (1..=of).map(|number| StudyShard { number, of }).collect();

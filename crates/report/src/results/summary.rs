@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_finished_leaves_the_statistics_empty() {
+    fn statistics_are_empty_if_no_run_finished() {
         let rows = summary(&[of_completions("v", &[None])], 1);
         let row = &rows[0];
         assert_eq!(
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_follow_from_the_seed_alone_and_enclose_what_they_are_of() {
+    fn intervals_depend_only_on_the_seed_and_contain_their_estimate() {
         let values: Vec<Option<f64>> = (0..20)
             .map(|value| Some(f64::from(value * value)))
             .collect();
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_with_more_runs_is_paired_where_both_have_one() {
+    fn a_variant_with_more_runs_is_paired_on_common_replicates() {
         let base = of_completions("base", &[Some(1.0), Some(2.0)]);
         let more = of_completions("more", &[Some(2.0), Some(4.0), Some(9.0)]);
         for (all, expected) in [([base.clone(), more.clone()], 1.5), ([more, base], -1.5)] {

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_swept_setting_has_a_column_of_its_own() {
+    fn every_swept_setting_has_its_own_column() {
         let with = |name: &str, settings: &[(&str, &str, &str)]| VariantRecord {
             settings: settings
                 .iter()

@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_those_of_the_printed_tables() {
+    fn the_ends_equal_the_printed_tables() {
         // Four decimals, as in tables of binomial confidence limits.
         assert_ends(1.0, 10, 0.0025, 0.4450, 6e-5);
         assert_ends(5.0, 10, 0.1871, 0.8129, 6e-5);
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_or_none_succeed_the_end_has_a_closed_form() {
+    fn the_end_has_a_closed_form_if_all_or_none_succeed() {
         // No success has probability (1 - p)^n, which is 2.5% at the upper end; all have p^n.
         for trials in [1, 3, 20, 59, 400] {
             let end = libm::pow(0.025, 1.0 / trials as f64);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn with_and_without_ties_it_covers_at_least_its_level() {
+    fn with_and_without_ties_the_coverage_is_at_least_the_level() {
         for trials in [3, 5, 10, 20] {
             for success in 0..=20 {
                 for tie in (0..=20 - success).step_by(4) {
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_narrow_the_interval_to_what_they_tell() {
+    fn ties_narrow_the_interval() {
         // Twenty ties are ten successes of twenty, and not between none and all.
         let ties = share_interval(10.0, 20, 0.95).expect("there are trials");
         assert!(

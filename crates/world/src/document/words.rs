@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_gos_reader_makes_of_them() {
+    fn words_are_parsed_like_in_go() {
         // Read by sigs.k8s.io/yaml v1.6.0; `to_json` writes numbers as it does.
         for (word, json) in [
             ("yes", "true"),

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
+    fn for_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
         let waves = vec![
             wave("default", Some(200)),
             wave("canary", Some(1)),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn exposure_that_differs_between_runs_has_its_interval_and_completing_variants_are_named() {
+    fn exposure_that_differs_between_runs_has_an_interval_and_completing_variants_are_named() {
         // 40 clusters, and 4 more in each later run: 40 to 60, the median between 48 and 52.
         let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
         let text = &answer.parts[0].1;
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+    fn the_answer_states_in_how_many_draws_the_winner_exposes_the_fewest() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let path = "release.defect";
         let strategies =

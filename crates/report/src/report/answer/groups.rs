@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_would_not_be_unique_stay_whole() {
+    fn names_that_would_not_be_unique_are_not_shortened() {
         let of = infos(&[("a", &[("x.limit", "1")]), ("a", &[("x.limit", "1")])]);
         let labels = titles_and_labels(&of).remove(0).1;
         assert_eq!(labels[0], r#"a [("x.limit", "1")]"#);

@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_too_few_runs_leave_open_is_not_called_exceeded() {
+    fn a_limit_that_too_few_runs_leave_undecided_is_not_reported_as_exceeded() {
         let share = "P(peak_pulls < 9000) >= 95%";
         assert_eq!(
             said(&[("one", 10)], &[(share, None)]).expect("a sentence"),

@@ -136,7 +136,7 @@ mod tests {
     use crate::report::tests::readable_quietly;
 
     #[test]
-    fn the_area_below_a_load_duration_curve_is_what_the_registry_sent() {
+    fn the_area_below_a_load_duration_curve_equals_the_bytes_that_the_registry_sent() {
         let results = readable_quietly(&six_settings());
         for variant in results.variants() {
             let sent: f64 = variant

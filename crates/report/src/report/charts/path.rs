@@ -188,7 +188,7 @@ mod tests {
     use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
-    fn a_variant_with_a_path_has_a_bar_and_others_say_that_they_are_unfinished() {
+    fn a_variant_with_a_path_has_a_bar_and_others_are_marked_unfinished() {
         let mut results = readable_quietly(&six_settings());
         assert!(
             draw(&results).is_none(),

@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fleets_of_one_size_are_counted_and_others_are_shares() {
+    fn fleets_of_equal_size_are_shown_as_counts_and_others_as_shares() {
         let (ticks, size) = values(&[1000.0, 1000.0]);
         assert!(
             size.is_some_and(|size| (size - 1000.0).abs() < 1e-9),

@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_pushed_apart_no_further_than_they_must() {
+    fn labels_are_moved_apart_no_further_than_necessary() {
         let text = |places: Vec<f64>| {
             places
                 .iter()
@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_gives_a_plain_name_of_a_file() {
+    fn a_setting_gives_a_plain_file_name() {
         assert_eq!(
             file_name("strategies.a.rancherFleet.maxUnavailable"),
             "strategies-a-rancherFleet-maxUnavailable"

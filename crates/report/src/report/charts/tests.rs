@@ -61,7 +61,7 @@ fn extra(results: &Results) -> Vec<String> {
 }
 
 #[test]
-fn a_chart_appears_when_the_results_have_what_it_shows() {
+fn a_chart_appears_if_the_results_have_its_data() {
     let plain = fleet(50, vec![Wave::new("a", 10, 0), Wave::new("b", 20, 0)]);
     assert!(extra(&readable_quietly(&plain)).is_empty());
     let four = fleet(
@@ -94,7 +94,7 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
 }
 
 #[test]
-fn charts_that_add_nothing_to_another_one_are_left_out() {
+fn charts_that_add_nothing_to_another_chart_are_left_out() {
     let names = |results: &Results| {
         charts_of(results)
             .into_iter()
@@ -151,7 +151,7 @@ fn the_same_results_give_the_same_bytes() {
 }
 
 #[test]
-fn values_take_the_scale_that_they_are_of() {
+fn values_are_drawn_on_a_scale_of_their_kind() {
     let cases: [(&str, &[&str], bool, &str, &str); 8] = [
         (LIMIT, &["10", "2", "5"], true, "2 5 10", "maxUnavailable"),
         (
@@ -223,7 +223,7 @@ fn values_take_the_scale_that_they_are_of() {
 }
 
 #[test]
-fn a_share_stands_where_its_clusters_stand() {
+fn a_share_is_drawn_at_its_number_of_clusters() {
     // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is at two thirds of its length.
     let waves = grid("fleet", 50, &[(LIMIT, &["1", "10%", "100%"])]);
     let results = readable_quietly(&Fleet {
@@ -240,7 +240,7 @@ fn a_share_stands_where_its_clusters_stand() {
 }
 
 #[test]
-fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
+fn a_pattern_of_names_is_labelled_with_its_number_of_clusters() {
     let results = of("worlds of two sizes");
     let shown = texts(&chart(&results, "sweep-name"));
     assert!(
@@ -264,7 +264,7 @@ fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
 }
 
 #[test]
-fn what_did_not_finish_is_shown_before_what_did() {
+fn the_share_of_finished_runs_is_shown_before_the_other_panels() {
     let results = of("two settings, some stall");
     // Variants alternate between three cases: no run stalls, replicates 0 and 2 of three stall, and all three stall.
     let sweep = texts(&chart(&results, "sweep-maxUnavailable"));
@@ -296,7 +296,7 @@ fn what_did_not_finish_is_shown_before_what_did() {
 }
 
 #[test]
-fn a_line_is_broken_where_nothing_finished() {
+fn a_line_is_interrupted_at_values_where_no_run_finished() {
     let waves = grid("fleet", 5, &[(LIMIT, &["1", "2", "3", "4", "5"])]);
     let broken = waves
         .into_iter()
@@ -312,7 +312,7 @@ fn a_line_is_broken_where_nothing_finished() {
 }
 
 #[test]
-fn cells_carry_the_medians() {
+fn cells_show_the_medians() {
     let results = of("two settings");
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {
@@ -327,7 +327,7 @@ fn cells_carry_the_medians() {
 }
 
 #[test]
-fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
+fn exposures_are_sorted_and_show_their_share_and_the_end_of_the_rollout() {
     let results = of("defects");
     let canvas = chart(&results, "exposure");
     let shown = texts(&canvas);

@@ -766,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn three_numbers_in_a_row_or_more_are_a_range() {
+    fn three_or_more_consecutive_numbers_become_a_range() {
         assert_eq!(ranges(&[3, 7, 8, 9, 11, 12]), ["3", "7–9", "11", "12"]);
         assert_eq!(ranges(&[5]), ["5"]);
     }

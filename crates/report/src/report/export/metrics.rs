@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_contiguous_counters_never_fall_and_the_text_ends_with_its_mark() {
+    fn families_are_contiguous_counters_never_decrease_and_the_text_ends_with_eof() {
         let text = metrics(1_700_000_000.0);
         assert!(text.ends_with("# EOF\n"), "the mark");
         let mut seen: Vec<&str> = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_ends_at_what_the_run_has_sent() {
+    fn the_counter_ends_at_the_bytes_that_the_run_sent() {
         let results = readable_quietly(&Fleet {
             replicates: 2,
             ..six_settings()

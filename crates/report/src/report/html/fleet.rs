@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn moments_count_from_the_previous_one_and_stages_are_runs() {
+    fn times_count_from_the_previous_event_and_stages_are_stored_as_runs() {
         let rows = [
             cluster(
                 "a",

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_right_to_left_are_isolated() {
+    fn right_to_left_names_are_isolated() {
         let html = isolated("`قسم أول`, 1 cluster (مرحبا-01, مرحبا)");
         assert_eq!(
             html,

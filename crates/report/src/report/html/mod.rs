@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_wrote_is_text_on_the_page_and_never_markup() {
+    fn text_written_by_users_is_escaped_on_the_page() {
         let mut results = results(&Fleet {
             replicates: 2,
             ..six_settings()
@@ -394,7 +394,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_results_give_the_same_page_and_it_names_no_place_in_the_network() {
+    fn the_same_results_give_the_same_page_without_network_addresses() {
         let results = results(&Fleet {
             replicates: 2,
             ..six_settings()
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_runs_or_variants_make_a_page_too() {
+    fn results_without_runs_or_variants_also_make_a_page() {
         for fleet in [
             Fleet {
                 replicates: 0,
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_defect_the_exposed_come_first_and_a_limit_stands_behind_what_it_judges() {
+    fn for_a_defect_exposure_comes_first_and_a_limit_follows_its_measure() {
         let wave = |name: &str, defect: u64| Wave {
             defect: Some(defect),
             ..Wave::new(name, 50, 0)
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fleet_without_a_defect_says_nothing_of_exposure() {
+    fn without_a_defect_the_page_does_not_mention_exposure() {
         let page = page(
             &results(&Fleet {
                 replicates: 2,
@@ -513,7 +513,7 @@ mod tests {
     }
 
     #[test]
-    fn many_that_do_not_complete_are_a_line_each_with_the_texts_folded() {
+    fn each_of_many_unfinished_variants_is_one_line_with_folded_texts() {
         let waves = |count: u64| {
             (0..count)
                 .map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1))
@@ -538,7 +538,7 @@ mod tests {
     }
 
     #[test]
-    fn of_four_reasons_the_fourth_is_counted_and_names_keep_their_place() {
+    fn the_fourth_blocking_reason_is_only_counted_and_names_keep_their_order() {
         let waves = vec![Wave::new("wave", 10, 1)];
         let mut results = results(&Fleet {
             replicates: 4,
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_with_drawn_constants_are_listed_where_there_are_any() {
+    fn the_files_with_drawn_constants_are_listed_if_there_are_any() {
         let mut results = results(&Fleet {
             replicates: 2,
             ..six_settings()

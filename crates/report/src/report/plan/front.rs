@@ -322,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_of_a_list_have_its_name_once() {
+    fn headings_contain_the_name_of_a_list_once() {
         let of = |rest: &str| format!("strategies.s.rancherFleet.{rest}");
         let found = |rest: &[&str]| {
             let paths: Vec<String> = rest.iter().map(|rest| of(rest)).collect();

@@ -308,7 +308,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
 }
 
 #[test]
-fn leftovers_of_killed_runs_are_removed_and_those_of_others_are_not() {
+fn leftovers_of_killed_runs_are_removed_but_not_those_of_running_ones() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let running = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
