@@ -87,7 +87,7 @@ fn let_work(child: &mut Child, work: Duration) {
     }
 }
 
-/// Sends a signal after some processor time, before which the program must not end. Returns its exit code and standard
+/// Sends a signal after some processor time, during which the program must not end. Returns its exit code and standard
 /// error.
 #[track_caller]
 fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32>, String) {

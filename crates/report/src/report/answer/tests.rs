@@ -124,8 +124,7 @@ fn the_lead_compares_the_users_own_strategies_with_each_other() {
 }
 
 #[test]
-fn a_limit_on_a_share_of_runs_is_shown_by_all_runs_and_a_draw_is_compared_with_its_single_run_limit()
- {
+fn a_limit_on_a_share_of_runs_becomes_a_single_run_limit_for_draws() {
     let home = tempfile::tempdir().expect("a temporary folder");
     of_waves(vec![wave("bold", 500, 0), wave("open", 500, 2)])
         .publish(&home.path().join("results"));
