@@ -93,7 +93,7 @@ fn decided_by(best: &Best) -> Option<usize> {
         .or_else(|| best.least_exposed.first().copied())
 }
 
-/// Sentences on unstated links that decide the answer, from an analysis with one run at both ends of their ranges.
+/// Sentences on whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();

@@ -31,7 +31,7 @@ pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     ranked.len() > 1 && infos.all(|info| info.strategy == *strategy && !info.setting.is_empty())
 }
 
-/// A registry's link, and the registry's name.
+/// A registry's link.
 struct RegistryLink {
     bytes_per_s: f64,
 }

@@ -205,7 +205,7 @@ impl FitLine<'_> {
         }
     }
 
-    /// Returns whether the distribution fits, in words.
+    /// The verdict on the fit, in words.
     fn verdict(&self) -> String {
         match self.fit {
             Some(fit) => fit.verdict.clone(),
