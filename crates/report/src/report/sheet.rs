@@ -12,10 +12,10 @@ use crate::results::Provenance;
 pub enum ChartWidth {
     /// A column of a paper, 85 mm.
     Column,
-    /// A full page of a report, 170 mm.
+    /// A page of a report, 170 mm.
     #[default]
     Page,
-    /// A slide, as wide as the image.
+    /// A slide, as wide as the picture.
     Slide,
 }
 
