@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_column_is_refused_with_its_place_and_the_fix() {
+    fn an_invalid_column_is_refused_with_its_position_and_the_fix() {
         for (text, name, message) in [
             (
                 "pod,start_s\na,1\n",

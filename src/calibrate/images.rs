@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tables_and_manifests_tell_layers() {
+    fn layers_are_read_from_names_tables_and_manifests() {
         let mut images = KnownImages::default();
         images
             .add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes")
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_layers_is_refused() {
+    fn a_file_without_layers_is_refused() {
         let mut images = KnownImages::default();
         for (text, message) in [
             ("{}", "not an image manifest: it has no `layers`"),

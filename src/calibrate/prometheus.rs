@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_become_rates_and_restarts_are_no_jumps() {
+    fn counters_become_rates_and_restarts_cause_no_jumps() {
         let name = "\"__name__\":\"bytes_sent_total\"";
         let counters = response(&[
             (name, &[0.0, 1000.0, 3000.0, 500.0]),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_query_is_refused() {
+    fn a_file_that_is_not_a_range_query_is_refused() {
         for (text, message) in [
             (
                 "{\"status\":\"error\",\"error\":\"parse error\"}",

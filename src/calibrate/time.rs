@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_utc() {
+    fn times_are_in_utc() {
         for (text, expected) in [
             // `date -u -d @1727889573`
             (

@@ -120,7 +120,7 @@ mod tests {
 
     /// Any new option must affect results, or be rejected in a stranger's command.
     #[test]
-    fn these_options_may_come_from_a_stranger() {
+    fn the_options_that_a_stranger_may_set_are_known() {
         let mut found: Vec<String> = Vec::new();
         for name in ["run", "plan", "sensitivity", "calibrate"] {
             let program = Cli::command();

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_named_from_the_top_of_the_work_tree() {
+    fn a_path_is_relative_to_the_top_of_the_work_tree() {
         let cases = [
             ("", "rollouts/shop/../v1.json", Some("rollouts/v1.json")),
             ("rollouts", "./a", Some("rollouts/a")),

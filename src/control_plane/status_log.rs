@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_are_kept_and_their_order_is_that_of_time() {
+    fn only_changes_are_kept_in_chronological_order() {
         let mut log = StatusLog::default();
         let field = |value: &str| ObjectCondition::field("Bundle/app", "display.state", value);
         log.at(at(1));

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_stranger_is_closed_when_another_one_comes() {
+    fn the_oldest_unauthenticated_connection_is_closed_when_another_arrives() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let entrance = Arc::new(Entrance::default());

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_tells_a_cluster_that_cannot_be_reached_from_other_trouble() {
+    fn an_unreachable_cluster_is_distinguished_from_other_errors_by_its_status() {
         use ShownState::{Degraded, Invalid, OutOfSync, Unreachable, Usual, WithoutManifests};
         let failed = |message: &str| {
             format!(

@@ -606,7 +606,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strategy_of_another_product_is_told_with_the_option_for_its_clusters() {
+    fn a_strategy_of_another_product_is_reported_with_the_option_for_its_clusters() {
         for (text, expected, help) in [
             (
                 r#"{"rolloutStrategy": {}}"#,

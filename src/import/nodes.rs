@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_are_those_that_the_model_knows() {
+    fn only_known_runtimes_are_imported() {
         for (version, runtime) in [
             ("containerd://1.7.13-k3s1", Some("containerd-1.7")),
             ("containerd://1.6.8", Some("containerd-1.7")),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_silent_an_hour_before_the_newest_report_that_is_not_in_the_future() {
+    fn an_agent_is_silent_if_its_report_is_an_hour_older_than_the_newest_past_one() {
         let mut targets = targets(5);
         let reports = [
             Some("2026-03-02T08:00:00Z"),

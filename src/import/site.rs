@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_names_of_a_cloud_show_it() {
+    fn clouds_are_recognised_by_addresses_and_names() {
         for (server, name, is_cloud) in [
             ("https://0A1B2C.gr7.eu-west-1.eks.amazonaws.com", "a", true),
             (

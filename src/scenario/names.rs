@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_range_numbers_as_many_as_are_asked_for() {
+    fn an_open_range_gives_the_requested_number_of_names() {
         for (text, count, closed) in [
             ("store-{0001..}", 900, "store-{0001..0900}"),
             ("store-{0001..}", 9999, "store-{0001..9999}"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn open_ranges_that_cannot_number_are_refused() {
+    fn invalid_open_ranges_are_refused() {
         for (text, count, message) in [
             (
                 "store-{01..}",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn an_invalid_range_is_refused() {
         for (text, message) in [
             ("c-{1..", "`{1..` is not a range; write e.g. `{001..900}`"),
             (

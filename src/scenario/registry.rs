@@ -371,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_series_is_refused_with_row_and_column() {
+    fn an_invalid_series_is_refused_with_row_and_column() {
         for (text, column, message) in [
             (
                 "t,v\n0,-5\n",

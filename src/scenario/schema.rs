@@ -195,7 +195,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_released_is_still_valid() {
+    fn the_released_schema_is_still_valid() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/docs/experiment.schema.released.txt"
@@ -256,7 +256,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_field_that_changes_its_type_and_a_choice_that_vanishes_are_noticed() {
+    fn changed_field_types_and_removed_choices_are_detected() {
         let found = |schema: &str| {
             let mut found = std::collections::BTreeSet::new();
             lines(
@@ -312,7 +312,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_field_says_what_it_is() {
+    fn every_field_has_a_description() {
         let mut silent = Vec::new();
         walk(&generated(), "", &mut |path, name, property| {
             if property.get("description").is_none() && property.get("$ref").is_none() {

@@ -283,7 +283,7 @@ sweep:
 ";
 
     #[test]
-    fn the_grid_leaves_strategies_alone_that_a_path_is_not_about() {
+    fn the_grid_does_not_vary_strategies_that_a_path_does_not_concern() {
         let (axes, problems) = axes_of(GRID);
         assert_eq!(problems, [""; 0]);
         let texts = |strategy: &str| {
@@ -317,7 +317,7 @@ sweep:
     }
 
     #[test]
-    fn what_is_no_axis_is_refused() {
+    fn an_invalid_axis_is_refused() {
         for (sweep, message) in [
             ("a..b: [1]", "`a..b` is not a path: it has an empty step"),
             (

@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_belong_to_the_constant_and_the_replicate() {
+    fn draws_depend_only_on_the_constant_and_the_replicate() {
         let both = draw_shares(&["a", "b"], 1, 0);
         assert_eq!(
             draw_shares(&["b"], 1, 0)[0].to_bits(),

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
+    fn a_path_through_two_targets_and_an_approval_is_split_like_by_hand() {
         // Released at 10. The first target is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and
         // seen at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which is ready
         // at 1100 and seen at 1103.
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_who_is_waited_for_beside_a_timed_wait_counts_from_its_end() {
+    fn a_wait_for_a_person_parallel_to_a_timed_wait_counts_from_its_end() {
         let approval = |given: u64| PeoplesWaits {
             approvals: vec![at(given)],
             ..PeoplesWaits::default()
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_one_pass_tells_late_waits_for_the_rule_and_not_for_others() {
+    fn a_target_that_one_pass_instructs_late_waits_for_the_rule_and_not_for_others() {
         // One pass at 0 writes for 100 s; the first target is ready long before the last is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_reached_when_so_many_were_first_done_at_once() {
+    fn a_share_is_reached_when_that_many_targets_are_first_ready_simultaneously() {
         let mut progress = Progress::new(4);
         let at = |secs| SimTime::from_secs(secs);
         progress.set(ClusterId(0), true, at(1));

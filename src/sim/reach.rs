@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_reachable_if_it_is_ready_or_nothing_but_the_rollout_is_in_its_way() {
+    fn a_target_is_reachable_if_it_is_ready_or_only_the_rollout_blocks_it() {
         let clusters = [
             cluster(false, true),
             cluster(false, true),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_when_all_were_ready_at_once() {
+    fn the_time_is_when_all_were_ready_simultaneously() {
         let clusters = vec![
             cluster(false, true),
             cluster(false, true),

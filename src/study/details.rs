@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn details_come_back_to_the_last_bit() {
+    fn details_read_back_bit_by_bit() {
         for is_only in [false, true] {
             let (details, whole) = (Details::new(3), record());
             let mut run = whole.clone();

@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn without_spread_ten_runs_and_a_second_look_are_enough() {
+    fn without_variation_ten_runs_and_a_second_look_are_enough() {
         assert_eq!(stopped(0.05, 200, || 7.0).0, 15);
         assert_eq!(stopped(0.05, 200, || 0.0).0, 15, "a count that is always 0");
         let mut sign = 1.0;

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_other_shards_do_not_keep_the_own_ones_from_being_simulated() {
+    fn runs_of_other_shards_do_not_prevent_the_own_runs() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(2)
             .build()

@@ -220,7 +220,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
     /// below the time of a pull is computed by hand. The interval of each study then contains the truth with a
     /// probability that is computed exactly; its mean over studies must be 38/40.
     #[test]
-    fn total_intervals_hold_the_truth_as_often_as_they_say() {
+    fn total_intervals_contain_the_true_value_as_often_as_stated() {
         const STUDIES: u64 = 30;
         let mut covered = Vec::new();
         for seed in 1..=STUDIES {

@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_as_an_ordered_set(
+        fn it_behaves_like_an_ordered_set(
             size in prop::sample::select(vec![1_u32, 63, 64, 65, 4_095, 4_096, 4_097, 300_000]),
             steps in vec((any::<u32>(), 0..3_u8), 0..200),
         ) {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn all_indices_can_be_added_at_once() {
+    fn all_indices_can_be_added_together() {
         for size in [0, 1, 64, 65, 4_096, 5_000] {
             let mut one_by_one = TargetSet::new(size as usize);
             (0..size).for_each(|index| _ = one_by_one.insert(index));

@@ -96,7 +96,7 @@ fn a_folder_without_a_suite_is_an_error() {
 }
 
 #[test]
-fn fewer_cases_than_there_must_be_are_an_error_unless_arguments_leave_some_out() {
+fn too_few_cases_are_an_error_unless_arguments_filter_them() {
     let files = [("other/any.json", "{}")];
     assert!(run_at_least(3, &files, &[]).0);
     let (agrees, text) = run_at_least(4, &files, &[]);
@@ -109,7 +109,7 @@ fn fewer_cases_than_there_must_be_are_an_error_unless_arguments_leave_some_out()
 }
 
 #[test]
-fn only_present_cases_run_compressed_or_not() {
+fn only_existing_cases_run_compressed_or_not() {
     let expected = "rancher-fleet/limit: 2 of 2 agree\nrancher-fleet/traces: 1 of 1 agree\n3 passed, 0 failed\n";
     let files = [
         ("rancher-fleet/limit.json", LIMIT),
@@ -270,7 +270,7 @@ fn the_arguments_of_cargo_test_are_understood() {
 
 #[test]
 #[should_panic(expected = "limit.json.gz: ")]
-fn a_broken_file_does_not_pass_for_one_that_agrees() {
+fn a_damaged_file_does_not_count_as_agreement() {
     let folder = TempDir::new().expect("a folder for the test");
     fs::write(folder.path().join("limit.json.gz"), "not packed").expect("it can be written");
     let _ = rancher_fleet::suites(folder.path());

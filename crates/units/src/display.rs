@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_things_is_singular_for_one_alone() {
+    fn a_noun_is_singular_only_for_one() {
         let texts = [0, 1, 999, 1_000, 1_234_567].map(|number: u64| counted(number, "run"));
         assert_eq!(
             texts,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_print_short_and_with_their_unit() {
+    fn quantities_print_in_short_form_with_their_unit() {
         for (printed, text) in [
             (SimDuration::from_secs(0).to_string(), "0 s"),
             (SimDuration::from_millis(12_340).to_string(), "12.3 s"),

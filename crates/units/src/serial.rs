@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_refuses_what_the_program_refuses() {
+    fn the_schema_rejects_the_same_texts_as_the_program() {
         let refused = [
             accepts::<BytesPerSec>("2 Gbit"),
             accepts::<BytesPerSec>("10 GB"),

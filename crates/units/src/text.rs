@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_no_percentage_is_read_as_is_written_as_the_nearest() {
+    fn a_share_without_an_exact_percentage_is_written_as_the_nearest_one() {
         assert_eq!(
             Share::new(0.95).exact(),
             "95%",

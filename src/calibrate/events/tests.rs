@@ -106,7 +106,7 @@ fn times_come_from_the_names_of_events() {
 }
 
 #[test]
-fn timestamps_in_seconds_are_no_times_for_latencies() {
+fn timestamps_in_whole_seconds_are_not_used_for_latencies() {
     // Names without a time, as other tools create them.
     let text = pod("a", 1.0, PULLED).replace("a.17fab", "a.x17fab");
     let (starts, _) = read(&text);
@@ -249,7 +249,7 @@ fn a_pull_that_waited_is_used_only_if_the_kubelet_prints_the_wait() {
 }
 
 #[test]
-fn pulls_of_different_images_on_one_node_are_not_their_own() {
+fn concurrent_pulls_of_different_images_on_one_node_are_not_independent() {
     let other = pod("b", 1.5, PULLED).replace("shop:1", "cart:1");
     let (starts, _) = read(&(pod("a", 1.0, PULLED) + &other));
     assert!(starts.iter().all(|start| {
@@ -265,7 +265,7 @@ fn pulls_of_different_images_on_one_node_are_not_their_own() {
 }
 
 #[test]
-fn an_image_that_was_present_is_no_pull() {
+fn an_image_that_was_present_is_not_counted_as_a_pull() {
     let text = [
         event(
             "a",
@@ -352,7 +352,7 @@ fn a_failed_attempt_is_not_part_of_the_duration() {
 }
 
 #[test]
-fn lists_watches_and_the_newer_api_are_read_too() {
+fn lists_watches_and_the_newer_api_are_also_read() {
     let lines = pod("a", 1.0, PULLED);
     let all: Vec<&str> = lines.lines().collect();
     let list = format!(
@@ -375,7 +375,7 @@ fn lists_watches_and_the_newer_api_are_read_too() {
 }
 
 #[test]
-fn files_that_are_no_events_are_refused_with_the_fix() {
+fn files_without_events_are_refused_with_the_fix() {
     for (text, message) in [
         (
             "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}",

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_duration_is_that_of_the_critical_path() {
+    fn the_duration_equals_the_critical_path() {
         // Constant 1 s, 0.1 s per layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
         let at = [1.0, 0.1, 2e-6, 1e-6, 0.0];
         let none = RequestTimes::default();

@@ -74,7 +74,7 @@ fn constant_layers_and_unpack_rate_are_recovered() {
 }
 
 #[test]
-fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
+fn downloads_and_unpacking_are_distinguished_by_the_structure_of_images() {
     // Spegel's cold registry: 46 MB/s a connection, 250 MB/s unpacking.
     let truth = [0.3, 0.025, 1.0 / 250e6, 1.0 / 46e6, 0.0];
     let mut groups = Vec::new();
@@ -180,7 +180,7 @@ fn one_image_gives_one_rate_and_the_rest_keeps_its_default() {
 }
 
 #[test]
-fn images_with_as_many_layers_do_not_tell_the_part_of_a_layer() {
+fn images_with_equal_layer_counts_do_not_determine_the_time_per_layer() {
     let truth = [0.4, 0.025, 1.0 / 200e6, 0.0, 0.0];
     let groups: Vec<PullGroup> = [100e6, 300e6, 900e6, 2e9]
         .iter()

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_that_differ_are_shown_and_long_lists_are_cut() {
+    fn only_different_lines_are_shown_and_long_lists_are_truncated() {
         let lines = |texts: &[&str]| {
             texts
                 .iter()

@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_makes_the_applications_that_argo_cd_makes() {
+    fn each_kind_of_generator_creates_the_same_applications_as_argo_cd() {
         let of_two = json!({"matchExpressions": [{"key": "name", "operator": "In", "values": ["c0", "c2"]}]});
         let prod = json!({"selector": {"matchLabels": {"env": "prod"}}});
         for (generators, names, has_local) in [
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused_at_its_place() {
+    fn generators_that_cannot_be_computed_are_refused_at_their_position() {
         for (generators, field) in [
             (json!([{"git": {}}]), "spec.generators[0].git"),
             (

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_applies_when_one_of_those_that_apply_is_through() {
+    fn a_waiting_attempt_applies_when_another_has_applied() {
         let settings = ApplicationControllerSettings {
             kubectl_parallelism: 1,
             ..Default::default()
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_differ_by_one_cluster_in_turn_and_by_more_as_hashed() {
+    fn round_robin_shards_differ_by_one_cluster_and_hashed_shards_by_more() {
         let luck = Streams::new(1, 0);
         let loads = |sharding| {
             let settings = ApplicationControllerSettings {

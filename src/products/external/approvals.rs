@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_given_once_and_counts_from_the_request_that_kubefleets_conditions_show() {
+    fn an_approval_is_given_once_and_counts_from_the_request_in_kubefleets_conditions() {
         let delay = Some(SimDuration::from_mins(10).into());
         let model = ApprovalModel {
             delay,

@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_with_and_without_the_marks_of_lists() {
+    fn a_name_is_accepted_with_and_without_the_marks_of_lists() {
         let accepted = Accepted(vec!["targets.helm".to_owned(), "dependsOn[]".to_owned()]);
         for name in [
             "targets[].helm",

@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_a_source_and_what_decides_has_its_effect() {
+    fn every_row_has_a_source_and_fields_that_decide_have_an_effect() {
         let rows = rows();
         assert!(rows.len() > 1_700, "{}", rows.len());
         for row in rows {

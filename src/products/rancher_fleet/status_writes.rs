@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_is_back_at_its_value_in_the_cache_is_not_written() {
+    fn a_field_that_equals_its_value_in_the_cache_is_not_written() {
         let millis = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let mut writes = StatusWrites::new(SimDuration::from_millis(5));
         // Start and end of a pass, the value that it finds, the value shown, and the reason.

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_ignores_the_fields_that_came_later() {
+    fn a_version_ignores_fields_that_were_added_later() {
         let written = RolloutStrategy {
             auto_partition_threshold: Some(50),
             max_new: Some(7),

@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_inventory_is_refused_with_the_mend() {
+    fn a_file_that_is_not_an_inventory_is_refused_with_the_fix() {
         let two = format!("[{CLUSTER},\n{CLUSTER}]");
         for (text, message) in [
             (

@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_no_layer_has_are_refused_with_their_digest() {
+    fn impossible_layer_sizes_are_refused_with_their_digest() {
         let with = |size: &str| {
             read_text(&format!(
                 "{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"
@@ -498,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_manifest_says_what_it_is() {
+    fn the_error_for_a_file_that_is_not_a_manifest_names_its_kind() {
         for (text, message) in [
             (
                 r#"{"manifests":[{"platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{"platform":{"os":"unknown","architecture":"unknown"}}]}"#,

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_is_packed_as_its_media_type_says() {
+    fn a_layer_has_the_compression_of_its_media_type() {
         for (media_type, packing) in [
             (None, Some(LayerPacking::Gzip)),
             (

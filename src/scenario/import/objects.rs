@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_an_object_has_its_place_in_the_file() {
+    fn an_error_in_an_object_has_its_position_in_the_file() {
         for (text, shown) in [
             (
                 "{\"items\": [{\"name\": \"a\"},\n {\"x\": 1, \"name\": 7}]}",
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_text_is_refused_with_its_place() {
+    fn malformed_text_is_refused_with_its_position() {
         for (text, start) in [
             (
                 "{\"items\": [\n{\"name\": \"a\"",

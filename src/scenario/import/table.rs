@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_table_is_refused_with_row_and_column() {
+    fn an_invalid_table_is_refused_with_row_and_column() {
         for (text, message) in [
             ("", "clusters.csv:1:1: name: the table has no column `name`"),
             ("name\n", "clusters.csv:1:1: the table has no rows"),

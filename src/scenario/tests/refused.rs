@@ -6,7 +6,7 @@ use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 use super::*;
 
 #[test]
-fn files_that_an_experiment_names_are_refused_at_their_own_place() {
+fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
     let cases: &[(&str, &str, &str)] = &[
         // The file, its text, and the reported problem.
         (
@@ -98,7 +98,7 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
 }
 
 #[test]
-fn exceptions_of_argo_cd_name_entries_of_the_fleet_once() {
+fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
     for (settings, told) in [
         (
             "autoSyncExcept: [nope]",
@@ -130,7 +130,7 @@ fn exceptions_of_argo_cd_name_entries_of_the_fleet_once() {
 }
 
 #[test]
-fn all_problems_are_told_at_once_as_a_compiler_would() {
+fn all_problems_are_reported_together_like_by_a_compiler() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")
         .replace("kind: update", "kind: upgrade")
@@ -179,7 +179,7 @@ fn all_problems_are_told_at_once_as_a_compiler_would() {
 }
 
 #[test]
-fn a_missing_experiment_is_told_from_a_wrong_one() {
+fn a_missing_experiment_is_distinguished_from_an_invalid_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let error =
         load(&folder.path().join("nowhere"), &Overrides::default()).expect_err("it is not there");
@@ -197,7 +197,7 @@ fn a_missing_experiment_is_told_from_a_wrong_one() {
 }
 
 #[test]
-fn a_file_that_grows_without_bounds_is_refused_at_once() {
+fn an_unbounded_file_is_refused_immediately() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let uses = vec![format!("*a{}", level - 1); 10].join(", ");
@@ -220,7 +220,7 @@ fn a_file_that_grows_without_bounds_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_left_out_is_told_too() {
+fn missing_sections_are_also_reported() {
     let error = load_text("seed: 3\n").expect_err("nearly all is missing");
     let found = lines(&error);
     for message in [

@@ -37,7 +37,7 @@ fn application_set(snippet: &str) -> String {
 }
 
 #[test]
-fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
+fn a_snippet_in_the_products_own_file_gives_the_same_strategy() {
     let fleet = "{rancherFleet: {maxUnavailable: 7%, autoPartitionSize: 3, maxNew: 9, maxUnavailablePartitions: 1, \
                  partitions: [{name: canary, maxUnavailable: 1, clusterSelector: {matchLabels: {env: staging}}}, \
                  {name: rest, clusterSelector: {matchExpressions: [{key: env, operator: In, values: [prod]}]}}]}}";

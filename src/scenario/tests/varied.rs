@@ -67,7 +67,7 @@ fn check(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_constant_changes_nothing_at_its_own_value_and_nothing_of_other_strategies() {
+fn a_constant_at_its_own_value_or_of_another_strategy_has_no_effect() {
     let world = |registry: &str, node: &str, site: &str, more: &str| {
         SKETCH
             .replace("0900", "0009")

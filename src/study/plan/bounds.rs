@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_show_a_difference_that_is_small_beside_the_noise_of_both() {
+    fn pairs_show_a_difference_that_is_small_compared_with_the_noise() {
         let mut draws = crate::stats::draws::Draws::new(4);
         let base: Vec<f64> = (0..109).map(|_| 1000.0 + 50.0 * draws.normal()).collect();
         let other: Vec<f64> = base
@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn binomial_tails_are_those_of_the_tables() {
+    fn binomial_tails_equal_the_tables() {
         for (k, n, p, expected) in [
             (0, 5, 0.3, 1.0),
             (1, 1, 0.01, 0.01),

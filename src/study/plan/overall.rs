@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_difference_is_shown_and_equal_strategies_are_not_told_apart() {
+    fn a_clear_difference_is_shown_and_equal_strategies_are_not_distinguished() {
         for over in [Statistic::Mean, Statistic::Quantile(0.5)] {
             assert_eq!(found(8.0, over, 1), (true, true), "{over:?}");
             let wrong = (0..100).filter(|&seed| found(0.0, over, seed).1).count();

@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_twice_and_tries_are_kept_to_the_last() {
+    fn no_setting_is_tried_twice_and_all_tries_are_used() {
         for (sizes, tries) in [
             (vec![6, 6, 6, 6], 100),
             (vec![40], 9),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_value_of_a_bowl_is_found_from_few_tries() {
+    fn the_minimum_of_a_bowl_is_found_with_few_tries() {
         for target in [[0, 5, 2, 3], [5, 5, 0, 0], [2, 2, 3, 3], [1, 4, 4, 1]] {
             let distance = |point: &[usize]| -> usize {
                 point

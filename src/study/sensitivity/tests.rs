@@ -151,7 +151,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
 }
 
 #[test]
-fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
+fn the_screening_equals_one_by_hand_on_any_number_of_threads() {
     let only = ["fleet[*].downlink", "node.pullConstant"];
     let record = analysed(1, &only, 2 * 3 * 8);
     assert_eq!(record.trajectories, 8);
@@ -183,7 +183,7 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
 }
 
 #[test]
-fn a_variant_beside_those_of_other_products_has_the_effects_that_it_has_alone() {
+fn a_variant_has_the_same_effects_alone_and_together_with_other_products() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let products = "strategies: {fleet: {rancherFleet: {}}, foundry: {cloudFoundry: {}}}\n";
     let world = TEXT.split("strategies").next().expect("a world");

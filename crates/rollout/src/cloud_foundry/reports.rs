@@ -189,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_after_every_change_are_those_of_counting_each(
+        fn counts_after_every_change_equal_a_full_count(
             begin in vec(state(), 0..90),
             changes in vec((0..3_u8, 0..120_usize, state()), 0..60),
             wanted in vec(0..130_u32, 1..4),

@@ -505,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_picks_as_the_scheduler_does() {
+    fn a_placement_picks_the_same_clusters_as_the_scheduler() {
         let names = |text: &str| Ok(text.chars().map(String::from).collect::<Vec<_>>());
         let required = |term: &str| {
             format!(
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_without_clusters_says_why() {
+    fn a_placement_without_clusters_reports_why() {
         for (spec, message) in [
             (
                 "policy: {placementType: PickFixed, clusterNames: [x, a, y]}",

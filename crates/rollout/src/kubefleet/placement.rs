@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_external_rollout_says_only_that_snapshots_differ() {
+    fn an_external_rollout_only_reports_that_snapshots_differ() {
         let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
         assert_eq!(
             differ,

@@ -115,7 +115,7 @@ mod tests {
     use fleetsim_units::SimTime;
 
     #[test]
-    fn a_bundle_names_one_cluster_for_each_state_among_the_first_ten() {
+    fn a_bundle_names_a_cluster_for_each_state_among_the_first_ten() {
         let clusters: Vec<FleetCluster> = (0..12)
             .map(|nth| FleetCluster {
                 name: format!("c-{nth:02}"),

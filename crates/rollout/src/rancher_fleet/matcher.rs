@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_takes_the_clusters_that_meet_all_its_criteria() {
+    fn an_entry_selects_the_clusters_that_meet_all_its_criteria() {
         let group = |name: &str, pairs| {
             Arc::new(ClusterGroup {
                 name: name.to_owned(),

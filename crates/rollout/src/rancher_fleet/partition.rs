@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_needs_a_label_takes_the_clusters_that_it_matches_in_their_order() {
+    fn an_entry_that_requires_a_label_selects_matching_clusters_in_order() {
         let cluster = |index: u32| FleetCluster {
             name: format!("c{index}"),
             labels: std::sync::Arc::new([("wave".to_owned(), (index % 3).to_string())].into()),

@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_state_is_the_one_of_the_highest_rank() {
+    fn the_worst_state_has_the_highest_rank() {
         let mut summary = BundleSummary::default();
         assert_eq!(summary.worst(), None);
         let climb = [

@@ -277,7 +277,7 @@ mod tests {
     use TargetChoice::{DoNotDeploy, NotSelected, Target};
 
     #[test]
-    fn overrides_replace_the_targets_of_the_repo_and_none_is_the_default_group() {
+    fn overrides_replace_the_targets_of_the_repo_and_no_targets_mean_the_default_group() {
         let all = || entries("[{clusterSelector: {}}]");
         let prod = Some(entries("[{clusterSelector: {matchLabels: {env: prod}}}]"));
         let of = |overrides| BundleTargets::of_fleet_yaml(vec![], overrides, all(), FirstMatch);
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_customization_counts_or_all_of_them() {
+    fn either_the_first_customization_or_all_of_them_apply() {
         let customizations = || {
             entries(
                 "[{clusterName: a}, {clusterSelector: {matchLabels: {env: prod}}, doNotDeploy: true}]",
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_allow_list_every_entry_is_a_target_and_the_first_counts() {
+    fn without_an_allow_list_every_entry_is_a_target_and_the_first_match_applies() {
         let targets = entries(
             "[{clusterGroup: shops, doNotDeploy: true}, {clusterSelector: {}}, {clusterName: a, doNotDeploy: true}]",
         );
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_selector_is_found_with_its_entry() {
+    fn an_invalid_selector_is_reported_with_its_entry() {
         let wrong = entries(
             "[{clusterName: a}, {clusterSelector: {matchExpressions: [{key: a, operator: Is}]}}]",
         );

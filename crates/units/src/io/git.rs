@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_of_a_revision_is_what_its_mode_says() {
+    fn the_mode_of_an_entry_in_a_revision_determines_its_kind() {
         for (line, kind) in [
             ("100644 blob 1f\ta.yaml\0", EntryKind::File),
             ("100755 blob 1f\ta.yaml\0", EntryKind::File),
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_another_repository_do_not_count_and_the_own_configuration_does() {
+    fn environment_variables_of_another_repository_are_ignored_and_the_own_configuration_applies() {
         for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_SSH_COMMAND", "GIT_TRACE"] {
             assert!(decides_repository(OsStr::new(name)), "{name}");
         }

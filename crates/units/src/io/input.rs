@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_read_in_the_encodings_that_shells_write() {
+    fn texts_are_read_in_the_encodings_of_common_shells() {
         assert_eq!(text_of(b"\xef\xbb\xbfabc".to_vec()).as_deref(), Some("abc"));
         assert_eq!(
             text_of(b"\xff\xfea\0\xe9\0".to_vec()).as_deref(),

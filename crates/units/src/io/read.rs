@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_in_results_stays_below_the_folder_and_leads_over_no_link() {
+    fn a_name_in_results_stays_below_the_folder_and_follows_no_link() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = home.path().join("results");
         fs::create_dir_all(folder.join("charts")).expect("made");

@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_state_is_created_for_its_user_alone_and_others_are_refused() {
+    fn a_state_folder_is_created_only_for_its_user_and_other_folders_are_refused() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = home.path().join("state/fleetsim");
         create_private(&folder).expect("created");

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_obeys_nothing_in_printable_text() {
+    fn printable_text_contains_no_control_sequences() {
         assert_eq!(printable("a\tb\nü 漢"), "a\tb\nü 漢");
         assert_eq!(
             printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"),

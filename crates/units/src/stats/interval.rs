@@ -147,7 +147,7 @@ mod tests {
     use crate::stats::draws::Draws;
 
     #[test]
-    fn the_interval_is_the_textbook_one() {
+    fn the_interval_equals_the_textbook_example() {
         // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
         let interval =
             mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_printed_table() {
+    fn quantiles_equal_the_printed_table() {
         // NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2, three decimals.
         for (p, degrees, expected) in [
             (0.90, 1, 3.078),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_meet_the_closed_forms() {
+    fn quantiles_equal_the_closed_forms() {
         for p in [0.5, 0.500_001, 0.6, 0.75, 0.9, 0.975, 0.999_9] {
             let cauchy = libm::tan(std::f64::consts::PI * (p - 0.5));
             let two = (2.0 * p - 1.0) / (2.0 * p * (1.0 - p)).sqrt();

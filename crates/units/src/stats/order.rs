@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prediction_leaves_out_the_ends_that_it_can() {
+    fn a_prediction_interval_excludes_as_many_extremes_as_its_level_allows() {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
         let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
         // 38/40, 76/80, 19/21, 1/3
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_holds_the_next_value_as_often_as_it_says() {
+    fn a_prediction_interval_contains_the_next_value_as_often_as_stated() {
         let mut draws = crate::stats::draws::Draws::new(9);
         let rounds = 4_000;
         let held = (0..rounds).filter(|_| {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_values_that_occurred() {
+    fn the_ends_are_observed_values() {
         let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
         assert_eq!(
             median_interval(&values, 0.95),

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn little_data_has_an_answer_or_none() {
+    fn few_values_give_a_result_or_none() {
         assert_eq!(
             (quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])),
             (None, None, None, None)
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a sample holds NaN")]
-    fn a_sample_holds_numbers() {
+    fn a_sample_rejects_values_that_are_not_numbers() {
         let _ = median(&[1.0, f64::NAN]);
     }
 

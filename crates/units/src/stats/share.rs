@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_those_of_the_printed_tables() {
+    fn the_ends_equal_the_printed_tables() {
         // Four decimals, as in tables of binomial confidence limits.
         assert_ends(1.0, 10, 0.0025, 0.4450, 6e-5);
         assert_ends(5.0, 10, 0.1871, 0.8129, 6e-5);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn where_all_or_none_succeed_the_end_has_a_closed_form() {
+    fn the_end_has_a_closed_form_if_all_or_none_succeed() {
         // Zero successes have probability (1 - p)^n, which is 2.5% at the upper end; n successes have p^n.
         for trials in [1, 3, 20, 59, 400] {
             let end = libm::pow(0.025, 1.0 / trials as f64);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn with_and_without_ties_it_covers_at_least_its_level() {
+    fn with_and_without_ties_the_coverage_is_at_least_the_level() {
         for trials in [3, 5, 10, 20] {
             for success in 0..=20 {
                 for tie in (0..=20 - success).step_by(4) {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn ties_narrow_the_interval_to_what_they_tell() {
+    fn ties_narrow_the_interval() {
         // Twenty ties count as ten successes of twenty.
         let ties = share_interval(10.0, 20, 0.95).expect("there are trials");
         assert!(

@@ -137,7 +137,7 @@ fn students_interval_alone_would_miss_skewed_means() {
 }
 
 #[test]
-fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_say() {
+fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_imply() {
     // 1 - 2 P(heads <= r) in n tosses, r = 0, 1, 5, 17: the same for every continuous population.
     const SAMPLES: u32 = 2_000;
     for population in [NORMAL, LOGNORMAL, STEEP, EXPONENTIAL, DIFFERENCE] {

@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_cell_is_found() {
+    fn the_position_of_a_cell_is_found() {
         let text = "a,\"b, \"\"c\"\"\", d\n\n5\" e,f\n";
         let found = |row, index| text[cell_at(text, row, index)..].chars().next();
         assert_eq!(
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_nothing_closes_is_found() {
+    fn an_unclosed_quote_is_found() {
         assert_eq!(unclosed_quote("a,\"b, \"\"c\"\"\"\n5\" disk,\"\"\n"), None);
         assert_eq!(unclosed_quote("n,l\na,\"x\nb,\"y\nc,z\n"), Some(6));
         assert_eq!(unclosed_quote("n,l\na,\"x=1\nb,y\n"), Some(6));

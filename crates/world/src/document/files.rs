@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn json_errors_have_a_place() {
+    fn json_errors_have_a_position() {
         for (text, line, message) in [
             (
                 "[1,\n2",

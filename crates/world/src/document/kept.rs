@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_decides_is_kept_and_of_helm_values_the_fact() {
+    fn fields_with_an_effect_are_kept_and_helm_values_only_as_present() {
         let text = "# mine\nhelm:\n  chart: ./chart\n  values: {password: s3cr3t}\n  valuesFrom: []\n  repo: https://u:s3cr3t@x\n\
                     rolloutStrategy: {maxUnavailable: 5%}\npaused: true\nnamespaceAnnotations: {token: s3cr3t}\n";
         let (copy, left_out) = kept("fleet.yaml", text).expect("secrets");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_file_without_fields_whatever_its_name() {
+    fn a_file_without_known_fields_keeps_nothing_whatever_its_name() {
         let key =
             "-----BEGIN OPENSSH PRIVATE KEY-----\nczNjcjN0\n-----END OPENSSH PRIVATE KEY-----\n";
         let secrets = [
@@ -295,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_each_object_of_a_list_is_named_once_and_in_order() {
+    fn fields_left_out_of_the_objects_of_a_list_are_named_once_and_in_order() {
         let item = r#"{"name": "a", "password": "s3cr3t", "annotations": {"b": "s3cr3t"}}"#;
         let (_, left_out) = kept("x.json", &format!("[{item}, {item}, {item}]")).expect("secrets");
         assert_eq!(left_out, ["annotations", "password"]);
     }
 
     #[test]
-    fn a_field_of_another_form_is_left_out() {
+    fn a_field_with_an_unexpected_type_is_left_out() {
         let (copy, _) = kept(
             "x.json",
             r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#,

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn an_invalid_path_is_refused() {
         for text in [
             "", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]",
         ] {

@@ -483,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_shows_its_line_and_its_mend() {
+    fn a_problem_shows_its_line_and_its_fix() {
         let text = "name: x\nregistry: {egress: 10}\n";
         let problem = source(text)
             .at(27..29, "registry.egress", "`10` has no unit")
@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_very_end_can_be_shown() {
+    fn a_position_at_the_end_of_the_file_can_be_shown() {
         for text in ["", "name: x", "name: x\n", "näme: é"] {
             let problem = source(text).at(text.len()..text.len(), "", "ends too early");
             assert!(
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_problems_and_long_lines_the_first_are_shown() {
+    fn many_problems_and_long_lines_are_truncated() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
         let source = Arc::new(Source::new("a.json", text));
         let at = source

@@ -565,7 +565,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_flattened_struct_are_written_beside_the_others() {
+    fn the_fields_of_a_flattened_struct_are_siblings_of_the_others() {
         let outer = |weight| {
             Ok(Outer {
                 name: "x".into(),
@@ -596,7 +596,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_errors_are_told_in_one_go_and_none_that_follows_from_another() {
+    fn all_errors_are_reported_together_without_consequential_ones() {
         let (file, errors) = read_text(
             "name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n",
         );
@@ -622,7 +622,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_number_out_of_range_has_the_limit_and_one_with_a_point_its_whole_form() {
+    fn the_error_of_a_number_shows_the_limit_or_the_whole_number() {
         for (size, error) in [
             (
                 "1000000000000",
@@ -651,7 +651,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_choice_is_exactly_one() {
+    fn a_choice_has_exactly_one_key() {
         for (text, error) in [
             (
                 "name: x\nway: {short: 1, long: {steps: 1}}",

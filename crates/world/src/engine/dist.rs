@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_never_change_by_a_bit() {
+    fn draws_stay_bit_identical() {
         // The first four draws of each; none is in the tails mentioned in the header.
         let golden: [[u64; 4]; 12] = [
             [

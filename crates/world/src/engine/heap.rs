@@ -109,7 +109,7 @@ mod tests {
     proptest! {
         /// The oracle is a plain list; every step also checks that positions and keys are consistent.
         #[test]
-        fn the_least_key_is_first_whatever_is_pushed_removed_or_rekeyed(
+        fn the_smallest_key_is_first_after_any_push_removal_or_rekeying(
             steps in proptest::collection::vec((0u32..3, 0u32..40, 0u64..50), 0..200),
         ) {
             let (mut heap, mut at, mut list) = (Vec::new(), vec![NOWHERE; 40], vec![None; 40]);

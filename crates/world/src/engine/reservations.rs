@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_goes_on_immediately_and_the_others_wait_for_their_tokens() {
+    fn a_burst_proceeds_immediately_and_the_others_wait_for_their_tokens() {
         let mut bucket = Reservations::new(10.0, 3);
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let turns: Vec<SimTime> = (0..5).map(|_| bucket.reserve(SimTime::ZERO)).collect();
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_given_back_goes_to_the_next_caller() {
+    fn a_returned_token_goes_to_the_next_caller() {
         let mut bucket = Reservations::new(10.0, 1);
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let turns: Vec<SimTime> = (0..3).map(|_| bucket.reserve(SimTime::ZERO)).collect();

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_for_the_reason_that_comes_first() {
+    fn a_run_ends_for_the_reason_that_occurs_first() {
         let cases = [
             // horizon            stop when left is   end            handled   why
             (SimTime::MAX, None, End::Empty, 5, "nothing else ends it"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_cut_in_two_is_the_same_run() {
+    fn a_run_in_two_parts_equals_an_uninterrupted_run() {
         let (mut model, mut queue) = countdown(5);
         let mut seen = Vec::new();
         let mut observer = |now: SimTime, _: &Beat| seen.push(now);

@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_alone_is_uniform_and_belongs_to_its_purpose() {
+    fn each_number_is_uniform_and_depends_on_its_purpose() {
         const SEEDS: u64 = 4_000;
         for run in [0, 1, 7, 12] {
             let numbers: Vec<f64> = (0..SEEDS)

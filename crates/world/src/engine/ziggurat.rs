@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_those_of_rand_distr_but_for_the_last_bits_of_the_tails() {
+    fn draws_equal_those_of_rand_distr_except_for_the_last_bits_in_the_tails() {
         type Draw = fn(&mut Xoshiro256PlusPlus) -> f64;
         let cases: [(&str, Draw, Draw, f64); 2] = [
             (

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_show_at_the_tick_that_is_not_before_them() {
+    fn points_are_rounded_up_to_a_tick() {
         for (nanos, tick, offset, why) in [
             (0.0, 5, 0.0, "no time at all"),
             (2.0, 7, 0.0, "on a tick"),

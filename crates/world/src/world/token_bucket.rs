@@ -55,7 +55,7 @@ mod tests {
     use fleetsim_units::PerSecond;
 
     #[test]
-    fn a_bucket_lets_its_burst_through_and_then_its_rate() {
+    fn a_bucket_admits_its_burst_and_then_its_rate() {
         let mut bucket = TokenBucket::new(RequestLimit::new(PerSecond::new(5.0), 10));
         let at_once = (0..20).filter(|_| bucket.try_take(SimTime::ZERO)).count();
         assert_eq!(at_once, 10, "the burst");

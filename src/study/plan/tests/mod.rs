@@ -194,7 +194,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 }
 
 #[test]
-fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
+fn a_setting_that_is_not_shown_to_meet_a_limit_stays_undecided_and_is_not_the_answer() {
     // The 95th percentile cannot be shown with 30 runs; the slower candidate never exceeds the limit either.
     let rules = RaceRules {
         most: 30,
@@ -209,7 +209,7 @@ fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
 }
 
 #[test]
-fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
+fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported() {
     let truths = [
         Truth {
             stalls: 1.0,

@@ -1,5 +1,4 @@
-//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the
-//! most.
+//! The answer for a defective revision: which variant exposes the fewest clusters, and which the most.
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
@@ -23,14 +22,14 @@ struct Exposed<'v, 'r> {
 }
 
 impl Exposed<'_, '_> {
-    /// The order of medians.
+    /// Compares by median exposure.
     fn by_median(a: &&Self, b: &&Self) -> Ordering {
         a.median.total_cmp(&b.median)
     }
 }
 
-/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
-/// fewest exposed clusters.
+/// The sentences for these variants, at least one of which exposed clusters. Returns the best, and the names of those
+/// with the fewest exposed clusters.
 pub(super) fn sentences<'v>(
     all: &[NamedVariant<'v, '_>],
     seed: u64,
@@ -79,7 +78,7 @@ pub(super) fn sentences<'v>(
         sentences.extend(equally_exposed(&exposed, least.median, seed));
     }
     let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
-    // Of several, none is the answer.
+    // If several variants tie, there is no single answer.
     if let [only] = fewest[..] {
         sentences.extend(fewest_in_draws(only.label, only.variant, &everyone));
     }
@@ -92,7 +91,7 @@ pub(super) fn sentences<'v>(
     (best, fewest.iter().map(|exposed| exposed.label).collect())
 }
 
-/// The variants whose median exposure is this.
+/// The variants with this median exposure.
 fn with_median<'e, 'v, 'r>(
     exposed: &'e [Exposed<'v, 'r>],
     median: f64,
@@ -103,12 +102,12 @@ fn with_median<'e, 'v, 'r>(
         .collect()
 }
 
-/// The verb of a sentence about these variants.
+/// The verb `expose` in the form that fits the number of these variants.
 const fn expose(some: &[&Exposed<'_, '_>]) -> &'static str {
     if some.len() == 1 { "exposes" } else { "expose" }
 }
 
-/// The variants that may expose as few clusters, compared for all together.
+/// The variants that may expose equally few clusters, at a joint confidence level.
 fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
     let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
     let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
@@ -121,7 +120,7 @@ fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option
     may_be_too(&quoted(ties), "may expose as few", exposed.len())
 }
 
-/// The variants with runs that complete nevertheless, or that none does.
+/// The variants with runs that complete nevertheless, or a statement that there are none.
 fn completing(exposed: &[Exposed<'_, '_>]) -> String {
     let mut complete: Vec<String> = Vec::new();
     for Exposed { label, variant, .. } in exposed {
@@ -195,7 +194,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
     use crate::results::UncertaintyRow;
 
-    /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
+    /// A wave of a defective revision that stops after this number of clusters. `None`: the revision is good.
     fn wave(name: &str, defect: Option<u64>) -> Wave {
         Wave {
             strategy: name.to_owned(),
@@ -219,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
+    fn for_a_defect_the_variants_that_expose_the_fewest_come_first_and_ties_are_named() {
         let waves = vec![
             wave("default", Some(200)),
             wave("canary", Some(1)),
@@ -253,8 +252,8 @@ mod tests {
     }
 
     #[test]
-    fn exposure_that_differs_between_runs_has_its_interval_and_completing_variants_are_named() {
-        // 40 clusters and 4 more in each run that follows: 40 to 60, the median between 48 and 52.
+    fn exposure_that_differs_between_runs_has_an_interval_and_completing_variants_are_named() {
+        // 40 clusters, and 4 more in each later run: 40 to 60, the median between 48 and 52.
         let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
         let text = &answer.parts[0].1;
         assert!(
@@ -318,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn drawn_constants_say_in_how_many_draws_the_fewest_are_the_fewest() {
+    fn the_answer_states_in_how_many_draws_the_winner_exposes_the_fewest() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let path = "release.defect";
         let strategies =
@@ -339,7 +338,7 @@ mod tests {
         fleet.publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");
         results.draws = results.tables.runs.clone();
-        // In two of six draws, `careful` exposes more for one defect, and in another one for the other defect.
+        // In two of six draws, `careful` exposes more for one defect, and in another draw for the other defect.
         for run in results
             .draws
             .iter_mut()

@@ -1,12 +1,13 @@
-//! The answer in a few sentences, from the recorded results by fixed rules; the terminal prints it first, and the page.
+//! The answer in a few sentences, derived from the recorded results by fixed rules. The terminal and the page print it
+//! first.
 //!
-//! A rollout is complete when all reachable targets are ready; those that cannot be updated are counted with the
-//! reason. Within each group of variants that are compared: with limits, how many meet all of them; the fastest, with
-//! the interval of its median and the variants that may be as fast; the one with the lowest peak of pulls and its cost
-//! in time, as the paired difference; the lowest peak within twice the fastest time; and how many do not complete, with
-//! the rules that block them. Where a defective revision was rolled out, the variant that exposes the fewest clusters
-//! comes first instead ([`exposure`]). Only variants whose runs all completed are ranked if there are any, and with
-//! limits only those that meet all. Names stand in backticks.
+//! A rollout is complete when all reachable targets are ready; targets that cannot be updated are counted with the
+//! reason. For each group of compared variants, the answer gives: with limits, the number of variants that meet all of
+//! them; the fastest, with the interval of its median and the variants that may be as fast; the variant with the
+//! lowest peak of pulls and its cost in time, as the paired difference; the lowest peak within twice the fastest time;
+//! and the number of variants that do not complete, with the rules that block them. For a defective revision, the
+//! variant that exposes the fewest clusters comes first instead ([`exposure`]). If any variant completes in all runs,
+//! only such variants are ranked; with limits, only those that meet all. Names are in backticks.
 
 mod certainty;
 mod exposure;
@@ -39,20 +40,20 @@ use fleetsim_units::stats::in_turn;
 /// The answer to an experiment's question.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct PageAnswer {
-    /// The sentence on variants that are compared and have different numbers of targets; empty where all have the same.
+    /// A sentence if compared variants have different numbers of targets; otherwise empty.
     pub(in crate::report) caution: String,
     /// The sentence for all groups; empty when there is one group.
     pub(in crate::report) lead: String,
-    /// A group's title and its answer.
+    /// The title and the answer of each group.
     pub(in crate::report) parts: Vec<(String, String)>,
     /// The best variants of each group.
     pub(in crate::report) best: Vec<Best>,
 }
 
-/// The error of the statement which variants may be the fastest.
+/// The error of the statement about which variants may be the fastest.
 const ERROR: f64 = 0.05;
 
-/// A variant that is ranked.
+/// A ranked variant.
 struct RankedVariant<'v, 'r> {
     at: usize,
     label: &'v str,
@@ -62,7 +63,7 @@ struct RankedVariant<'v, 'r> {
 }
 
 impl<'v, 'r> RankedVariant<'v, 'r> {
-    /// `None`: it has no time or no peak to be ranked by.
+    /// `None`: it has no time or no peak to rank by.
     fn of(named: &NamedVariant<'v, 'r>) -> Option<Self> {
         Some(Self {
             at: named.at,
@@ -73,23 +74,23 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
         })
     }
 
-    /// Whether it is a setting of a sweep.
+    /// Returns whether it is a setting of a sweep.
     fn is_swept(&self) -> bool {
         !self.variant.info.settings.is_empty()
     }
 
-    /// The order of completion times, then of peaks.
+    /// Compares by completion time, then by peak.
     fn by_time(a: &&Self, b: &&Self) -> Ordering {
         in_turn([a.completion_s, a.peak], [b.completion_s, b.peak])
     }
 
-    /// The order of peaks, then of completion times.
+    /// Compares by peak, then by completion time.
     fn by_peak(a: &&Self, b: &&Self) -> Ordering {
         in_turn([a.peak, a.completion_s], [b.peak, b.completion_s])
     }
 }
 
-/// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
+/// Answers for all groups. Intervals of differences are resampled from `seed`, like those of the tables.
 pub(in crate::report) fn answer(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -124,7 +125,7 @@ pub(in crate::report) fn answer(
     answer
 }
 
-/// The caution of the first group whose variants have different numbers of targets; empty where there is none.
+/// The caution of the first group whose variants have different numbers of targets; empty if there is no such group.
 fn caution(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -> String {
     for group in groups {
         let mut compared = Vec::new();
@@ -153,11 +154,11 @@ struct GroupAnswer<'v, 'r> {
 }
 
 impl<'v, 'r> GroupAnswer<'v, 'r> {
-    /// The answer of a group in which a defective revision was rolled out.
+    /// The answer of a group with a defective revision.
     fn of_exposure(all: Vec<NamedVariant<'v, 'r>>, limits: &[AssertedLimit], seed: u64) -> Self {
         let mut sentences = Vec::new();
         let (best, winners) = exposure::sentences(&all, seed, &mut sentences);
-        // Before the last sentence, which lists the variants that complete.
+        // Inserted before the last sentence, which lists the variants that complete.
         let last = sentences.len().saturating_sub(1);
         sentences.splice(last..last, limits::sentence(&all, limits));
         let comparison = Comparison {
@@ -193,7 +194,7 @@ impl<'v, 'r> GroupAnswer<'v, 'r> {
     }
 }
 
-/// The sentence for all groups. Empty where the groups answer different questions.
+/// The sentence for all groups. Empty if the groups answer different questions.
 fn lead_of_all(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -212,14 +213,14 @@ fn lead_of_all(
     }
 }
 
-/// The labels of the best variants of a group, and the variants that they are compared with.
+/// The labels of the best variants of a group, and all variants of the comparison.
 struct Comparison<'v, 'r> {
     winners: Vec<&'v str>,
     rivals: Vec<NamedVariant<'v, 'r>>,
 }
 
 impl<'v, 'r> Comparison<'v, 'r> {
-    /// The variant with this label among the variants that are compared.
+    /// The compared variant with this label.
     fn rivals_of(&self, label: &str) -> Option<GroupWinner<'v, 'r>> {
         let winner = self.rivals.iter().find(|rival| rival.label == label)?;
         Some(GroupWinner {
@@ -228,14 +229,14 @@ impl<'v, 'r> Comparison<'v, 'r> {
         })
     }
 
-    /// Whether it distinguishes its variants.
+    /// Returns whether the comparison distinguishes its variants.
     fn is_decided(&self) -> bool {
         self.winners.len() != self.rivals.len()
     }
 }
 
-/// The sentence for all groups: the variants that are best in all, or the settings that it depends on. Empty where no
-/// comparison distinguishes its variants.
+/// The sentence for all groups: the variants that are best in all of them, or the settings that the answer depends on.
+/// Empty if no comparison distinguishes its variants.
 fn lead(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -276,7 +277,7 @@ fn lead(
     )
 }
 
-/// In how many draws of the constants a variant is the best in all comparisons. Empty without draws.
+/// The number of draws of the constants in which a variant is the best in all comparisons. Empty without draws.
 fn best_in_draws(label: &str, comparisons: &[Comparison<'_, '_>], is_exposure: bool) -> String {
     let mut winners: Vec<GroupWinner<'_, '_>> = Vec::new();
     for comparison in comparisons {
@@ -309,9 +310,9 @@ fn deciding_settings(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -
     names
 }
 
-/// The variants of a group by what they are to its question.
+/// The variants of a group by their role in the question.
 struct Sides<'v, 'r> {
-    /// The user's own strategies, which the question is about; the bounds alone take their place.
+    /// The user's own strategies, which the question is about. If there are only bounds, the bounds.
     own: Vec<NamedVariant<'v, 'r>>,
     bounds: Vec<NamedVariant<'v, 'r>>,
 }
@@ -334,8 +335,8 @@ impl<'v, 'r> Sides<'v, 'r> {
     }
 }
 
-/// Variants that may be ranked: those that meet the limits, or all where none does; of these, those whose runs all
-/// completed, or all where there are none.
+/// Variants that may be ranked: those that meet the limits, or all if none does; of these, the ones whose runs all
+/// completed, or all if there are none.
 fn rankable<'v, 'r>(
     own: &[NamedVariant<'v, 'r>],
     limits: &[AssertedLimit],
@@ -353,7 +354,7 @@ fn rankable<'v, 'r>(
     if whole.is_empty() { partial } else { whole }
 }
 
-/// The ranked variant with this place among all variants.
+/// The ranked variant with this index among all variants.
 fn ranked_at<'a, 'v, 'r>(
     ranked: &'a [RankedVariant<'v, 'r>],
     at: Option<usize>,
@@ -380,7 +381,7 @@ fn fastest_and_lowest(
         None
     };
     let best = if let Some(is_fastest) = of_all {
-        // The setting that meets the limits leads.
+        // The setting that meets the limits comes first.
         let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
         let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
         if let Some(fastest) = ranked_at(&ranked, best.fastest) {
@@ -413,7 +414,7 @@ fn fastest_and_lowest(
     if let Some(led) = ranked_at(&ranked, led) {
         sentences.extend(path::sentence(led.label, led.variant));
     }
-    // Where none of the user's own strategies completes, this is the answer.
+    // If none of the user's own strategies completes, this is the answer.
     let is_first = best.fastest.is_none();
     if is_first {
         sentences.extend(unfinished(&own));
@@ -440,7 +441,7 @@ fn meeting_in_draws(fastest: &RankedVariant<'_, '_>, limits: &[AssertedLimit]) -
     })
 }
 
-/// The clusters that cannot be updated, of the first variant that has some.
+/// The clusters that cannot be updated, in the first variant that has any.
 fn missing(named: &[NamedVariant<'_, '_>]) -> Option<String> {
     let mut reaches = named.iter().map(|named| named.variant.reach());
     let reach = reaches.find(|reach| !reach.is_whole())?;
@@ -514,7 +515,7 @@ fn completes_first(fastest: &RankedVariant<'_, '_>, [completes, is_first]: [&str
     )
 }
 
-/// Since when the time of a variant with a pre-pull counts.
+/// The reference point of the time of a variant with a pre-pull.
 fn after_release(fastest: &RankedVariant<'_, '_>) -> Option<String> {
     let releases = fastest.variant.runs.iter().map(|run| run.release_s);
     let release = releases.fold(0.0, f64::max);
@@ -527,7 +528,7 @@ fn after_release(fastest: &RankedVariant<'_, '_>) -> Option<String> {
     ))
 }
 
-/// The variant with the lowest peak within twice the fastest time. `None` where it is the fastest or the lowest.
+/// The variant with the lowest peak within twice the fastest time. `None` if it is the fastest or the lowest itself.
 fn compromise<'a, 'v, 'r>(
     fastest: &RankedVariant<'_, '_>,
     lowest: &RankedVariant<'_, '_>,
@@ -541,7 +542,8 @@ fn compromise<'a, 'v, 'r>(
     (is_other && found.peak < fastest.peak).then_some(found)
 }
 
-/// The strategy that comes first, where settings of another one are swept: people know theirs, and ask what to change.
+/// The strategy to name first if settings of another one are swept: users know their own strategy, and ask what to
+/// change.
 fn unswept(
     fastest: &RankedVariant<'_, '_>,
     ranked: &[RankedVariant<'_, '_>],
@@ -578,7 +580,7 @@ fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> V
     })
 }
 
-/// The other variants that may be the fastest, compared for all variants together.
+/// The other variants that may be the fastest, at a joint confidence level.
 fn equally_fast(
     fastest: &RankedVariant<'_, '_>,
     ranked: &[RankedVariant<'_, '_>],
@@ -606,8 +608,8 @@ fn equally_fast(
     may_be_too(&quoted(ties), "may be as fast", ranked.len())
 }
 
-/// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
-/// in more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
+/// If a run did not finish, there are no means. A variant may then be the fastest unless another one is ahead of it in
+/// more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
 fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
     let others = ranked.len() - 1;
     let level = 1.0 - 2.0 * ERROR / others as f64;
@@ -626,7 +628,7 @@ fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
 }
 
 /// `It is faster than `b`, the next, in 19 of 20 pairs of runs with equal random numbers (95% CI of the share:
-/// 75–99.9%).` Nothing for one variant, or one run.
+/// 75–99.9%).` Empty for one variant, or one run.
 fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> Option<String> {
     let others = ranked.iter().filter(|other| other.at != fastest.at);
     let next = others.min_by(|a, b| a.completion_s.total_cmp(&b.completion_s))?;
@@ -650,7 +652,7 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
     ))
 }
 
-/// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
+/// The number of variants that do not complete, with the distinct reasons. `None` if all do.
 fn unfinished(all: &[NamedVariant<'_, '_>]) -> Option<String> {
     let mut ended = Vec::new();
     for named in all {

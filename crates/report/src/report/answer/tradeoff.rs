@@ -1,8 +1,8 @@
-//! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
-//! registry's link, and what each step of the setting saves and costs.
+//! The answer for a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
+//! registry's link, and the savings and costs of each step of the setting.
 //!
-//! A link has room if its busiest minute takes less than [`FULL`] of it, and it is not full for half of the rollout. A
-//! shorter time is full in nearly every rollout, and decides nothing.
+//! A link has room if its busiest minute takes less than [`FULL`] of it, and it is full for less than half of the
+//! rollout. Shorter windows are full in nearly every rollout, so they decide nothing.
 
 use std::cmp::Ordering;
 
@@ -16,12 +16,12 @@ use crate::results::{Measure, RunRow};
 
 /// A link whose busiest minute takes at least this share of its capacity is full.
 const FULL: f64 = 0.98;
-/// A link that is full for this share of a rollout has no room, even in rollouts of less than a minute.
+/// A link that is full for this share of a rollout has no room, even if the rollout takes less than a minute.
 const LONG: f64 = 0.5;
-/// Most steps of a setting that are listed one by one.
+/// Maximum number of steps of a setting that are listed individually.
 const STEPS_MAX: usize = 8;
 
-/// Whether the variants are settings of one strategy.
+/// Returns whether the variants are settings of one strategy.
 pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     let Some(first) = ranked.first() else {
         return false;
@@ -31,47 +31,47 @@ pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     ranked.len() > 1 && infos.all(|info| info.strategy == *strategy && !info.setting.is_empty())
 }
 
-/// A registry's link, and what fills it.
+/// A registry's link.
 struct RegistryLink {
     bytes_per_s: f64,
 }
 
 impl RegistryLink {
-    /// Whether a busiest minute at this rate, and this share of time at capacity, leave room.
+    /// Returns whether a busiest minute at this rate, and this share of time at capacity, leave room.
     fn has_room(&self, minute: f64, busy_share: f64) -> bool {
         minute < FULL * self.bytes_per_s && busy_share < LONG
     }
 
-    /// Whether a run leaves room.
+    /// Returns whether a run leaves room.
     fn has_room_in(&self, run: &RunRow) -> bool {
         self.has_room(run.egress_peak_60s_bytes_per_s, run.egress_busy_share)
     }
 
-    /// Whether a setting leaves room, at its medians.
+    /// Returns whether a setting leaves room, by its medians.
     fn has_room_with(&self, ranked: &RankedVariant<'_, '_>) -> bool {
         let busy_share = ranked.variant.median(Measure::EgressBusyShare);
         self.has_room(busiest_minute(ranked), busy_share.unwrap_or(1.0))
     }
 }
 
-/// The rate of the busiest minute of a setting.
+/// The rate in the busiest minute of a setting.
 fn busiest_minute(ranked: &RankedVariant<'_, '_>) -> f64 {
     let median = ranked.variant.median(Measure::EgressPeak60s);
     median.unwrap_or(f64::INFINITY)
 }
 
-/// The order of completion times.
+/// Compares by completion time.
 fn by_time(a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>) -> Ordering {
     a.completion_s.total_cmp(&b.completion_s)
 }
 
-/// The order of peaks; among equal ones, the slower comes first.
+/// Compares by peak; among equal peaks, the slower comes first.
 fn by_peak(a: &RankedVariant<'_, '_>, b: &RankedVariant<'_, '_>) -> Ordering {
     let by_peak = a.peak.total_cmp(&b.peak);
     by_peak.then(b.completion_s.total_cmp(&a.completion_s))
 }
 
-/// The sentences; the setting that the first one names, by its place in the list of all variants.
+/// Returns the sentences, and the setting that the first one names, as its index in the list of all variants.
 pub(super) fn sentences(
     ranked: &[RankedVariant<'_, '_>],
     sentences: &mut Vec<String>,
@@ -128,7 +128,7 @@ pub(super) fn sentences(
     chosen.map(|chosen| chosen.at)
 }
 
-/// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` where some cannot be updated.
+/// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` if some cannot be updated.
 fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
     let reach = ranked.variant.reach();
     let took = completion(ranked.variant, ranked.completion_s);
@@ -175,7 +175,7 @@ fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
     }
 }
 
-/// The bounds for any pacing, after the user's own strategies, and whose constants they have.
+/// The bounds for any pacing, and whose constants they have, as a sentence after the user's own strategies.
 pub(super) fn bounds(
     bounds: &[NamedVariant<'_, '_>],
     own: &[NamedVariant<'_, '_>],

@@ -67,7 +67,7 @@ impl Watched {
 
 proptest! {
     #[test]
-    fn it_decides_as_a_full_pass(
+    fn a_pass_over_changes_decides_like_a_full_pass(
         steps in prop::sample::select(STEPS.to_vec()),
         options in options(),
         settled in any::<bool>(),
@@ -103,7 +103,7 @@ proptest! {
 
 #[test]
 #[should_panic(expected = "a pass over what changed decides as a pass over all")]
-fn a_change_that_is_not_named_makes_a_difference() {
+fn an_unreported_change_makes_the_two_passes_differ() {
     let mut watched = Watched::new(
         rolling("{maxUpdate: 2}"),
         ControllerOptions::default(),
@@ -116,7 +116,7 @@ fn a_change_that_is_not_named_makes_a_difference() {
 }
 
 #[test]
-fn it_looks_at_few() {
+fn a_pass_over_changes_visits_few_applications() {
     let mut watched = Watched::new(
         rolling("{maxUpdate: 2}"),
         ControllerOptions::default(),

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_binding_of_a_cluster_is_found_beside_a_deleted_one() {
+    fn the_live_binding_of_a_cluster_is_found_next_to_a_deleted_one() {
         let named = |name: &str| Binding::scheduled(name.to_owned(), TargetId(2), 0);
         let mut old = named("a");
         old.delete();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_comes_back_takes_its_old_place() {
+    fn a_binding_that_returns_gets_its_old_position() {
         let named =
             |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
         let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)]

@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_over_changed_bindings_decide_as_plain_scans(
+    fn passes_over_changed_bindings_decide_like_full_scans(
         (unavailable, surge, asked) in (0..40_i32, 0..40_i32, prop::option::of(60..100_u32)),
         is_documented in any::<bool>(),
         is_new in any::<bool>(),
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_of_a_run_over_changed_bindings_decide_as_plain_scans(
+    fn passes_of_a_run_over_changed_bindings_decide_like_full_scans(
         limit in 1..20_i32,
         is_documented in any::<bool>(),
         with_bugs in any::<bool>(),

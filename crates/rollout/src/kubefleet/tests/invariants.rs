@@ -142,7 +142,7 @@ proptest! {
 
     /// The time of the work generator's writes has no effect, except for resources without availability tracking.
     #[test]
-    fn the_time_of_a_condition_matters_only_where_availability_cannot_be_tracked(
+    fn the_time_of_a_condition_matters_only_if_availability_cannot_be_tracked(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
         (first, second, later) in (0..1000_u64, 0..1000_u64, 0..100_u64),
         without_bugs in any::<bool>(),

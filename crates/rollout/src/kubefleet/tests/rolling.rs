@@ -102,7 +102,7 @@ t=1 applying 0 => hold maxUnavailable: of 3 clusters requested, maxUnavailable a
 }
 
 #[test]
-fn untracked_resources_count_after_their_period() {
+fn untracked_resources_count_as_available_after_their_period() {
     play(
         "{maxUnavailable: 1, unavailablePeriodSeconds: 10}",
         RuleSet::Shipped,

@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_over_what_changed_decide_as_passes_over_all(
+    fn passes_over_changes_decide_like_full_passes(
         clusters in vec(cluster(), CLUSTERS),
         yaml in strategy(),
         is_documented in any::<bool>(),

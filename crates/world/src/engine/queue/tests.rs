@@ -102,7 +102,7 @@ fn an_event_cancelled_and_scheduled_for_the_same_time_in_the_same_slot_comes_las
 }
 
 #[test]
-fn a_stamp_that_is_used_again_revives_no_ticket() {
+fn a_reused_stamp_does_not_revive_an_old_ticket() {
     let mut queue = EventQueue::new();
     let gone = queue.schedule(secs(1), "gone");
     queue.schedule(secs(5), "last");
@@ -121,7 +121,7 @@ fn a_stamp_that_is_used_again_revives_no_ticket() {
 }
 
 #[test]
-fn events_that_are_cancelled_again_and_again_need_no_more_memory() {
+fn repeated_cancellation_does_not_use_more_memory() {
     let mut queue = EventQueue::new();
     let pending: Vec<EventId> = (0..10)
         .map(|after| queue.schedule(secs(after), after))

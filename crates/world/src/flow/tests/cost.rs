@@ -38,7 +38,7 @@ fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f
 }
 
 #[test]
-fn an_event_visits_as_many_nodes_with_10_000_transfers_as_with_100() {
+fn an_event_visits_the_same_number_of_nodes_with_10_000_and_100_transfers() {
     // (what, capacity of the egress for n transfers, capacity of link i)
     type Capacity = fn(f64) -> f64;
     let cases: [(&str, Capacity, Capacity); 4] = [
@@ -106,7 +106,7 @@ fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
 }
 
 #[test]
-fn a_transfer_that_takes_the_place_of_another_costs_the_general_solver_nothing() {
+fn replacing_a_transfer_costs_the_general_solver_nothing() {
     // Ten pairs of links, with a bundle of thirty transfers over each pair.
     let mut network = Network::new();
     let pairs: Vec<_> = (0..10)
@@ -183,7 +183,7 @@ fn visits_of_general_solver(
 }
 
 #[test]
-fn two_registries_and_a_swarm_cost_as_many_visits_with_3_000_receivers_as_with_100() {
+fn two_registries_and_a_swarm_cost_the_same_visits_with_3_000_and_100_receivers() {
     let links = |network: &mut Network, n: usize, capacity: &dyn Fn(usize) -> f64| -> Vec<LinkId> {
         (0..n)
             .map(|at| network.add_link(None, rate(capacity(at))))

@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_an_unavailable_work_are_those_of_kubefleets_agent() {
+    fn an_unavailable_work_is_polled_like_in_kubefleets_agent() {
         // By hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times that is 17.8
         // and exceeds 15, so the next interval is 1.5 times 14.86, or 22.29, and there is no interval of 15 s.
         let expected = [
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_an_available_work_grow_fast_at_once() {
+    fn the_polling_interval_of_an_available_work_grows_fast_immediately() {
         for (look, expected) in looks(true, 6)
             .iter()
             .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_look_is_after_now() {
+    fn the_next_poll_is_in_the_future() {
         let next = |now: f64| {
             let now = SimTime::ZERO + SimDuration::from_secs_f64(10.0 + now);
             LookSpec::KUBEFLEET

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_hits_a_cluster_counts_and_takes_its_own_time() {
+    fn the_first_entry_that_selects_a_cluster_applies_with_its_own_time() {
         let mut world = world(ReleaseKind::Update, 1);
         let elsewhere = ApplyFaultSpec {
             clusters: vec!["other".to_owned()],
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_rollback_each_try_begins_anew_and_none_succeeds() {
+    fn with_a_rollback_each_try_starts_over_and_none_succeeds() {
         for release in [ReleaseKind::Update, ReleaseKind::Initial] {
             let played = play_agent(&world(release, 30), waiting(true));
             let waits = waits(&played);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_told_to_go_back_does_so_after_the_failure() {
+    fn an_agent_that_is_instructed_to_roll_back_does_so_after_the_failure() {
         let mut world = world(ReleaseKind::Update, 1);
         let fault = ApplyFaultSpec {
             after: Some(fixed(SimDuration::from_secs(5))),

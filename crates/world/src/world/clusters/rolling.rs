@@ -127,7 +127,7 @@ mod tests {
     use CountOrPercent::{Count, Percent};
 
     #[test]
-    fn limits_round_as_kubernetes_rounds_them() {
+    fn limits_are_rounded_like_in_kubernetes() {
         let cases = [
             // replicas, surge, unavailable, expected, why
             (4, Percent(25), Percent(25), (1, 1), "the defaults"),
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_deployment_creates_all_pods_at_once() {
+    fn a_first_deployment_creates_all_pods_immediately() {
         let replica_counts = ReplicaCounts {
             replicas: 6,
             surge: 2,

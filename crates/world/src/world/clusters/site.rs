@@ -197,7 +197,7 @@ mod tests {
     use fleetsim_units::Factor;
 
     #[test]
-    fn descriptions_have_the_values() {
+    fn descriptions_contain_the_values() {
         let schema =
             serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
         for (kind, choice) in SiteKind::value_variants()

@@ -115,7 +115,7 @@ fn a_debounced_report_of_an_update_counts_from_the_first_event() {
 }
 
 #[test]
-fn an_agent_that_looks_sees_readiness_at_its_next_look() {
+fn a_polling_agent_sees_readiness_at_its_next_poll() {
     for (ready, reported) in [(1, 5.0), (6, 7.0), (300, 378.114), (600, 801.280)] {
         let played = play(&world(ReleaseKind::Initial, ready), &LOOKS);
         assert_eq!(
@@ -127,7 +127,7 @@ fn an_agent_that_looks_sees_readiness_at_its_next_look() {
 }
 
 #[test]
-fn a_changed_result_begins_the_looks_anew() {
+fn a_changed_result_restarts_the_polling() {
     // The empty workload is available at the poll after 5 s. The next polls are 5 s and 2 s later, at 10 s and 12 s;
     // without the change they would be at 9.4 s and 12.28 s.
     let mut world = world(ReleaseKind::Initial, 11);

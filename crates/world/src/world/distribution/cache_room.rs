@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_least_recently_makes_way() {
+    fn the_least_recently_used_blob_is_evicted() {
         let at = SimTime::from_secs;
         let sizes = [40, 40, 40, 101].map(Bytes::new).to_vec();
         let mut room = CacheRoom::new(Bytes::new(100), sizes);

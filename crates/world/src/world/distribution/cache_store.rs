@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_caches_own_copy_is_kept() {
+    fn only_the_caches_own_download_is_stored() {
         let mut cache_store = cache_store(Coalesce::OwnCopy, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_cell_requests_wait_for_a_connection_and_blobs_for_room() {
+    fn in_a_cell_requests_wait_for_a_connection_and_blobs_for_a_slot() {
         let room = CacheRoom::new(Bytes::new(100), vec![Bytes::new(60); 2]);
         let mut cell = cache_store(Coalesce::Wait, Some(1)).with_room(room);
         assert_eq!(cell.look_up(START, 0, from(1)), CacheLookup::Miss);

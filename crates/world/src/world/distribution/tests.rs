@@ -166,7 +166,7 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
 }
 
 #[test]
-fn waits_for_a_cache_a_cell_or_the_registry_are_transfer_and_not_unpacking() {
+fn waits_for_a_cache_a_cell_or_the_registry_count_as_transfer_and_not_as_unpacking() {
     let unpacks = |mut world: WorldSpec| {
         // 100 MB at 50 MB/s, and 3 s once everything is unpacked.
         world.node.unpack_rate = mb(50.0).into();
@@ -281,7 +281,7 @@ fn instances_on_one_cell_share_one_download() {
 }
 
 #[test]
-fn a_cell_whose_link_is_repaired_goes_on() {
+fn a_cell_continues_when_its_link_is_repaired() {
     let mut world = bare_world(2);
     // The image is too large for the cell, so the second instance downloads it again, starting at 1 s, behind the
     // first instance's link.
@@ -312,7 +312,7 @@ fn a_cell_whose_link_is_repaired_goes_on() {
 }
 
 #[test]
-fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
+fn a_permanently_offline_instance_does_not_cut_off_its_cell() {
     let mut world = bare_world(40);
     world.faults.offline.share = Share::new(0.5);
     world.distribution = by(DistributionKind::Cells(CellSpec {
@@ -329,7 +329,7 @@ fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
 }
 
 #[test]
-fn a_cell_downloads_so_many_layers_at_a_time() {
+fn a_cell_limits_its_concurrent_layer_downloads() {
     let mut world = bare_world(1);
     world.images[0].layers = vec![layer("first", LAYER), layer("second", LAYER)];
     for downloads in [1, 2] {

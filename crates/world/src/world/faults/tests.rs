@@ -132,7 +132,7 @@ fn left(percent: u32) -> CutKind {
 }
 
 #[test]
-fn in_a_brownout_the_downlink_carries_its_share_and_reports_arrive() {
+fn in_a_brownout_the_downlink_has_its_share_and_reports_arrive() {
     let mut world = bare_world(2);
     windows(&mut world, left(20), &[(0.4, 2.0)]);
     world.faults.regional[0].clusters = vec![1];
@@ -148,7 +148,7 @@ fn in_a_brownout_the_downlink_carries_its_share_and_reports_arrive() {
 }
 
 #[test]
-fn of_concurrent_brownouts_the_smallest_share_counts_and_an_outage_prevails() {
+fn the_smallest_share_of_concurrent_brownouts_applies_and_an_outage_prevails() {
     for (first, other, expected, why) in [
         // 50 MB, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB at full rate.
         (
@@ -196,7 +196,7 @@ fn of_concurrent_brownouts_the_smallest_share_counts_and_an_outage_prevails() {
 }
 
 #[test]
-fn a_brownout_keeps_a_run_alive_only_if_it_leaves_nothing() {
+fn a_brownout_keeps_a_run_alive_only_if_it_leaves_no_bandwidth() {
     for (percent, from, span, expected) in [
         (20, 1000.0, 1000.0, 1.0),
         // 60 MB at a fifth; the brownout does not end before.
@@ -213,7 +213,7 @@ fn a_brownout_keeps_a_run_alive_only_if_it_leaves_nothing() {
 }
 
 #[test]
-fn brownouts_of_single_clusters_take_none_offline() {
+fn brownouts_of_single_clusters_take_no_cluster_offline() {
     let mut world = bare_world(200);
     let outages = |cuts| {
         let mean = |mean| DurationModel::Exponential { mean: secs(mean) };
@@ -271,7 +271,7 @@ fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off
 }
 
 #[test]
-fn transfers_go_on_with_the_next_try_of_their_sender() {
+fn transfers_continue_with_the_next_try_of_their_sender() {
     let mut world = bare_world(1);
     world.registry.tcp.retransmission = Some(secs(0.2));
     windows(&mut world, CutKind::All, &[(0.5, 2.0)]);
@@ -295,7 +295,7 @@ fn transfers_go_on_with_the_next_try_of_their_sender() {
 }
 
 #[test]
-fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_tries_to_connect() {
+fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_connection_attempts() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = fixed(secs(1.0));
     windows(&mut world, CutKind::All, &[(2.0, 10.0)]);
@@ -308,7 +308,7 @@ fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_tries_to_connect() {
 }
 
 #[test]
-fn a_cluster_that_is_offline_by_its_own_setting_is_so_in_every_run() {
+fn a_cluster_that_is_offline_by_its_own_setting_is_offline_in_every_run() {
     let mut world = bare_world(4);
     world.clusters[2].offline = true;
     for seed in 1..6 {

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn egress_is_spread_over_the_bins_it_flows_in() {
+fn egress_is_distributed_over_the_bins_in_which_it_flows() {
     let mut meter = Meter::new(1, 1);
     meter.advance(SimTime::from_nanos(500_000_000));
     meter.set_egress([(BytesPerSec::new(100.0), true)].into_iter());

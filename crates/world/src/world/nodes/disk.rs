@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn zstd_is_as_fast_as_its_own_rate_until_the_buffer_is_full() {
+    fn zstd_has_its_own_rate_until_the_buffer_is_full() {
         // 600 B/s fill the buffer at 500: full after 20 s, with 12,000 B written. The other 8,000 B at 100 B/s:
         // another 80 s.
         let mut slow = disk(10_000);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_is_not_compressed_is_limited_by_the_disk_alone() {
+    fn an_uncompressed_layer_is_only_limited_by_the_disk() {
         let mut disk = Disk::new(
             BytesPerSec::new(100e6),
             Bytes::new(10_000_000_000),
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn a_layer_that_is_not_compressed_takes_what_decompression_leaves_of_a_full_disk() {
+    fn an_uncompressed_layer_uses_the_bandwidth_that_decompression_leaves_on_a_full_disk() {
         let mut disk = Disk::new(
             BytesPerSec::new(1000.0),
             Bytes::new(0),
@@ -474,7 +474,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_goes_before_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
+    fn a_download_takes_precedence_over_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
         let mut disk = disk(1_200);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.sync(SimTime::ZERO, layer(1), 1_000.0);

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line_and_the_mend() {
+    fn unreadable_values_are_reported_with_their_line_and_the_fix() {
         for (text, column, message) in [
             ("took\n4 s\n5\n", None, "3: `5` has no unit"),
             ("took\nlong\n", None, "2: "),

@@ -644,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weibull_is_known_by_its_mean() {
+    fn a_weibull_distribution_is_defined_by_its_mean() {
         let model = DurationModel::weibull_of_mean(SimDuration::from_hours(720), 0.75);
         assert!(
             (model.mean() - 720.0 * 3600.0).abs() < 1e-3,
@@ -662,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_tail_has_no_mean_unless_it_is_cut() {
+    fn a_heavy_tail_has_no_mean_unless_it_is_truncated() {
         assert!(
             DurationModel::Pareto {
                 least: secs(1.0),

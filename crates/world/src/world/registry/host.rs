@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_passes_connections_and_workers_in_the_order_in_which_it_came() {
+    fn requests_pass_connections_and_workers_in_order_of_arrival() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
         spec.connections = Some(ConnectionLimit {
             max: 2,

@@ -210,7 +210,7 @@ mod tests {
     use fleetsim_units::PerSecond;
 
     #[test]
-    fn images_of_others_have_the_published_quantiles() {
+    fn images_of_other_clients_have_the_published_quantiles() {
         assert!(
             (image_size(0.5) - 157.0 * MIB).abs() < 1.0
                 && (image_size(0.9) - 471.0 * MIB).abs() < 1.0

@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_take_their_share_of_every_link() {
+    fn headers_use_a_share_of_every_link() {
         let mut world = bare_world(1);
         world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
         world.registry.tcp.headers = Some(Share::new(0.2));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_carries_the_least_of_cap_window_and_loss() {
+    fn the_rate_of_a_connection_is_the_minimum_of_cap_window_and_loss() {
         let mut world = bare_world(1);
         let cap = |world: &crate::world::WorldSpec| {
             let rtt = SimDuration::from_millis(80);

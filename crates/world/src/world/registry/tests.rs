@@ -342,7 +342,7 @@ fn a_registry_sends_its_burst_and_then_the_baseline() {
 }
 
 #[test]
-fn a_burst_is_refilled_by_what_the_baseline_leaves() {
+fn a_burst_is_refilled_by_unused_baseline_bandwidth() {
     let mut world = with_burst();
     // The first layer, 50 MB, is sent at 50 MB/s, which takes 40 of the 50 MB from the bucket in 1 s. While it is
     // unpacked for 3 s, the bucket is refilled with 30 MB. The second layer, 100 MB at 50 MB/s, takes 40 MB/s from the
@@ -366,7 +366,7 @@ fn a_burst_is_refilled_by_what_the_baseline_leaves() {
 }
 
 #[test]
-fn both_solvers_follow_a_burst() {
+fn both_solvers_apply_a_burst() {
     // With a second registry, transfers from it use links other than a link and its ancestors, so the general solver
     // is used.
     let mut world = with_burst();
@@ -379,7 +379,7 @@ fn both_solvers_follow_a_burst() {
 }
 
 #[test]
-fn a_burst_and_a_brownout_leave_the_lower_of_both() {
+fn the_lower_rate_of_a_burst_and_a_brownout_applies() {
     let mut world = with_burst();
     world.registry.windows = vec![WindowSpec {
         from: secs(0.0),
@@ -395,7 +395,7 @@ fn a_burst_and_a_brownout_leave_the_lower_of_both() {
 }
 
 #[test]
-fn a_steady_load_of_others_leaves_the_rest() {
+fn a_steady_load_of_other_clients_leaves_the_rest() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
     world.registry.other_load = Some(OtherLoad::Constant(BytesPerSec::new(75e6)));
@@ -447,7 +447,7 @@ fn a_series_of_rates_is_followed_and_does_not_keep_a_run_alive() {
 }
 
 #[test]
-fn pulls_of_others_share_the_egress_and_are_not_counted() {
+fn pulls_of_other_clients_share_the_egress_and_are_not_counted() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(500e6);
     world.clusters[0].downlink = BytesPerSec::new(1e9).into();
@@ -475,7 +475,7 @@ fn pulls_of_others_share_the_egress_and_are_not_counted() {
 }
 
 #[test]
-fn the_load_of_others_is_counted_while_the_fleet_pulls_nothing() {
+fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
     let mut world = bare_world(1);
     // Its own pull takes 1 s at 1 MB/s, and its container takes hundreds of seconds to start.
     world.images[0].layers = vec![layer("app", 1_000_000)];

@@ -85,7 +85,7 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
 }
 
 #[test]
-fn layers_go_through_three_slots_and_are_unpacked_in_order() {
+fn layers_use_three_slots_and_are_unpacked_in_order() {
     // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: means of 25.8 s for
     // one layer of 1 GB and 12.4 s for four of 250 MB cold, 6.0 and 4.6 s warm (spegel-org/benchmark-results 645a85c).
     // With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms per layer and 0.3 s in total:
@@ -115,7 +115,7 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
 }
 
 #[test]
-fn an_update_fetches_and_unpacks_only_what_is_new() {
+fn an_update_fetches_and_unpacks_only_new_layers() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
     world.node.unpack_per_layer = fixed(secs(1.0));
@@ -282,7 +282,7 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
 }
 
 #[test]
-fn what_a_failed_pull_has_left_is_collected_before_the_next() {
+fn data_of_a_failed_pull_is_collected_before_the_next_pull() {
     // Two layers of 10 s each, one after the other, and a deadline of 15 s: the second attempt needs the second layer.
     let play_with = |collect_after: Option<SimDuration>, deadline: f64| {
         let mut world = bare_world(1);
@@ -381,7 +381,7 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
 }
 
 #[test]
-fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
+fn an_uncompressed_layer_is_written_and_not_decompressed() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(50e6).into();
@@ -408,7 +408,7 @@ fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
 }
 
 #[test]
-fn a_layer_with_zstd_is_unpacked_at_a_rate_of_its_own() {
+fn a_layer_with_zstd_is_unpacked_at_its_own_rate() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(50e6).into();
@@ -454,7 +454,7 @@ fn a_layer_that_an_image_lists_twice_is_downloaded_once_and_unpacked_twice() {
 }
 
 #[test]
-fn a_planned_failure_breaks_the_download_of_a_layer_that_is_listed_often() {
+fn a_planned_failure_aborts_the_download_of_a_layer_that_is_listed_several_times() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.faults.pull_failure = Share::ALL;
@@ -469,7 +469,7 @@ fn a_planned_failure_breaks_the_download_of_a_layer_that_is_listed_often() {
 }
 
 #[test]
-fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
+fn unpack_slots_unpack_layers_concurrently_and_commit_them_in_order() {
     let unpacked = |slots, disk| {
         let mut world = bare_world(1);
         world.node.unpack_slots = slots;

@@ -69,7 +69,7 @@ fn cri_o_doubles_its_wait_or_honours_retry_after() {
 }
 
 #[test]
-fn cri_o_makes_one_pull_of_identical_ones() {
+fn cri_o_merges_identical_pulls() {
     for (runtime, pulls) in [(RuntimeSpec::CONTAINERD_2_4, 3), (RuntimeSpec::CRI_O, 1)] {
         let mut world = bare_world(1);
         world.node.runtime = runtime;
