@@ -1,7 +1,8 @@
-//! Tells the program which source it is built from: `FLEETSIM_TARGET`, `FLEETSIM_COMMIT` and `FLEETSIM_MODIFIED`.
+//! Passes the source that the program is built from to the compiler: `FLEETSIM_TARGET`, `FLEETSIM_COMMIT` and
+//! `FLEETSIM_MODIFIED`.
 //!
-//! The commit is that of the checkout, or the one that `cargo package` recorded; empty where there is neither. A debug
-//! build has none either: it would have to be compiled again after every commit.
+//! The commit is that of the checkout, or the one that `cargo package` recorded; otherwise it is empty. It is also
+//! empty in a debug build, which would otherwise be recompiled after every commit.
 
 use std::path::Path;
 use std::process::Command;
@@ -24,7 +25,7 @@ fn main() {
     println!("cargo::rustc-env=FLEETSIM_MODIFIED={modified}");
 }
 
-/// The commit that `cargo package` recorded.
+/// Returns the commit that `cargo package` recorded.
 fn of_package(root: &Path) -> Option<(String, String)> {
     let text = std::fs::read_to_string(root.join(".cargo_vcs_info.json")).ok()?;
     let (_, after) = text.split_once("\"sha1\"")?;
@@ -33,7 +34,7 @@ fn of_package(root: &Path) -> Option<(String, String)> {
     Some((commit, modified.to_string()))
 }
 
-/// The commit of the checkout whose root is this package, and whether its sources were changed after it.
+/// Returns the commit of the checkout whose root is this package, and whether its sources were changed after it.
 fn of_checkout(root: &str) -> Option<(String, String)> {
     let git = |args: &[&str]| {
         let output = Command::new("git")

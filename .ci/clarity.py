@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
-"""Holds the source code to rules of thumb for clear code, as ceilings that only fall.
+"""Checks the source code against rules of thumb for clear code, with ceilings that may only fall.
 
-usage: .ci/clarity.py            all rooms with their measures, beside the goals
+usage: .ci/clarity.py            all rooms with their measures and the goals
        .ci/clarity.py --check    exit code 1 if a room is above a goal and its ceiling in .ci/clarity.json
-       .ci/clarity.py --lower    lowers the ceilings to what the rooms have now
+       .ci/clarity.py --lower    lowers the ceilings to the current values of the rooms
        .ci/clarity.py --worst N  the N files with the most closures, indices and bound closures together
 
 "Code" is as in .ci/house.py: every file in src/ and crates/*/src without tests. A room is a folder or file directly below
-src/, as if the library were one crate. Comments and the insides of literals do not count.
+src/, as if the library were one crate. Comments and the contents of literals do not count.
 
-closures        Closures in 10,000 characters that are not blank.
-indices         Fields of tuples by number (`.0`), in 10,000 characters.
-bound closures  Closures that a `let` binds, for each 100 functions.
-let tuples      `let (a, b) = (x, y)`; a result that is taken apart does not count.
+closures        Closures per 10,000 non-blank characters.
+indices         Fields of tuples by number (`.0`), per 10,000 characters.
+bound closures  Closures bound by a `let`, per 100 functions.
+let tuples      `let (a, b) = (x, y)`; destructuring a result does not count.
 p90, longest    Lines of functions, from `fn` to the closing brace.
-parameters      Functions with more than five parameters beside `self`.
+parameters      Functions with more than five parameters in addition to `self`.
 tuples          Signatures with a tuple of three or more.
 empty options   `Option<()>`.
 """
@@ -48,7 +48,7 @@ TUPLE_OF_THREE = re.compile(r"(?<![\w>!])\((?:[^()]*,){2}[^()]*[^()\s,][^()]*\)"
 
 
 def indices(code):
-    """Fields of tuples by number; numbers with a fraction are none."""
+    """Counts fields of tuples by number, but not numbers with a fraction."""
     found = 0
     for match in INDEX.finditer(code):
         before = re.search(r"[\w.]*$", code[max(0, match.start() - 40) : match.start()]).group()
@@ -58,7 +58,7 @@ def indices(code):
 
 
 def signatures(code):
-    """For every function its parameters, and the text between its name and its body."""
+    """The parameters of every function, and the text between its name and its body."""
     for match in re.finditer(r"\bfn\s+\w+\s*", code):
         opening = code.find("(", match.end())
         if code[match.end() : match.end() + 1] == "<":
@@ -69,7 +69,7 @@ def signatures(code):
 
 
 def end_of_generics(code, opening):
-    """Where the generic parameters that begin at `opening` end."""
+    """The end of the generic parameters that begin at `opening`."""
     depth = 0
     for at in range(opening, len(code)):
         if code[at] == "<":
@@ -82,7 +82,7 @@ def end_of_generics(code, opening):
 
 
 def parameters(inside):
-    """The number of parameters beside `self`."""
+    """The number of parameters without `self`."""
     depth, parts, start = 0, [], 0
     for at, char in enumerate(inside):
         if char in "([{<":
@@ -98,7 +98,7 @@ def parameters(inside):
 
 
 class Counts:
-    """What the files of a room, or one file, have."""
+    """The counts of a room, or of one file."""
 
     def __init__(self):
         self.characters = 0
@@ -139,7 +139,7 @@ def files():
 
 
 def rooms():
-    """The measures of every room, and of all together."""
+    """The measures of every room, and of all rooms together."""
     counts = defaultdict(Counts)
     for file in files():
         counts[file.room].add(file)
@@ -155,7 +155,7 @@ def show(found):
 
 
 def above_ceilings(found):
-    """What is above its ceiling; a new room has the goals as ceilings."""
+    """The measures above their ceilings; a new room has the goals as ceilings."""
     ceilings = json.loads(CEILINGS.read_text())
     for room, measures in found.items():
         for name, value in measures.items():
@@ -166,7 +166,7 @@ def above_ceilings(found):
 
 
 def lower(found):
-    """Writes what the rooms have as ceilings, where it is below the present ones."""
+    """Lowers ceilings to the current values of the rooms."""
     present = json.loads(CEILINGS.read_text()) if CEILINGS.exists() else {}
     lowered = {}
     for room, measures in found.items():

@@ -11,7 +11,7 @@ be equal: numbers as numbers, bit by bit, and texts as texts. The order of colum
   --ignore COLUMN      do not compare this column (named as in B)
   --only EXPERIMENT    compare this experiment; repeat for several
 
-Prints each experiment with the number of values compared. Exit code 1 when anything differs or is missing in B.
+Prints each experiment with the number of compared values. Exit code 1 if anything differs or is missing in B.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def git(*arguments):
 
 
 def tables(place):
-    """Experiment -> table -> text."""
+    """Maps experiment -> table -> text."""
     found = {}
     if Path(place).is_dir():
         for path in sorted(Path(place).glob("*/*.csv")):
@@ -64,7 +64,7 @@ def equal(a, b):
 
 
 def compare(a, b, options):
-    """How many values were compared, and what differs."""
+    """The number of compared values, and the differences."""
     header_a, rows_a = rows(a)
     header_b, rows_b = rows(b)
     columns = [options.column.get(name, name) for name in header_a]

@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
-"""Measures the source code: sizes, repeated type names, import circles, and what the control plane exists for.
+"""Measures the source code: sizes, repeated type names, import cycles, and code that only replays need.
 
-usage: .ci/house.py [COMMIT ...]      no commit: the work tree beside the baseline, f82c250
-       .ci/house.py --details [...]   also lists every repeated type name with its places
+usage: .ci/house.py [COMMIT ...]      no commit: the work tree and the baseline, f82c250
+       .ci/house.py --details [...]   also lists every repeated type name with its files
 
-How each number is counted. "Code" is every file in src/ and crates/*/src without tests: no `tests/` folders, no `tests.rs`, `testing.rs`
-or `synthetic.rs`, and no item under `#[cfg(test)]`.
+How each number is counted: "code" is every file in src/ and crates/*/src without tests: no `tests/` folders, no
+`tests.rs`, `testing.rs` or `synthetic.rs`, and no item under `#[cfg(test)]`.
 
-types      Names of structs, enums, traits and type aliases that are defined in more than one place in code.
+types      Names of structs, enums, traits and type aliases that are defined more than once in code.
            Associated types of traits and impls do not count.
 functions  Lines from `fn` to its closing brace, both included. Functions without a body do not count.
-files      All lines of a source file; this row alone counts tests and files of tests too.
+files      All lines of a source file; only this row also counts tests and test files.
 lines      All lines of code, and code lines: those that are neither blank nor only a comment.
 circles    Files of one room (a folder or file directly below src/) that import each other. An import is a `super::`,
-           `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` passes on counts as an import of the file that
-           defines it. A `mod.rs` is not a file of its own here, because it declares its children and they may use it.
-agendas    Fields in products/ and sim/ that order steps by time beside the engine's queue: `agenda`, or a map from time.
-clients    Types with a rate limit that may be absent, as a client's may.
-back-offs  Files that define the longest wait of client-go, 1,000 s.
-replays    Patterns below that occur: each is a field or a branch that only a replay of a recording needs.
+           `self::`, `crate::` path or a `use` of one; a name that a `mod.rs` re-exports counts as an import of its
+           definition's file. A `mod.rs` is left out here, because it declares its children and they may use it.
+agendas    Fields in products/ and sim/ that order steps by time outside the engine's queue: `agenda`, or a map from time.
+clients    Types with an optional rate limit, like that of a client.
+back-offs  Files that define client-go's maximum wait of 1,000 s.
+replays    Occurrences of the patterns below: fields and branches that only a replay of a recording needs.
 """
 
 import io
@@ -51,7 +51,7 @@ def git(*arguments):
 
 
 def sources(commit):
-    """Path below src/, as if the library were one crate -> text, of a commit or (None) of the work tree."""
+    """Maps each path below src/, as if in one crate, to its text in a commit or (None) in the work tree."""
     if commit is None:
         files = [*(ROOT / "src").rglob("*.rs"), *(ROOT / "crates").glob("*/src/**/*.rs")]
         texts = {str(file.relative_to(ROOT)): file.read_text() for file in files}
@@ -67,13 +67,13 @@ def sources(commit):
     return dict(sorted(found.items()))
 
 
-# Crates whose root is a module of the library, and which of their modules are modules of the library beside it.
+# Crates whose root is a module of the library, and those of their modules that are also modules of the library.
 ROOTS = {"units": ("units", {"io", "stats"}), "rollout": ("rollout", set())}
 CRATE = re.compile(r"crates/(\w+)/src/(.*)")
 
 
 def in_library(path):
-    """Where a file would lie below src/ if the library were one crate; None for tests and roots of crates."""
+    """The path of a file below src/ if the library were one crate; None for tests and roots of crates."""
     if path.startswith("src/"):
         return path.removeprefix("src/")
     if not (match := CRATE.fullmatch(path)):
@@ -86,7 +86,7 @@ def in_library(path):
 
 
 def as_one_crate(path, text):
-    """The text with paths of crates as paths of one crate."""
+    """The text with the paths of all crates rewritten to those of one crate."""
 
     def rebased(crate):
         root, beside = ROOTS.get(crate, (None, set()))
@@ -100,7 +100,7 @@ def as_one_crate(path, text):
 
 
 def is_test(path):
-    """Whether a file holds nothing but tests."""
+    """Returns whether a file contains only tests."""
     return path.split("/")[-1] in TEST_FILES or "tests" in path.split("/")[:-1]
 
 
@@ -111,12 +111,12 @@ LITERAL = re.compile(
 
 
 def blanked(text):
-    """The text with comments and the insides of literals replaced by spaces: same length, same lines."""
+    """The text with comments and the contents of literals replaced by spaces: same length, same lines."""
     return LITERAL.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
 
 
 def closing(text, opening):
-    """Where the bracket at `opening` closes."""
+    """The position at which the bracket at `opening` closes."""
     pairs = {"{": "}", "(": ")", "[": "]"}
     open_, close = text[opening], pairs[text[opening]]
     depth = 0
@@ -131,7 +131,7 @@ def closing(text, opening):
 
 
 def end_of_item(text, start):
-    """Where the item that begins at `start` ends: at its closing brace, or at its semicolon."""
+    """The end of the item that begins at `start`: its closing brace or semicolon."""
     at = start
     while at < len(text):
         if text[at] in "([":
@@ -190,7 +190,7 @@ class File:
             yield match.group(2), self.attributes_before(match.start()), match.group(1), body
 
     def attributes_before(self, start):
-        """The attributes and blanked comments right above an item."""
+        """The attributes and blanked comments directly above an item."""
         above = []
         for line in reversed(self.code[:start].split("\n")[:-1]):
             if re.search(r"[;}]\s*$", line) and not line.strip().startswith("#["):
@@ -202,7 +202,7 @@ class File:
 def fields(body):
     """Names of the fields in a struct's body, or in all struct-like variants of an enum's."""
     depthless = re.sub(r"#\[[^\]]*(?:\[[^\]]*\][^\]]*)*\]", "", body)
-    # A field stands alone on its line, or behind `{` or `,` in a short variant.
+    # A field is alone on its line, or follows `{` or `,` in a short variant.
     return re.findall(r"(?:^|[{,])\s*(?:pub(?:\([^)]*\))?\s+)?([a-z_]\w*)\s*:(?!:)", depthless, re.M)
 
 
@@ -234,7 +234,7 @@ def expanded(tree):
 
 
 def absolute(path, file):
-    """A path's parts from the crate's root, or None when it leads elsewhere."""
+    """A path's parts from the crate's root, or None if it leads elsewhere."""
     parts = [part.strip() for part in path.split("::")]
     here = list(file.module)
     if parts[0] == "crate":
@@ -249,7 +249,7 @@ def absolute(path, file):
 
 
 def imports_of_rooms(files):
-    """File -> files of the same room that it imports; names that a mod.rs passes on are followed."""
+    """Maps each file to the files of its room that it imports; names that a mod.rs re-exports are followed."""
     by_module = {file.module: file for file in files}
     passed_on = {}
     for file in files:
@@ -262,7 +262,7 @@ def imports_of_rooms(files):
         for _ in range(8):
             for length in range(len(parts), 0, -1):
                 key = tuple(parts[:length])
-                # A parent may pass on a function that has the name of its module: the path leads to the module.
+                # A parent may re-export a function that has the name of its module: the path leads to the module.
                 if key in by_module:
                     return by_module[key]
                 if key in passed_on and list(passed_on[key]) != parts[:length]:

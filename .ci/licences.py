@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Writes THIRD-PARTY-LICENCES: the licences of all crates that are linked into fleetsim, and of what is embedded in its pages.
+"""Writes THIRD-PARTY-LICENCES: the licences of all crates linked into fleetsim, and of files embedded in its pages.
 
     .ci/licences.py           write the file
-    .ci/licences.py --check   fail if it is not as it would be written
+    .ci/licences.py --check   fail if the file is out of date
 
-Crates are those of all features on all platforms, without what only builds or tests use. Of a choice of licences the
-first of `PREFERRED` is taken. Texts are those in the crates' sources; a crate without one gets that of another crate.
+All features on all platforms count, but not crates that only builds or tests use. If a crate offers several
+licences, the first in `PREFERRED` applies. Texts are those in the crates' sources; a crate without one gets that of
+another crate.
 """
 
 import json
@@ -17,9 +18,9 @@ import textwrap
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FILE = ROOT / "THIRD-PARTY-LICENCES"
-# Fewest duties and texts first; those that deny.toml allows.
+# The licences that deny.toml allows, those with the fewest duties and texts first.
 PREFERRED = ["Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "Zlib", "BSL-1.0", "Unicode-3.0", "Unlicense", "CC0-1.0"]
-# What the name of a licence's file has, and words of its text.
+# A part of the name of a licence's file, and words of its text.
 SIGNS = {
     "Apache-2.0": ("apache", "Apache License"),
     "MIT": ("mit", "Permission is hereby granted, free of charge"),
@@ -35,7 +36,7 @@ SIGNS = {
 
 def linked_crates():
     command = ["cargo", "metadata", "--format-version", "1", "--locked", "--all-features"]
-    # First without the network: what a build needs is there after a build.
+    # First without the network: the required crates are present after a build.
     for attempt in (["--offline"], []):
         done = subprocess.run(command + attempt, cwd=ROOT, capture_output=True, text=True)
         if done.returncode == 0:
@@ -54,13 +55,13 @@ def linked_crates():
             if is_linked and not is_macro and dependency["pkg"] not in found:
                 found.add(dependency["pkg"])
                 queue.append(dependency["pkg"])
-    # Crates of this workspace have no source elsewhere.
+    # Crates of this workspace have no external source.
     others = (packages[package] for package in found if packages[package]["source"] is not None)
     return sorted(others, key=lambda package: (package["name"], package["version"]))
 
 
 def chosen(package):
-    """The licences to follow: of each choice the preferred one."""
+    """The licences that apply: the preferred one of each choice."""
     expression = (package["license"] or "").replace("/", " OR ")
     parts = [part.strip("() ") for part in expression.split(" AND ")]
     picked = []
@@ -74,7 +75,7 @@ def chosen(package):
 
 
 def text_of(package, licence):
-    """The licence's text in the sources of a crate. None: it has none."""
+    """The licence's text in the sources of a crate. None if it has none."""
     folder = pathlib.Path(package["manifest_path"]).parent
     name, words = SIGNS[licence]
     files = sorted(path for path in folder.iterdir() if re.match(r"(?i)(licen[cs]e|copying|unlicense)", path.name) and path.is_file())
@@ -82,7 +83,7 @@ def text_of(package, licence):
     for file in files:
         text = file.read_text(encoding="utf-8", errors="replace")
         if words.lower() in text.lower():
-            # What follows the terms of Apache's licence is an example.
+            # The text after the terms of Apache's licence is an example.
             text = re.split(r"(?<=END OF TERMS AND CONDITIONS)", text)[0]
             return "\n".join(line.rstrip() for line in text.strip().splitlines())
     return None
@@ -97,7 +98,7 @@ def document():
             if text is None:
                 without.append((licence, name))
                 continue
-            # Texts that differ in spaces alone are one.
+            # Texts that only differ in spaces are the same.
             key = (licence, re.sub(r"\s+", " ", text))
             texts.setdefault(key, (text, []))[1].append(name)
     for licence, name in without:

@@ -1,9 +1,8 @@
 //! Events per second of the queue under the loads of [`churn`].
 //!
-//! The yardstick of the same run is a binary heap with stamps. Building the load is not timed. Before each measurement
-//! two million events are handled once and their checksum is compared with the known one, so a fast but wrong queue
-//! does not count. Without `--bench`, as among the tests, each
-//! load runs once with few events.
+//! The reference in the same run is a binary heap with stamps. Building the load is not timed. Before each
+//! measurement, two million events are handled and their checksum is compared with the known one, so a fast but wrong
+//! queue does not count. Without `--bench`, as in tests, each load runs once with few events.
 
 mod churn;
 
@@ -15,7 +14,7 @@ use fleetsim::engine::EventQueue;
 
 const CHECKED_EVENTS: u32 = 2_000_000;
 
-/// Load, pending events, checksum over the first two million fired events if it is known.
+/// Load, number of pending events, and checksum over the first two million fired events if it is known.
 const CASES: [(Load, u32, Option<u64>); 6] = [
     (Load::Hold, 1_000, Some(0x6a89_a2bf_959c_aa30)),
     (Load::Hold, 100_000, Some(0x28f3_025c_cc36_dd1f)),
@@ -27,7 +26,8 @@ const CASES: [(Load, u32, Option<u64>); 6] = [
 
 fn main() {
     let measure = std::env::args().any(|argument| argument == "--bench");
-    // No charts: with the `ab_glyph` feature that this crate asks of plotters, criterion would need a registered font.
+    // No charts: with the `ab_glyph` feature of plotters, which this crate enables, criterion would need a registered
+    // font.
     let mut criterion = Criterion::default()
         .without_plots()
         .sample_size(10)

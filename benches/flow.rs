@@ -3,28 +3,28 @@
 //! Each load is n *pullers* with a path of links and five layers each, of 1 to 200 MB; a puller starts its next layer
 //! as soon as one ends. The load is in the id, e.g. `flow/B3/10000 pullers`: family, layers at a time, pullers.
 //!
-//! - A: equal downlinks below one egress that binds nearly always; starts within a minute. H: all start at once. U: no
-//!   downlink binds.
-//! - B: downlinks of all sizes, about half of the transfers bound by them, half by the egress. C: the same below 16
-//!   regions. E: the same below 8 regions, every other one with a source of its own.
+//! - A: equal downlinks below one egress that is nearly always the bottleneck; pullers start within a minute. H: all
+//!   start simultaneously. U: no downlink is a bottleneck.
+//! - B: downlinks of all sizes; about half of the transfers are limited by them, half by the egress. C: the same below
+//!   16 regions. E: the same below 8 regions, every other one with its own source.
 //! - D: six sizes of downlinks, and a cap for each connection.
-//! - F: as A, with an egress such that the fair share hovers around the downlinks' capacity.
+//! - F: like A, with an egress such that the fair share hovers around the downlinks' capacity.
 //! - G: a window of n/10 pullers at a time on equal downlinks; the fair share crosses their capacity twice per puller.
 //! - N: four links deep: egress, region, cluster, node.
 //! - T: one image for all, in three waves, on four sizes of downlink: exact ties.
 //!
-//! These are forests, which take the fast solver. The general solver has `flow/general B3`, the load of B3 with links
-//! that have no parents, and three loads that are no forests:
+//! These loads are forests, which the fast solver handles. The general solver has `flow/general B3`, the load of B3
+//! with links that have no parents, and three loads that are not forests:
 //!
-//! - R: as B, and every other layer comes from a second registry with half the egress.
+//! - R: like B, and every other layer comes from a second registry with half the egress.
 //! - M: below 8 regions, and every other layer comes from a mirror in the region.
-//! - S: swarms of 50 nodes; each layer comes from the network card of a node that is drawn.
+//! - S: swarms of 50 nodes; each layer comes from the network card of a randomly drawn node.
 //!
-//! `flow/peers` keeps n transfers in flight between n/3 nodes, each from the card of one to the card of another, both
-//! drawn. `flow/one link` keeps n transfers in flight on one link and replaces each as it ends. `flow/heap` is the
-//! yardstick of the same run: one pop and one push of a bare `BinaryHeap` with n entries.
+//! `flow/peers` keeps n transfers in flight between n/3 nodes, each between the cards of two drawn nodes. `flow/one
+//! link` keeps n transfers in flight on one link and replaces each as it ends. `flow/heap` is the reference of the
+//! same run: one pop and one push of a bare `BinaryHeap` with n entries.
 //!
-//! As a test (`cargo test --benches`) every load runs once, tiny.
+//! As a test (`cargo test --benches`) every load runs once at a small size.
 #![allow(
     missing_docs,
     reason = "the macros of criterion generate public functions"
@@ -41,10 +41,10 @@ use fleetsim::flow::{LinkId, Network, TransferId};
 use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use sharing::{Family, LAYERS, Links, Load, SplitMix64};
 
-/// Transfers that are replaced as they end, each by one over a path that is drawn.
+/// Transfers that are replaced as they end; the new transfer's path is drawn.
 struct Churn {
     network: Network,
-    /// A path takes one link of each of these.
+    /// A path takes one link of each list.
     hops: Vec<Vec<LinkId>>,
     random: SplitMix64,
 }
@@ -115,7 +115,7 @@ impl Churn {
     }
 }
 
-/// One pop and one push of a bare heap with `n` entries, a thousand times: the least that an event costs.
+/// One pop and one push of a bare heap with `n` entries, 1,000 times: the minimum cost of an event.
 fn heap(group: &mut criterion::BenchmarkGroup<'_, criterion::measurement::WallTime>, n: usize) {
     const EVENTS: u64 = 1000;
     let mut random = SplitMix64(n as u64);

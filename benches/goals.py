@@ -6,7 +6,7 @@ Builds the program and the bench `goals`, runs both, and writes results/performa
 chooses products, `--program FILE` measures another build.
 
 Whole runs are measured by the CPU time and the peak memory of their process, which the operating system counts. The
-smallest of several rounds counts, since other work on the machine can only make them longer.
+smallest of several rounds counts, because other processes can only make them longer.
 """
 
 import argparse
@@ -107,7 +107,7 @@ registry: {{egress: EGRESS}}
 
 
 def measure(command, folder, threads=False):
-    """Runs a command: CPU seconds of the user, of both, peak memory in bytes, what it printed, longest thread."""
+    """Runs a command. Returns user CPU seconds, total CPU seconds, peak memory in bytes, its output, longest thread."""
     with open(folder / "stdout", "w") as stdout, open(folder / "stderr", "w") as stderr:
         process = subprocess.Popen([str(word) for word in command], stdout=stdout, stderr=stderr)
         longest = watch_threads(process.pid) if threads else 0.0
@@ -135,7 +135,7 @@ def watch_threads(pid):
 
 
 def least(rounds, of):
-    """The smallest of each number over some rounds."""
+    """The minimum of each number over some rounds."""
     found = [of() for _ in range(rounds)]
     return {key: min(one[key] for one in found) for key in ("user", "cpu", "memory", "longest")} | {
         "printed": found[-1]["printed"]
@@ -163,7 +163,7 @@ def parts(bench):
 
 
 def runs(program, bench, folder):
-    """Whole runs that a reference is measured with: part, load, µs of CPU, those of the reference, ratio."""
+    """Whole runs with a reference: part, load, µs of CPU, those of the reference, ratio."""
     rows = []
 
     def add(load, work, reference):
@@ -181,7 +181,7 @@ def runs(program, bench, folder):
     alone = min(float(measure([bench, "simulate", whole], whole)["printed"].split(",")[0]) for _ in range(5))
     add("one run of 1,000 clusters with all outputs, over its simulation", outputs["user"], alone)
 
-    # An ApplicationSet with steps and more than 3,360 applications stops, because etcd does not take its status.
+    # An ApplicationSet with steps and more than 3,360 applications stops, because etcd refuses its status.
     alone = [
         min(float(measure([bench, "simulate", at], at)["printed"].split(",")[0]) for _ in range(5))
         for at in (experiment(folder / name.split(",")[0], 3000, PRODUCTS[name]) for name in
@@ -218,7 +218,7 @@ def million(bench, folder, clusters, wanted):
 
 
 def outputs(program, folder, clusters, wanted):
-    """Whole runs: CPU time and peak memory for each cluster, and the completion that the results tell."""
+    """Whole runs: CPU time and peak memory for each cluster, and the completion time in the results."""
     rows = []
     for product, at in fleets(folder, clusters, wanted):
         found = run(program, at)

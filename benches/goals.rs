@@ -1,8 +1,9 @@
-//! The parts of the table of goals that need no whole program, as CPU time against a reference of the same run.
+//! The rows of the table of goals that do not need the whole program, as CPU time relative to a reference in the same
+//! run.
 //!
-//! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time for a unit of work,
-//! those of the reference, and the ratio. Work and reference take turns, and the smallest time of each counts: other
-//! work on the machine can only make a time longer. `benches/goals.py` adds whole runs and writes
+//! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time per unit of work,
+//! the same for the reference, and the ratio. Work and reference alternate, and the smallest time of each counts,
+//! because other processes can only make a time longer. `benches/goals.py` adds whole runs and writes
 //! `results/performance/goals.csv`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.
@@ -27,7 +28,7 @@ fn cpu_seconds() -> f64 {
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// The CPU seconds of `work`, and what it computed.
+/// Returns the CPU seconds of `work` and its result.
 fn timed(work: impl FnOnce() -> u64) -> (f64, u64) {
     let start = cpu_seconds();
     let checksum = work();
@@ -37,7 +38,7 @@ fn timed(work: impl FnOnce() -> u64) -> (f64, u64) {
 /// Some work, ready to be timed; returns its checksum.
 type Work<'w> = Box<dyn FnOnce() -> u64 + 'w>;
 
-/// Runs work and reference in turn and prints the smallest times. `units` are those of the work and of the reference.
+/// Alternates between work and reference and prints the smallest times. `units` are the work's and the reference's.
 fn compare(
     name: &str,
     rounds: u32,
@@ -61,7 +62,7 @@ fn fill<Q: Pending>(load: churn::Load, pending: u32, queue: Q) -> Churn<Q> {
     Churn::new(load, pending, queue)
 }
 
-/// The loop of the engine against a bare heap, and with cancellation against a heap with stamps.
+/// The engine's loop against a bare heap, and with cancellation against a heap with stamps.
 fn engine(is_bench: bool) {
     let (sizes, fired, rounds): (&[u32], u32, u32) = if is_bench {
         (&[1_000, 100_000, 1_000_000], 2_000_000, 7)
@@ -89,8 +90,8 @@ fn engine(is_bench: bool) {
     }
 }
 
-/// The time of a transfer against one pop and push of a heap with as many entries, and against B3 of another size or
-/// the forest's B3.
+/// The time of a transfer against one pop and push of a heap with the same number of entries, and against B3 of
+/// another size or the forest's B3.
 fn flow(is_bench: bool) {
     let (few, many, most, rounds) = if is_bench {
         (1_000, 10_000, 1_000_000, 5)
@@ -128,7 +129,7 @@ fn flow(is_bench: bool) {
             );
         }
     }
-    // A single small load takes a few milliseconds, mostly in a cold processor.
+    // A single small load takes a few milliseconds, mostly on a cold processor.
     let small = || -> Work<'static> {
         let loads: Vec<Load> = (0..20)
             .map(|_| Load::new(Family::B, 3, few, Links::Forest))

@@ -1,9 +1,9 @@
-//! One pass of a controller over many targets of which 100 changed: a full pass, and one over what changed.
+//! One pass of a controller over many targets, 100 of which changed: a full pass and an incremental pass.
 //!
 //! Prints a table as CSV: product, targets, µs of both kinds of pass, and their ratio. The loads are in `controllers`;
-//! each is in the middle of a rollout with `maxUnavailable: 10%` or its like. A time is the least of several passes,
-//! each with the changes before it: other work on the machine only adds to it. A checksum of the decisions must be the
-//! same for both kinds. `cargo test` runs a small load once, so this file keeps working.
+//! each is in the middle of a rollout with `maxUnavailable: 10%` or similar. A time is the minimum over several
+//! passes, each after its changes, because other processes only add to it. Both kinds must produce the same checksum
+//! of decisions. `cargo test` runs a small load once, so this file keeps working.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 
@@ -14,13 +14,13 @@ use std::time::Instant;
 
 use controllers::{CHANGES, LOADS, Load};
 
-/// Times of a kind of pass, and the sum of what it decided.
+/// Times of one kind of pass and the sum of its decisions.
 struct Measured {
     least_us: f64,
     checksum: u64,
 }
 
-/// Loads are made so often, and each makes at most so many passes.
+/// How often each load is built, and the maximum number of passes for each.
 const ROUNDS: usize = 3;
 const PASSES: usize = 12;
 

@@ -73,7 +73,7 @@ fn world(clusters: usize) -> WorldSpec {
             registry_pull_qps: 0,
             ..NodeSpec::default()
         },
-        // Nothing of the image is on the nodes: every layer is a transfer.
+        // The nodes have no layers of the image: every layer is a transfer.
         images: vec![ImageSpec {
             name: "shop".to_owned(),
             layers: (0..LAYERS)
@@ -136,7 +136,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
 
 #[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn rollouts(criterion: &mut Criterion) {
-    // Criterion's own test mode has no flag to ask for; without `--bench` a tiny load is enough.
+    // Criterion's test mode cannot be queried; without `--bench` a tiny load is enough.
     let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") {
         &[200, 1000, 5000]
     } else {
@@ -171,7 +171,7 @@ fn rollouts(criterion: &mut Criterion) {
                 "{name} {clusters} clusters: {} events, {} B, completion {:?} s",
                 run.events, run.egress_bytes, run.completion_s
             );
-            // One iteration is one run: its time is that of a run, its throughput that of events.
+            // One iteration is one run: the time is per run, the throughput in events.
             group.throughput(Throughput::Elements(run.events));
             let id = BenchmarkId::new(
                 name,
@@ -189,7 +189,7 @@ fn rollouts(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    // Criterion's plots would need a font that plotters is built without.
+    // Criterion's plots need a font, and plotters is built without fonts.
     config = Criterion::default().without_plots();
     targets = rollouts
 }

@@ -3,11 +3,11 @@
 
     python scale-out/sweep.py --shards 12 --out results/01.shards -- run experiments/01-max-unavailable
 
-What follows `--` is a fleetsim command without --shard and --out: `run`, `plan` or `sensitivity`, the experiment, flags.
-Workers need the same fleetsim program, the experiment under the same path, and a file system that all share.
+After `--` comes a fleetsim command without --shard and --out: `run`, `plan` or `sensitivity`, the experiment, flags.
+Workers need the same fleetsim program, the experiment under the same path, and a shared file system.
 
 A worker that dies takes its shard's program with it (on Linux). Dask starts the task again on another worker, and
-fleetsim resumes the shard with the runs that were saved, if both workers have one user and one home. A shard that is
+fleetsim resumes the shard with the saved runs, if both workers have the same user and home. A shard that is
 complete is not simulated again, so the whole sweep can be started again at any time.
 """
 
@@ -19,19 +19,19 @@ import signal
 import subprocess
 import sys
 
-# Exit codes of fleetsim after which another attempt would end in the same way: wrong usage or invalid input.
+# Exit codes of fleetsim after which a retry would fail again: wrong usage or invalid input.
 FINAL = (2,)
 
 
 def die_with_parent():
-    """Has the kernel kill this process when its worker dies, so that it does not hold the shard's lock."""
+    """Makes the kernel kill this process when its worker dies, so that it does not keep the shard's lock."""
     if sys.platform == "linux":
         set_death_signal = 1
         ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL)
 
 
 def simulate(program, command, shard, round_number, out):
-    """The task of one shard: its exit code and what it said. A failure that may pass is raised, so that Dask retries."""
+    """The task of one shard: its exit code and output. A transient failure is raised, so that Dask retries."""
     call = [program, *command, "--shard", shard, "--round", str(round_number), "--out", out]
     done = subprocess.run(call, stdin=subprocess.DEVNULL, capture_output=True, text=True, preexec_fn=die_with_parent)
     if done.returncode != 0 and done.returncode not in FINAL:
@@ -40,7 +40,7 @@ def simulate(program, command, shard, round_number, out):
 
 
 def cluster_for(args):
-    """The cluster to use; None: a running one, by its address or file. Its sizes come from Dask's configuration files."""
+    """The cluster to use; None for a running one, by address or file. Sizes come from Dask's configuration."""
     if args.scheduler or args.scheduler_file:
         return None
     from distributed import LocalCluster
@@ -128,11 +128,11 @@ def arguments():
 
 def main():
     args = arguments()
-    # Loading Dask takes seconds, and wrong arguments need none.
+    # Loading Dask takes seconds, and is not needed to reject wrong arguments.
     import dask
     from distributed import Client
 
-    # As often as a task may fail, a worker may die below it.
+    # A worker may die during a task as often as the task may fail.
     dask.config.set({"distributed.scheduler.allowed-failures": args.retries})
     cluster = cluster_for(args)
     with Client(cluster or args.scheduler, scheduler_file=args.scheduler_file) as client:

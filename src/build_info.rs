@@ -1,8 +1,8 @@
-//! The source that this program was built from, and its target: `build.rs` finds them out.
+//! The source that this program was built from, and its target. `build.rs` determines them.
 
 use crate::results::{BuildInfo, sha256};
 
-/// Those of this program.
+/// Returns the build information of this program.
 #[must_use]
 pub fn build_info() -> BuildInfo {
     BuildInfo {
@@ -13,7 +13,7 @@ pub fn build_info() -> BuildInfo {
     }
 }
 
-/// The commit, which is empty outside of a repository.
+/// Returns the commit, unless it is empty, as it is outside a repository.
 fn known(commit: &str) -> Option<String> {
     if commit.is_empty() {
         return None;

@@ -1,4 +1,5 @@
-//! fleetsim: the load on an image registry, and the course of a rollout, across thousands of Kubernetes clusters.
+//! fleetsim simulates rollouts across thousands of Kubernetes clusters, and the load that they put on an image
+//! registry.
 //!
 //! It combines the **actual decision rules** of fleet rollout controllers with the **physics** of image pulls, in
 //! virtual time. A rollout is a closed loop, and the modules follow its structure:
@@ -11,11 +12,11 @@
 //!         the product's view, with its delays               completed transfers
 //! ```
 //!
-//! A module imports only modules above it in this list, and of those only what a test allows:
+//! A module imports only modules above it in this list. A test lists the permitted imports:
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`io`] | files that others name, and text of others on a terminal |
+//! | [`io`] | files that others name, and untrusted text on a terminal |
 //! | [`units`] | quantities with their unit in the type: time, bytes, rates, shares |
 //! | [`stats`] | quantiles, intervals, paired differences |
 //! | [`engine`] | discrete events in virtual time, and a random stream per entity and purpose |
@@ -26,22 +27,22 @@
 //! | [`process`] | processes that take part in a run, and the protocol with them |
 //! | [`results`] | the records of runs, and how they are stored |
 //! | [`build_info`] | the source that this program was built from |
-//! | [`control_plane`] | a management cluster as far as rollouts feel it: clients, work queues, timers |
+//! | [`control_plane`] | the parts of a management cluster that affect rollouts: clients, work queues, timers |
 //! | [`products`] | one folder per product: its configuration, its controller, its explanation |
 //! | [`scenario`] | experiments: reading and checking what users write |
-//! | [`import`] | from exports of real fleets to an experiment |
+//! | [`import`] | converts exports of real fleets to an experiment |
 //! | [`sim`] | one run: a product's scheduler drives a world |
 //! | [`study`] | many runs in parallel, and the search of a plan |
 //! | [`calibrate`] | constants of the model from recorded events and metrics |
-//! | [`forecast`] | when a rollout in progress will be done, from what its product shows |
-//! | [`report`] | charts, tables and pages, from recorded results alone |
-//! | [`explore`] | questions about an experiment while a reader looks, and the local server for them |
+//! | [`forecast`] | predicts when a rollout in progress will be done, from the state that its product shows |
+//! | [`report`] | charts, tables and pages, from recorded results only |
+//! | [`explore`] | answers a reader's questions about an experiment, and the local server for them |
 //!
 //! The program itself (`src/main.rs`, `src/cli/`) uses only this public library.
 //!
 //! # Example
 //!
-//! One rollout, from an experiment file to its measures:
+//! This example runs one rollout, from an experiment file to its measures:
 //!
 //! ```
 //! use std::path::Path;
@@ -60,9 +61,9 @@
 //! # }
 //! ```
 //!
-//! `docs/library.md` has more, and `docs/life-of-a-pull.md` follows one image through the files.
+//! `docs/library.md` has more examples, and `docs/life-of-a-pull.md` follows one image through the code.
 
-// A page in a browser has no charts and no files, so that parts are not used there.
+// A page in a browser has no charts and no files, so some parts are unused there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod build_info;
@@ -86,7 +87,7 @@ pub use fleetsim_units as units;
 pub use fleetsim_units::{io, stats};
 pub use fleetsim_world::{document, engine, flow, world};
 
-/// The examples of the guide are tests.
+/// The examples of the guide, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
 pub struct LibraryGuide;

@@ -1,4 +1,4 @@
-//! The `fleetsim` program: reads the command line and hands over to one file a subcommand.
+//! The `fleetsim` program: reads the command line and calls the file of each subcommand.
 
 mod cli;
 

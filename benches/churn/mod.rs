@@ -19,7 +19,7 @@ use std::hint::black_box;
 use fleetsim::engine::{self, EventId, EventQueue, Model};
 use fleetsim::units::SimTime;
 
-/// The operations per handled event.
+/// The operations that handling an event performs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Load {
     Hold,
@@ -65,7 +65,7 @@ impl<Q: Pending> Churn<Q> {
         churn
     }
 
-    /// Fires `count` events; the checksum over them.
+    /// Fires `count` events and returns the checksum over them.
     pub(crate) fn fire(&mut self, count: u32) -> u64 {
         let mut checksum = 0_u64;
         for _ in 0..count {
@@ -98,7 +98,8 @@ impl<Q: Pending> Churn<Q> {
 }
 
 impl Churn<EventQueue<u32>> {
-    /// As [`Self::fire`], by the engine's loop: every event is dispatched to a model, which schedules the next.
+    /// Like [`Self::fire`], but through the engine's loop: every event is dispatched to a model, which schedules the
+    /// next.
     pub(crate) fn dispatch(self, count: u32) -> u64 {
         let Self {
             load,
@@ -207,13 +208,13 @@ impl Pending for EventQueue<u32> {
     }
 }
 
-/// The yardstick with cancellation: a binary heap in the order of time and insertion. Nothing is taken out of it early;
-/// an entry whose stamp is out of date is skipped when it comes.
+/// The reference with cancellation: a binary heap ordered by time and insertion. Cancelled entries stay in it; an
+/// entry with an outdated stamp is skipped when it is popped.
 #[derive(Default)]
 pub(crate) struct HeapWithStamps {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
     pushed: u32,
-    /// The stamp of each payload's last entry.
+    /// The stamp of each payload's latest entry.
     stamps: Vec<u32>,
 }
 
@@ -244,7 +245,7 @@ impl Pending for HeapWithStamps {
     }
 }
 
-/// The yardstick without cancellation: a binary heap in the order of time and insertion, and nothing else.
+/// The reference without cancellation: a binary heap ordered by time and insertion.
 #[derive(Default)]
 pub(crate) struct BareHeap {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,

@@ -1,4 +1,4 @@
-//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`; applications turn not healthy, or healthy
+//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`. Applications become unhealthy or healthy
 //! again.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use fleetsim::units::{SimDuration, SimTime};
 
 use super::{Load, spread, sum};
 
-/// A set, and the applications that change. Passes are not stored.
+/// A set and the applications that change. Passes are not stored.
 pub(crate) struct SetLoad {
     set: ArgoCd,
     view: Vec<ApplicationView>,
@@ -65,8 +65,8 @@ impl SetLoad {
     }
 }
 
-/// The application controller takes up the syncs and refreshes that are asked for. It compares an application when its
-/// operation starts: a row stays Pending until then, and each pass would request its sync anew. Returns whether there
+/// Starts the requested syncs and refreshes, as the application controller does. It compares an application when its
+/// operation starts: a row stays Pending until then, and each pass would request its sync again. Returns whether there
 /// are any syncs.
 fn run_operations(view: &mut [ApplicationView], started_at: SimTime) -> bool {
     let mut has_any = false;

@@ -1,5 +1,5 @@
-//! A process of which instances start or become routable. The load is the only part of a pass that looked at all
-//! instances: counting them by state.
+//! A process whose instances start or become routable. The load covers only the part of a pass that used to look at
+//! all instances: counting them by state.
 
 use fleetsim::rollout::cloud_foundry::{InstanceReports, LrpState};
 

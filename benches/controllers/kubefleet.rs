@@ -1,5 +1,5 @@
-//! A rolling update with `maxUnavailable: 10%`, of which clusters fail or become available; and a staged update run
-//! with `maxConcurrency: 10%`, of which clusters finish.
+//! A rolling update with `maxUnavailable: 10%` whose clusters fail or become available, and a staged update run with
+//! `maxConcurrency: 10%` whose clusters finish.
 
 use fleetsim::rollout::kubefleet::rolling::{RollingAction, RollingUpdate, RollingView};
 use fleetsim::rollout::kubefleet::staged::{
@@ -35,7 +35,7 @@ fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// A placement, and the clusters that change. Passes are not stored.
+/// A placement and the clusters that change. Passes are not stored.
 pub(crate) struct RollingLoad {
     update: RollingUpdate,
     view: RollingView,
@@ -95,7 +95,7 @@ impl Load for RollingLoad {
     }
 }
 
-/// A run. Passes are stored, as clusters that finish do not come back.
+/// A staged update run. Passes are stored, because finished clusters do not change again.
 pub(crate) struct StagedLoad {
     run: StagedUpdateRun,
     view: StagedView,

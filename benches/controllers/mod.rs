@@ -1,4 +1,4 @@
-//! Controllers in the middle of a rollout, of which some targets change before each pass.
+//! Controllers in the middle of a rollout. Some targets change before each pass.
 
 mod argo_cd;
 mod cloud_foundry;
@@ -7,19 +7,19 @@ mod rancher_fleet;
 
 use fleetsim::rollout::{TargetId, TargetSet};
 
-/// Targets that change before a pass.
+/// Number of targets that change before a pass.
 pub(crate) const CHANGES: usize = 100;
 
 /// A controller and what it sees.
 pub(crate) trait Load {
-    /// Some targets change.
+    /// Changes some targets.
     fn change(&mut self);
 
-    /// A pass of either kind. Returns a checksum of what it decides.
+    /// Runs a full or an incremental pass. Returns a checksum of its decisions.
     fn pass(&mut self, is_full: bool) -> u64;
 }
 
-/// A load's name, and how it is made for a number of targets.
+/// A load's name and the function that builds it for a number of targets.
 type NamedLoad = (&'static str, fn(usize) -> Box<dyn Load>);
 
 /// All loads.
@@ -41,7 +41,7 @@ pub(crate) const LOADS: [NamedLoad; 5] = [
     }),
 ];
 
-/// This many of the targets, spread evenly.
+/// Returns [`CHANGES`] of the targets, spread evenly.
 fn spread(targets: usize) -> TargetSet {
     let mut set = TargetSet::new(targets);
     (0..targets)
@@ -50,7 +50,7 @@ fn spread(targets: usize) -> TargetSet {
     set
 }
 
-/// The sum of targets in a list of decisions.
+/// The sum of the targets in a list of decisions.
 fn sum(targets: impl Iterator<Item = TargetId>) -> u64 {
     targets.map(|target| u64::from(target.0 + 1)).sum()
 }

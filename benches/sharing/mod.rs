@@ -39,25 +39,26 @@ impl SplitMix64 {
     }
 }
 
-/// A record without memory elsewhere, so that the load itself costs little beside the network.
+/// A compact record without heap memory, so the load itself is cheap compared with the network.
 #[derive(Clone, Debug)]
 struct Puller {
-    /// Where in the load's links the path of each layer begins and ends.
+    /// Start and end of each layer's path in the load's links.
     paths: [(u32, u32); LAYERS],
     start: SimTime,
     layers: [Bytes; LAYERS],
     cap: Option<BytesPerSec>,
 }
 
-/// A load, ready to run.
+/// A load that is ready to run.
 pub(crate) struct Load {
     network: Network,
-    /// All paths, each from the egress down.
+    /// All paths, each from the egress downwards.
     links: Vec<LinkId>,
     pullers: Vec<Puller>,
-    /// Layers at a time.
+    /// Number of concurrent layers.
     parallel: usize,
-    /// Pullers that start at once; each that ends is replaced by the next one a millisecond later.
+    /// Number of pullers that start simultaneously. Each finished puller is replaced by the next one a millisecond
+    /// later.
     window: usize,
 }
 
@@ -77,18 +78,18 @@ pub(crate) enum Family {
     T,
     /// Two registries.
     R,
-    /// Mirrors of regions.
+    /// With a mirror in each region.
     M,
     /// Swarms of fifty nodes.
     S,
 }
 
-/// The form in which a path is given to the network.
+/// How a path is given to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Links {
-    /// By its last link.
+    /// Identified by its last link.
     Forest,
-    /// Link by link, where no link has a parent.
+    /// Listed link by link; no link has a parent.
     Loose,
 }
 
@@ -106,9 +107,9 @@ struct Fabric {
     /// Paths down to each region or cluster.
     regions: Vec<Vec<LinkId>>,
     clusters: Vec<Vec<LinkId>>,
-    /// By region: its mirror.
+    /// The mirror of each region.
     mirrors: Vec<LinkId>,
-    /// By puller: its outgoing link in a swarm.
+    /// The outgoing link of each puller in a swarm.
     out: Vec<LinkId>,
 }
 
@@ -316,7 +317,7 @@ impl Fabric {
         }
     }
 
-    /// Notes paths that the layers take in turn.
+    /// Stores the paths that the layers use in turn.
     fn lay(&mut self, paths: &[Vec<LinkId>]) -> [(u32, u32); LAYERS] {
         let mut laid = Vec::new();
         for path in paths {
@@ -408,7 +409,7 @@ struct Run<'p> {
     network: Network,
     links: &'p [LinkId],
     pullers: &'p [Puller],
-    /// Layers that each puller has begun.
+    /// Number of layers that each puller has begun.
     begun: Vec<usize>,
     /// The puller of each transfer, by serial number.
     puller_of: Vec<u32>,

@@ -1,10 +1,11 @@
-// Command watch-delay measures how long after the answer to a write a controller's cache shows it.
+// Command watch-delay measures the time from the response to a write until a controller's cache shows the write.
 //
 //	go run . FOLDER
 //
-// It runs etcd with its data in FOLDER, the API server for custom resources, and a cache of all objects, in one process
-// on one machine. Each of 1,000 namespaces has a watch of its own, as an agent would. Objects of 4 kB are created at
-// 10, 100 and 300 a second, 1,000 at each rate. A negative time means that the cache shows a write before its answer.
+// It runs etcd with its data in FOLDER, the API server for custom resources, and a cache of all objects, in one
+// process on one machine. Each of 1,000 namespaces has its own watch, like an agent's. Objects of 4 kB are created at
+// 10, 100 and 300 a second, 1,000 at each rate. A negative time means that the cache shows a write before the response
+// arrives.
 //
 // Left out: networks, several API servers, and other load. `controller.watchDelay` rests on this.
 package main
@@ -41,7 +42,8 @@ const (
 
 var things = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "things"}
 
-// nowhere is the cluster that the API server would ask who a user is. The measurement is its own administrator.
+// nowhere is the cluster that the API server would ask for a user's identity. The measurement is its own
+// administrator.
 const nowhere = `apiVersion: v1
 kind: Config
 clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
@@ -149,7 +151,7 @@ func define(ctx context.Context, config *rest.Config) {
 	time.Sleep(5 * time.Second) // until it is served
 }
 
-// measure writes at a rate: how long each write takes, and until it is seen after that.
+// measure writes at a rate and returns the latency of each write and the delay until the cache shows it.
 func measure(
 	ctx context.Context, writer dynamic.NamespaceableResourceInterface, rate int, seen func(int) time.Time,
 ) (requests, delays []time.Duration) {

@@ -12,36 +12,36 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// What follows stands for Argo CD's application controller, in the fewest rules that give the set something to see.
+// This file models Argo CD's application controller with the fewest rules that let the set observe realistic states.
 //
-//   - It sees an Application's new spec or operation one watch delay after the write, and its own writes take one
-//     request.
+//   - It sees an Application's new spec or operation one watch delay after the write. Its own writes take one request.
 //   - A new spec is compared with the cluster: Synced if the cluster has applied the template's revision, OutOfSync
-//     otherwise; in both cases at that revision. So is news of the cluster, and the end of an operation.
-//   - A comparison takes a status processor and its time, and an operation takes an operation processor while it does
-//     not wait for its retry (processors.go). Without settings there is no limit, and neither takes any time.
-//   - An operation that is to be repeated is compared first, and waits for a processor after that.
-//   - An operation is Running from the controller's first write on; with that write the instruction to deploy reaches
+//     otherwise; in both cases at that revision. News of the cluster and the end of an operation also cause a
+//     comparison.
+//   - A comparison occupies a status processor while it runs. An operation occupies an operation processor except
+//     while it waits for its retry (processors.go). Without settings there is no limit, and neither takes any time.
+//   - An operation that will be repeated is compared first and then waits for a processor.
+//   - An operation is Running from the controller's first write on; that write also sends the instruction to deploy to
 //     the cluster. It has Succeeded when the cluster has applied the revision. An operation that finds the revision
 //     applied deploys nothing and takes a second: a guess, as in fleetsim's own application controller.
-//   - Health is Missing before anything was applied, Degraded if the cluster says that it fails, Healthy if it is ready,
-//     and Progressing otherwise.
-//   - A cluster that is offline does not answer: an attempt fails after the connection's timeout, and so it does if the
-//     cluster says that it fails before it has applied. The operation's own retry says what comes next. What is
-//     known of the cluster stays as it was until it is back.
-//   - An Application with automated sync starts an operation of its own when it is found OutOfSync, once a revision.
-//   - Of an Application that is deleted with Argo CD's finalizer, revision 0 is deployed.
+//   - Health is Missing before anything was applied, Degraded if the cluster reports a failure, Healthy if it is
+//     ready, and Progressing otherwise.
+//   - An offline cluster does not answer: an attempt fails after the connection's timeout. An attempt also fails if
+//     the cluster reports a failure before it has applied. The operation's own retry decides what follows. The
+//     controller keeps its last state of the cluster until the cluster is back.
+//   - An Application with automated sync starts its own operation when it is found OutOfSync, once per revision.
+//   - Deleting an Application that has Argo CD's finalizer deploys revision 0.
 type application struct {
 	target   int
-	name     string // of the Application, if there is one
+	name     string // of the Application, if it exists
 	selected bool
 	offline  bool
-	// The cluster's state, and what the controller knows of it.
+	// The cluster's state, and the controller's view of it.
 	cluster, seen workload
 	compared      int  // the revision of the last comparison
-	asking        bool // for the manifests of another one
+	asking        bool // for the manifests of another revision
 	comparing     bool
-	compares      []func(virtualapi.World) // what waits for its end
+	compares      []func(virtualapi.World) // run when it ends
 	processing    bool                     // it has an operation processor
 	synced        bool
 	operation     operation
@@ -73,7 +73,7 @@ func (p *product) request(w virtualapi.World, what string, a *application, funct
 	w.Later(w.Latency("application-controller", "patch", key), key, function)
 }
 
-// observe sees every write.
+// observe handles every write.
 func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 	switch change.Resource.Kind {
 	case "ApplicationSet":
@@ -113,7 +113,7 @@ func (p *product) observeApplication(w virtualapi.World, change virtualapi.Chang
 	}
 }
 
-// object is the Application of a cluster, or nil.
+// object returns the Application of a cluster, or nil.
 func (p *product) object(w virtualapi.World, a *application) virtualapi.Object {
 	if a.name == "" {
 		return nil
@@ -121,7 +121,7 @@ func (p *product) object(w virtualapi.World, a *application) virtualapi.Object {
 	return w.Get(group, "applications", namespace, a.name)
 }
 
-// see is what the application controller does about a write of others.
+// see handles a write by others, as the application controller does.
 func (p *product) see(w virtualapi.World, a *application) {
 	object := p.object(w, a)
 	if object == nil {
@@ -143,8 +143,8 @@ func (p *product) see(w virtualapi.World, a *application) {
 	}
 }
 
-// compare reports on an Application once it was compared, with another change in the same write. What is asked for
-// before a comparison ends is part of it. A comparison that takes time does not wait with the change.
+// compare compares an Application, and then reports on it with another change in the same write. Requests that arrive
+// before a comparison ends join it. A change does not wait for a comparison that takes time.
 func (p *product) compare(w virtualapi.World, a *application, change func(virtualapi.Object)) {
 	if p.options.comparison == 0 {
 		p.report(w, a, change)
@@ -171,7 +171,7 @@ func (p *product) compare(w virtualapi.World, a *application, change func(virtua
 	})
 }
 
-// afterComparison runs a function when the comparison ends that was asked for.
+// afterComparison runs a function when the requested comparison ends.
 func (p *product) afterComparison(w virtualapi.World, a *application, next func(virtualapi.World)) {
 	if a.comparing {
 		a.compares = append(a.compares, next)
@@ -180,7 +180,7 @@ func (p *product) afterComparison(w virtualapi.World, a *application, next func(
 	}
 }
 
-// report writes what is known of the cluster, with another change in the same write.
+// report writes the known state of the cluster, with another change in the same write.
 func (p *product) report(w virtualapi.World, a *application, change func(virtualapi.Object)) {
 	object := p.object(w, a)
 	if object == nil {
@@ -188,7 +188,7 @@ func (p *product) report(w virtualapi.World, a *application, change func(virtual
 	}
 	a.compared = wanted(object)
 	if !p.started {
-		// What happened before time 0 happened at once.
+		// Everything before time 0 happened immediately.
 		a.cluster = workload{applied: a.compared, ready: true}
 		a.seen = a.cluster
 	}
@@ -259,7 +259,7 @@ func (p *product) begin(w virtualapi.World, a *application) {
 	})
 }
 
-// attempt lets the cluster apply, if it answers, after the attempt's own requests and computing.
+// attempt lets the cluster apply after the attempt's own requests and computation, if the cluster answers.
 func (p *product) attempt(w virtualapi.World, a *application) {
 	var wait time.Duration
 	if !a.offline {
@@ -293,7 +293,7 @@ func (p *product) apply(w virtualapi.World, a *application) {
 	}
 }
 
-// attemptFails repeats an attempt as the operation says.
+// attemptFails repeats an attempt as the operation's retry specifies.
 func (p *product) attemptFails(w virtualapi.World, a *application, message string) {
 	object := p.object(w, a)
 	if object == nil || !a.operation.running || !a.operation.attempting {
@@ -323,7 +323,7 @@ func (p *product) attemptFails(w virtualapi.World, a *application, message strin
 	})
 }
 
-// end is the end of an operation, and a comparison.
+// end ends an operation and starts a comparison.
 func (p *product) end(w virtualapi.World, a *application, phase, message string) {
 	if !a.operation.running {
 		return
@@ -338,7 +338,7 @@ func (p *product) end(w virtualapi.World, a *application, phase, message string)
 	})
 }
 
-// finalize deletes from the cluster what was deployed, and the finalizer after that.
+// finalize deletes the deployed resources from the cluster, and then the finalizer.
 func (p *product) finalize(w virtualapi.World, a *application) {
 	if a.seen.applied != 0 {
 		a.cluster, a.seen = workload{}, workload{}
@@ -361,7 +361,7 @@ func (p *product) finalize(w virtualapi.World, a *application) {
 	})
 }
 
-// targetNews is what happens in a cluster, or to it.
+// targetNews handles an event in a cluster, or to it.
 func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News) {
 	if news.Offline != nil {
 		a.offline = *news.Offline
@@ -396,7 +396,7 @@ func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News
 	}
 }
 
-// learn is what the application controller does about news of its cluster.
+// learn handles news of the controller's cluster, as the application controller does.
 func (p *product) learn(w virtualapi.World, a *application) {
 	switch {
 	case a.operation.attempting && a.seen.applied == a.operation.revision:
@@ -409,7 +409,7 @@ func (p *product) learn(w virtualapi.World, a *application) {
 	}
 }
 
-// wanted is the revision of an Application's spec.
+// wanted returns the revision of an Application's spec.
 func wanted(object virtualapi.Object) int {
 	var revision int
 	named, _ := child(child(object, "spec"), "source")["targetRevision"].(string)
@@ -422,7 +422,7 @@ func automated(object virtualapi.Object) bool {
 	return ok && automated["enabled"] != false
 }
 
-// retry of an operation that starts by itself.
+// retry returns the retry strategy of an operation that starts by itself.
 func retry(object virtualapi.Object) argo.RetryStrategy {
 	strategy := argo.RetryStrategy{Limit: 5}
 	if given, ok := child(child(object, "spec"), "syncPolicy")["retry"]; ok {

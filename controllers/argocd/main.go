@@ -1,23 +1,24 @@
-// Command argocd drives a simulated fleet by Argo CD's own ApplicationSet controller.
+// Command argocd runs a simulated fleet with Argo CD's own ApplicationSet controller.
 //
 // # What it models
 //
-// The ApplicationSetReconciler of Argo CD, unmodified, with its manager, predicates, queue, progressive syncs and client
-// limits, in virtual time over an API server in memory. A file of the run holds the ApplicationSet; each target is a
-// cluster secret and, by the set's generator, one Application. A release is a change of the template's targetRevision.
+// The ApplicationSetReconciler of Argo CD, unmodified, with its manager, predicates, queue, progressive syncs and
+// client limits, in virtual time over an API server in memory. A file of the run holds the ApplicationSet; each target
+// is a cluster secret and, through the set's generator, one Application. A release is a change of the template's
+// targetRevision.
 //
-// The application controller is not Argo CD's: applications.go says what happens to an Application between the set's
-// write and its status. What a cluster does is up to the simulator.
+// The application controller is not Argo CD's: applications.go models what happens to an Application between the set's
+// write and its status. The simulator models the clusters.
 //
 // # What it leaves out
 //
-// Sources that are not found, projects that refuse, hooks and waves, periodic refreshes, webhooks. Events are not written:
-// nothing depends on them, they have a client limit of their own, and how many are merged is not reproducible.
+// Missing sources, projects that refuse, hooks and waves, periodic refreshes, webhooks. Events are not written:
+// nothing depends on them, they have their own client limit, and the number of merged events is not reproducible.
 //
 // # How we know
 //
-// The module's version is in go.mod. Argo CD needs its gitops-engine, which is not published as a module beside it: the
-// folder gitops-engine names what the ApplicationSet controller takes from the engine's own last publication.
+// The module's version is in go.mod. Argo CD needs its gitops-engine, which is not published as a separate module: the
+// folder gitops-engine names the parts of the engine's last published version that the ApplicationSet controller uses.
 package main
 
 import (
@@ -30,7 +31,7 @@ import (
 // version of the module in go.mod.
 const version = "v3.5.7"
 
-// kinds of objects that Argo CD reads.
+// kinds lists the objects that Argo CD reads.
 var kinds = []types.Kind{
 	{Name: "ApplicationSet", Type: argo.ApplicationSet{}},
 	{Name: "Application", Type: argo.Application{}},

@@ -11,23 +11,23 @@ type passes struct{ number atomic.Int64 }
 
 func (p *passes) count() int { return int(p.number.Load()) }
 
-// sink counts the passes of a manager's controllers by the line that they log at the start of each.
+// sink counts the passes of a manager's controllers by the line that each pass logs at its start.
 type sink struct{ passes *passes }
 
 // Init does nothing.
 func (sink) Init(logr.RuntimeInfo) {}
 
-// Enabled lets the level of that line through.
+// Enabled enables the level of that line.
 func (sink) Enabled(level int) bool { return level == 5 }
 
-// Info counts.
+// Info counts passes.
 func (s sink) Info(_ int, message string, _ ...any) {
 	if message == "Reconciling" {
 		s.passes.number.Add(1)
 	}
 }
 
-// Error does nothing: what matters is in the conditions.
+// Error does nothing: the conditions contain the relevant errors.
 func (sink) Error(error, string, ...any) {}
 
 // WithName keeps the sink.

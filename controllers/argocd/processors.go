@@ -8,13 +8,13 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// processors are workers of the application controller; the first who waits is the first who is served.
+// processors are workers of the application controller; they serve requests in arrival order.
 type processors struct {
 	limit, busy int // 0: no limit
 	waiting     []func(virtualapi.World)
 }
 
-// take calls a function as soon as a processor is free; the function's work ends with free.
+// take calls a function as soon as a processor is free; the function's work ends with a call of free.
 func (p *processors) take(w virtualapi.World, work func(virtualapi.World)) {
 	if p.limit > 0 && p.busy == p.limit {
 		p.waiting = append(p.waiting, work)
@@ -48,7 +48,7 @@ func (p *product) done(w virtualapi.World, a *application) {
 	}
 }
 
-// costs of syncs: all share one CPU and one client.
+// costs is the cost of syncs: all share one CPU and one client.
 type costs struct {
 	requests int
 	client   *rate.Limiter // nil: no limit
@@ -56,7 +56,7 @@ type costs struct {
 	cpu      time.Time     // when it is free
 }
 
-// sync is how long the requests and the computing of an attempt take that begins now.
+// sync returns how long the requests and the computation of an attempt take that begins now.
 func (c *costs) sync() time.Duration {
 	begin := time.Now()
 	end := begin

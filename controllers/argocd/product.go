@@ -49,7 +49,7 @@ type product struct {
 	passes  *passes
 	// latest is the newest revision, completed the last one that was reported complete.
 	latest, completed int
-	// started says that time 0 is past, held that a person holds the set.
+	// started says that time 0 is past; held says that a person holds the set.
 	started, held bool
 	applications  []*application
 	// comparers are status processors, syncers operation processors.
@@ -58,21 +58,21 @@ type product struct {
 	known              bookkeeping
 }
 
-// options are flags and variables of the controllers that an experiment may set.
+// options are the controllers' flags and variables that an experiment may set.
 type options struct {
 	limit       virtualapi.Limit // of the ApplicationSet controller's client
 	updates     int
 	connections time.Duration
-	// templateLabels says that applications have the labels of the template alone.
+	// templateLabels says that applications have only the labels of the template.
 	templateLabels bool
-	// Of the application controller, which is a model.
+	// Options of the application controller, which is a model.
 	comparers, syncers   int
 	comparison, idleSync time.Duration
 	syncs                costs
 }
 
-// Names of settings are those of the environment of Argo CD's controllers. What has no variable, or one that both
-// controllers read, has the name of fleetsim's own setting.
+// Setting names are the environment variables of Argo CD's controllers. A setting without its own variable, or with
+// one that both controllers read, has the name of fleetsim's setting.
 func (o *options) read(settings map[string]string, limit func(virtualapi.Limit) virtualapi.Limit) error {
 	*o = options{updates: 1, connections: 30 * time.Second, idleSync: time.Second}
 	qps, burst := 50.0, -1
@@ -124,8 +124,8 @@ func (o *options) read(settings map[string]string, limit func(virtualapi.Limit) 
 	return nil
 }
 
-// Start builds the controller and lets it reach the state before time 0: the installed revision is everywhere, and its
-// rollout is over.
+// Start builds the controller and runs it to the state before time 0: the installed revision is everywhere, and its
+// rollout has completed.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	p.s, p.latest, p.byName = s, s.Hello.Release.Installed, map[string]int{}
 	if err := p.options.read(s.Hello.Settings, s.Limit); err != nil {
@@ -184,7 +184,7 @@ func resources() []virtualapi.Resource {
 	}
 	return []virtualapi.Resource{
 		core("Secret", "secrets"), core("ConfigMap", "configmaps"), core("Event", "events"),
-		// As in the CRDs: an Application's status is no subresource.
+		// As in the CRDs, an Application's status is not a subresource.
 		own("ApplicationSet", "applicationsets", true), own("Application", "applications", false),
 		own("AppProject", "appprojects", false),
 	}
@@ -203,7 +203,7 @@ func (p *product) startController() error {
 	scheme := runtime.NewScheme()
 	must(clientgoscheme.AddToScheme(scheme))
 	must(argo.AddToScheme(scheme))
-	// Argo CD's is 10 h. Each cache draws a jitter for it when it starts, and their order is random.
+	// Argo CD uses 10 h. Each cache draws a jitter for it when it starts, in random order.
 	resync := 10000 * time.Hour
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme: scheme, Metrics: server.Options{BindAddress: "0"}, Logger: logr.New(sink{passes: p.passes}),
@@ -248,7 +248,7 @@ func (p *product) startController() error {
 	return nil
 }
 
-// News of the world.
+// News handles an event of the world.
 func (p *product) News(news cosim.News, delay time.Duration) error {
 	switch {
 	case news.Target != nil:

@@ -8,8 +8,8 @@ import (
 	argo "github.com/argoproj/argo-cd/v3/pkg/apis/application/v1alpha1"
 )
 
-// renderer is Argo CD's own renderer, which renders nothing twice: each pass asks for the same Applications again, and
-// what is rendered follows from template, sync policy and parameters alone.
+// renderer is Argo CD's own renderer with a cache: each pass asks for the same Applications again, and the result
+// depends only on template, sync policy and parameters.
 type renderer struct {
 	utils.Render
 	template *argo.Application
@@ -17,7 +17,7 @@ type renderer struct {
 	isGo     bool
 	options  []string
 	rendered map[string]rendered // by the parameter `name`
-	// last is the template that was asked for last, as the controller holds it.
+	// last is the template of the last call, as the controller holds it.
 	last *argo.Application
 }
 
@@ -26,7 +26,7 @@ type rendered struct {
 	application *argo.Application
 }
 
-// RenderTemplateParams renders, or copies what was rendered before.
+// RenderTemplateParams renders, or copies a cached result.
 func (r *renderer) RenderTemplateParams(template *argo.Application, policy *argo.ApplicationSetSyncPolicy,
 	parameters map[string]any, isGo bool, options []string) (*argo.Application, error) {
 	name, ok := parameters["name"].(string)
@@ -44,7 +44,7 @@ func (r *renderer) RenderTemplateParams(template *argo.Application, policy *argo
 	return application, err
 }
 
-// begin forgets what was rendered from another template. All Applications of a pass have one template.
+// begin drops the results of another template. All Applications of a pass have one template.
 func (r *renderer) begin(template *argo.Application, policy *argo.ApplicationSetSyncPolicy, isGo bool, options []string) {
 	if template == r.last {
 		return

@@ -40,7 +40,7 @@ func TestTheRendererRendersWhatArgoCDRenders(t *testing.T) {
 			t.Errorf("case %d: %v, %v instead of %v, %v", i, found, err, wanted, wrong)
 		}
 		if found != nil && found != c.template {
-			// What the controller does with its copy is no business of the next pass.
+			// Changes that the controller makes to its copy must not affect the next pass.
 			found.Labels["ring"], found.Spec.Source.TargetRevision = "changed", "changed"
 		}
 	}

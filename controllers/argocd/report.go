@@ -7,17 +7,17 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// bookkeeping is what was reported of the set.
+// bookkeeping is what has been reported about the set.
 type bookkeeping struct {
 	conditions map[string]condition
 	rows       map[string]row
 	line       string
 }
 
-// condition of the ApplicationSet.
+// condition is a condition of the ApplicationSet.
 type condition struct{ status, reason, message string }
 
-// row of status.applicationStatus.
+// row is a row of status.applicationStatus.
 type row struct{ status, step, message string }
 
 const (
@@ -26,7 +26,7 @@ const (
 	wrong       = "ErrorOccurred"
 )
 
-// observeSet reports what the controller wrote into the set's status.
+// observeSet reports the controller's changes to the set's status.
 func (p *product) observeSet(w virtualapi.World, set virtualapi.Object) {
 	before := p.known
 	p.known = read(set)
@@ -89,7 +89,7 @@ func (p *product) reportCompleted() {
 	}
 }
 
-// finish reports the end of a rollout without steps, of which the set's status says nothing: the set has listed all its
+// finish reports the end of a rollout without steps, which the set's status does not show: the set has listed all its
 // Applications, and all are Synced and Healthy at the newest revision.
 func (p *product) finish(w virtualapi.World) {
 	if _, steps := p.known.conditions[progressing]; !steps && p.completed != p.latest && p.settled(w) {
@@ -97,7 +97,7 @@ func (p *product) finish(w virtualapi.World) {
 	}
 }
 
-// settled says whether all Applications are Synced and Healthy at the newest revision, and so are all rows.
+// settled says whether all Applications and all rows are Synced and Healthy at the newest revision.
 func (p *product) settled(w virtualapi.World) bool {
 	set := w.Get(group, "applicationsets", namespace, p.set.Name)
 	if set == nil {
@@ -125,7 +125,7 @@ func (p *product) settled(w virtualapi.World) bool {
 	return true
 }
 
-// Hold quotes the set: an error, or the first Application that holds the rollout.
+// Hold quotes the set: an error, or the first Application that holds up the rollout.
 func (p *product) Hold() (hold cosim.Hold) {
 	p.api.Do(func(w virtualapi.World) {
 		if now := p.known.conditions[wrong]; now.status == "True" {

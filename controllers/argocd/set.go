@@ -17,7 +17,7 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// readFiles finds the ApplicationSet. Without one, all clusters sync by themselves at once.
+// readFiles finds the ApplicationSet. Without one, all clusters sync by themselves immediately.
 func (p *product) readFiles() error {
 	files := p.s.Hello.Files
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -47,7 +47,7 @@ func (p *product) readFiles() error {
 	return p.complete()
 }
 
-// complete fills in what a fleet needs: one Application for each cluster, with the cluster's labels.
+// complete fills in the parts that depend on the fleet: one Application for each cluster, with the cluster's labels.
 func (p *product) complete() error {
 	set := p.set
 	set.Namespace = namespace
@@ -66,7 +66,7 @@ func (p *product) complete() error {
 			continue
 		}
 		if selector := &generator.Clusters.Selector; len(selector.MatchLabels)+len(selector.MatchExpressions) == 0 {
-			// Argo CD's own cluster, which an empty selector adds, is no target.
+			// Argo CD's own cluster, which an empty selector would add, is not a target.
 			selector.MatchLabels = map[string]string{common.LabelKeySecretType: common.LabelValueSecretTypeCluster}
 		}
 	}
@@ -104,7 +104,8 @@ func (p *product) completeTemplate() error {
 	}
 	for _, target := range targets {
 		for _, label := range slices.Sorted(maps.Keys(target.Labels)) {
-			// A cluster without the label keeps the text, or gets "": In fails and NotIn passes as without the label.
+			// A cluster without the label keeps the text, or gets "": In fails and NotIn passes, as they do without
+			// the label.
 			value := "{{metadata.labels." + label + "}}"
 			if p.set.Spec.GoTemplate {
 				value = fmt.Sprintf("{{index .metadata.labels %q}}", label)
@@ -120,10 +121,10 @@ func (p *product) completeTemplate() error {
 // targetRevision names a revision in the template.
 func targetRevision(revision int) string { return fmt.Sprintf("v%d", revision) }
 
-// commit is what the source resolves to.
+// commit is the hash to which the source resolves.
 func commit(revision int) string { return fmt.Sprintf("%040x", revision) }
 
-// before is the world before the controller starts.
+// before sets up the world before the controller starts.
 func (p *product) before(w virtualapi.World) {
 	part := map[string]string{"app.kubernetes.io/part-of": "argocd"}
 	must(w.Create("", "configmaps", &corev1.ConfigMap{
@@ -145,7 +146,7 @@ func (p *product) before(w virtualapi.World) {
 	}
 }
 
-// timeZero is when the run starts: clusters join, and a person writes the release.
+// timeZero starts the run: clusters join, and a person writes the release.
 func (p *product) timeZero(w virtualapi.World) {
 	for i, target := range p.s.Hello.Targets {
 		if *target.Revision != p.latest && *target.Registered {
@@ -179,7 +180,7 @@ func (p *product) createSet(w virtualapi.World, revision int) {
 	must(w.Create(group, "applicationsets", p.set))
 }
 
-// release lets a person write the template's targetRevision. A set that is held stays so.
+// release lets a person write the template's targetRevision. A held set stays held.
 func (p *product) release(w virtualapi.World, revision int) {
 	p.latest = revision
 	if w.Get(group, "applicationsets", namespace, p.set.Name) == nil {
@@ -190,7 +191,7 @@ func (p *product) release(w virtualapi.World, revision int) {
 	p.writeSpec(w)
 }
 
-// stop lets a person hold a RollingSync by maxUpdate 0 in all steps, or take that back.
+// stop lets a person hold a RollingSync by maxUpdate 0 in all steps, or undo that.
 func (p *product) stop(w virtualapi.World, stop bool) {
 	if p.set.Spec.Strategy != nil && p.set.Spec.Strategy.RollingSync != nil {
 		p.held = stop

@@ -1,9 +1,9 @@
-// Package cosim lets controllers written in Go take part in a simulation of fleetsim: it speaks the protocol of
-// PROTOCOL.md over standard input and output, and keeps the controllers in a bubble of testing/synctest, where time
-// passes only while fleetsim waits for the answer to a run.
+// Package cosim lets controllers written in Go take part in a fleetsim simulation: it speaks the protocol of
+// PROTOCOL.md over standard input and output, and keeps the controllers in a testing/synctest bubble, where time
+// passes only while fleetsim waits for the response to a run message.
 //
 // A program calls Main with a Product. The product builds its controllers on an API server of package virtualapi and
-// tells its Session what they do.
+// reports their actions to its Session.
 package cosim
 
 import (
@@ -27,42 +27,42 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// A Product is what drives the fleet. Its methods run in the bubble, one at a time.
+// A Product drives the fleet. Its methods run in the bubble, one at a time.
 type Product interface {
-	// Start builds the controllers and starts them. It may let time pass, so that they reach the state in which the run
-	// finds them: time 0 is when it returns, and what happened before counts for nothing.
+	// Start builds the controllers and starts them. It may let time pass until they reach the initial state of the
+	// run: time 0 is when it returns, and nothing before that is counted.
 	Start(*Session) (Ready, error)
-	// News tells of an event, which shall take effect after the delay: virtualapi's Later takes such delays. Fields were
+	// News delivers an event, which takes effect after the delay: virtualapi's Later accepts such delays. Fields were
 	// checked against the protocol.
 	News(news News, delay time.Duration) error
 	// Hold explains why nothing is deployed at present.
 	Hold() Hold
-	// Passes counts the passes of each controller so far, in a map of its own.
+	// Passes returns the number of passes of each controller so far, in a new map.
 	Passes() map[string]int
-	// Loop is the controller in this map whose passes decide on the rollout.
+	// Loop names the controller in this map whose passes decide on the rollout.
 	Loop() string
 }
 
 // A Session is the run as a product sees it. Its methods may be called from any goroutine of the bubble and never block.
 type Session struct {
-	// Hello has its defaults filled in.
+	// Hello is the first message, with defaults filled in.
 	Hello Hello
 	// API is the server on which the product's controllers run. A product sets it in Start.
 	API *virtualapi.Server
 
 	start     time.Time
 	lookahead time.Duration
-	// now is the time of the last answer. The bubble's clock may be some nanoseconds ahead of it: operations that are due
-	// by then are done one by one, each in a nanosecond of its own.
+	// now is the time of the last answer. The bubble's clock may be a few nanoseconds ahead of it: operations that are
+	// due by then run one by one, each in its own nanosecond.
 	now      time.Duration
 	wake     chan struct{}
 	mu       sync.Mutex
 	reply    Reply
 	status   string
-	passes   map[string]int // until the last answer
+	passes   map[string]int // up to the last answer
 	requests int
-	before   Bye // what happened before time 0
-	// seen says which targets were noted as ready, and seenRevision with which revision.
+	before   Bye // counts before time 0
+	// seen holds the targets that were noted as ready, seenRevision their revisions.
 	seen         map[int]bool
 	seenRevision map[int]int
 }
@@ -70,7 +70,7 @@ type Session struct {
 // Now is the time since the start of the run.
 func (s *Session) Now() time.Duration { return time.Since(s.start) }
 
-// APILatency returns what an API server of this run shall be given.
+// APILatency returns the latency of this run's API server.
 func (s *Session) APILatency() virtualapi.Latency {
 	given := s.Hello.Latency
 	return virtualapi.Latency{
@@ -79,7 +79,8 @@ func (s *Session) APILatency() virtualapi.Latency {
 	}
 }
 
-// Limit is what the controller's client of this run has, for each kind of object, if the product's own is otherwise.
+// Limit returns the limit of this run's client for each kind of object, or the product's own default if the run sets
+// none.
 func (s *Session) Limit(otherwise virtualapi.Limit) virtualapi.Limit {
 	if given := s.Hello.Client; given != nil {
 		return virtualapi.Limit{QPS: given.QPS, Burst: given.Burst, PerResource: true}
@@ -92,8 +93,8 @@ func (s *Session) Deploy(target, revision int) {
 	s.note(true, func() { s.reply.Deploy = append(s.reply.Deploy, Deploy{Target: target, Revision: revision}) })
 }
 
-// Seen notes that the product sees a target as ready with a revision from now on, or not any more, if the caller wants
-// to know.
+// Seen notes that the product now sees a target as ready with a revision, or no longer does, if the caller asked for
+// it.
 func (s *Session) Seen(target, revision int, ready bool) {
 	if !s.Hello.Seen || s.seen[target] == ready && (!ready || s.seenRevision[target] == revision) {
 		return
@@ -107,12 +108,12 @@ func (s *Session) Completed(revision int) {
 	s.note(true, func() { s.reply.Completed = &revision })
 }
 
-// Failed notes that the product reports the rollout ended without success.
+// Failed notes that the product reports that the rollout failed.
 func (s *Session) Failed(message string) {
 	s.note(true, func() { s.reply.Failed = &message })
 }
 
-// Status is one line in the product's own words. It is sent when it differs from the last one.
+// Status is one line in the product's own words. It is sent when it differs from the last line.
 func (s *Session) Status(line string) {
 	s.note(false, func() {
 		if line != s.status {
@@ -139,13 +140,13 @@ func (s *Session) note(ends bool, change func()) {
 	}
 }
 
-// Main speaks the protocol over standard input and output and ends the process. Whatever else writes to standard output
-// goes to standard error.
+// Main speaks the protocol over standard input and output and ends the process. All other writes to standard output go
+// to standard error.
 func Main(product func() Product) {
-	// One processor: controllers gain nothing from more in a bubble, and fewer orders of goroutines are possible.
+	// One processor: more would not speed up controllers in a bubble, and would allow more orders of goroutines.
 	runtime.GOMAXPROCS(1)
 	debug.SetGCPercent(1600)
-	debug.SetMemoryLimit(2 << 30) // beyond that, memory is worth more than time
+	debug.SetMemoryLimit(2 << 30) // above that, save memory at the cost of time
 	protocol, err := syscall.Dup(1)
 	if err == nil {
 		err = syscall.Dup3(2, 1, 0)
@@ -158,7 +159,7 @@ func Main(product func() Product) {
 	out := os.NewFile(uintptr(protocol), "protocol")
 	body := func(t *testing.T) {
 		synctest.Test(t, func(*testing.T) {
-			// The bubble's goroutines need not end: the process does.
+			// The bubble's goroutines need not end, because the process does.
 			if err := Serve(os.Stdin, out, product()); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)
@@ -170,7 +171,8 @@ func Main(product func() Product) {
 		[]testing.InternalTest{{Name: "Run", F: body}}, nil, nil)
 }
 
-// Serve speaks the protocol until bye. It must be called in a bubble. An error was also sent as an answer.
+// Serve speaks the protocol until bye. It must be called in a bubble. A returned error has also been sent as an
+// answer.
 func Serve(in io.Reader, out io.Writer, product Product) error {
 	c := &conversation{product: product}
 	lines := bufio.NewReaderSize(in, 1<<16)
@@ -287,20 +289,20 @@ func (c *conversation) start(hello Hello) (Ready, error) {
 	return ready, nil
 }
 
-// seed makes the random numbers of math/rand reproducible, which jitters of client-go and of products draw.
+// seed makes math/rand reproducible, which client-go and the products use for jitter.
 func seed(seed uint64) {
 	settings := os.Getenv("GODEBUG")
 	os.Setenv("GODEBUG", settings+",randseednop=0")
-	rand.Seed(int64(seed)) //nolint:staticcheck // there is no other way to seed other people's draws
+	rand.Seed(int64(seed)) //nolint:staticcheck // the only way to seed draws in libraries
 	os.Setenv("GODEBUG", settings)
 }
 
-// counts of everything so far.
+// counts returns the counts of everything so far.
 func (s *Session) counts(product Product) Bye {
 	return Bye{Passes: product.Passes(), Requests: s.API.Counts()}
 }
 
-// less takes counts off others. Watches go on from before time 0 and count for nothing.
+// less subtracts earlier counts. Watches that began before time 0 continue and do not count.
 func less(counts, before map[string]int) map[string]int {
 	left := map[string]int{}
 	for name, count := range counts {

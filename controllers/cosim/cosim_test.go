@@ -15,7 +15,7 @@ import (
 	"fleetsim/controllers/virtualapi"
 )
 
-// batches is a product for tests: one after the other, each request through the API, a look every 15 s.
+// batches is a product for tests: one target after the other, each request through the API, polling every 15 s.
 type batches struct {
 	session *Session
 	passes  int
@@ -103,7 +103,7 @@ func (b *batches) Passes() map[string]int {
 
 func (b *batches) Loop() string { return "loop" }
 
-// talk returns the answers to lines.
+// talk returns the answers to the given lines.
 func talk(t *testing.T, lines ...string) ([]string, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -163,7 +163,7 @@ func TestNewsTakesEffectAtOneTimeHoweverTimeIsCut(t *testing.T) {
 		}
 		return got[len(got)-2]
 	}
-	// The look at 15.005 s is carried out at 15.010 s, and what was ready at 15.004 s shows at 15.009 s.
+	// The poll at 15.005 s runs at 15.010 s, and a target that was ready at 15.004 s shows at 15.009 s.
 	seen := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15004000000}}`,
 		`{"run": {"until": 15009000000, "news": [{"at": 15004000000, "target": 0, "ready": true}]}}`)
 	ahead := ready(`{"run": {"until": 1000000000}}`, `{"run": {"until": 15009000000}}`,

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Messages of PROTOCOL.md, which says what their fields mean. Times are nanoseconds since the start of the run.
+// Messages of PROTOCOL.md, which defines their fields. Times are nanoseconds since the start of the run.
 
 // Hello starts a run.
 type Hello struct {
@@ -16,7 +16,7 @@ type Hello struct {
 	Files    map[string]string `json:"files,omitempty"`
 	Release  Release           `json:"release"`
 	Latency  Latency           `json:"latency"`
-	// Client is nil if it is left out: then the product's default holds.
+	// Client is nil if it is left out: then the product's default applies.
 	Client        *Client           `json:"client,omitempty"`
 	ClusterGroups []ClusterGroup    `json:"clusterGroups,omitempty"`
 	Settings      map[string]string `json:"settings,omitempty"`
@@ -30,7 +30,7 @@ type Client struct {
 	Burst int     `json:"burst"`
 }
 
-// ClusterGroup is a group of targets. Without a selector, which is that of Kubernetes, it has none.
+// ClusterGroup is a group of targets. Its selector is a Kubernetes label selector; without one the group is empty.
 type ClusterGroup struct {
 	Name     string            `json:"name"`
 	Labels   map[string]string `json:"labels,omitempty"`
@@ -49,14 +49,14 @@ type Target struct {
 	Registered *bool `json:"registered,omitempty"`
 }
 
-// Release is what is rolled out.
+// Release is a revision to roll out.
 type Release struct {
 	Name      string `json:"name,omitempty"`
 	Installed int    `json:"installed,omitempty"`
 	Revision  int    `json:"revision"`
 }
 
-// Latency of the API server.
+// Latency is the latency of the API server.
 type Latency struct {
 	Request  *time.Duration           `json:"request,omitempty"`
 	Requests []time.Duration          `json:"requests,omitempty"`
@@ -71,7 +71,7 @@ type Ready struct {
 	Version   string        `json:"version,omitempty"`
 	Stages    [][]int       `json:"stages,omitempty"`
 	Lookahead time.Duration `json:"lookahead,omitempty"`
-	// Sees says that replies have Seen.
+	// Sees says whether replies have Seen.
 	Sees bool `json:"sees,omitempty"`
 }
 
@@ -96,7 +96,7 @@ type News struct {
 	Stop     *bool              `json:"stop,omitempty"`
 }
 
-// Approval of a person.
+// Approval is an approval by a person.
 type Approval struct {
 	Stage string `json:"stage"`
 	When  string `json:"when"`
@@ -122,14 +122,14 @@ type Deploy struct {
 	Revision int `json:"revision"`
 }
 
-// Seen is a target that the product sees as ready with this revision, or not any more.
+// Seen is a target that the product sees as ready with this revision, or no longer sees as ready.
 type Seen struct {
 	Target   int  `json:"target"`
 	Revision int  `json:"revision"`
 	Ready    bool `json:"ready"`
 }
 
-// Condition of one of the product's objects.
+// Condition is a condition of one of the product's objects.
 type Condition struct {
 	At        time.Duration `json:"at"`
 	Object    string        `json:"object"`
@@ -156,7 +156,7 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
-// Question is a line to the controller: one of its fields is set.
+// Question is a line to the controller. Exactly one of its fields is set.
 type Question struct {
 	Hello *Hello    `json:"hello,omitempty"`
 	Run   *Run      `json:"run,omitempty"`
@@ -164,7 +164,7 @@ type Question struct {
 	Bye   *struct{} `json:"bye,omitempty"`
 }
 
-// Answer is a line from the controller: one of its fields is set, or else it answers Run.
+// Answer is a line from the controller. At most one of its fields is set; without any it answers Run.
 type Answer struct {
 	Ready *Ready   `json:"ready,omitempty"`
 	Hold  *Hold    `json:"hold,omitempty"`

@@ -14,36 +14,37 @@ import (
 	"github.com/rancher/wrangler/v3/pkg/condition"
 )
 
-// settling is how long the agent waits after an event of a deployed resource before it looks: it merges events.
-// It is also how long the agent waits before it starts to watch a kind of resource for the first time.
+// settling is how long the agent waits after an event of a deployed resource before it evaluates: it merges events. It
+// is also how long the agent waits before it first watches a kind of resource.
 const settling = 5 * time.Second
 
-// agent is Fleet's agent of one cluster, as read from its source: what it sees of a BundleDeployment, and what it reports.
+// agent is Fleet's agent of one cluster, modelled after its source: how it sees a BundleDeployment, and what it
+// reports.
 //
-// It sees a BundleDeployment one watch delay after the write, and reads the content, and the values if there are any, by
-// a request each; then the instruction has reached the cluster. A result of the apply is reported at once, with the
-// readiness of that instant. Later changes of readiness are reported 5 s after the first event that has not been
-// reported: an apply is such an event in a cluster that the bundle has been in before. In a new cluster the watch starts
-// 5 s after the apply and begins with the present state, so the first report of readiness comes 10 s after it at the
-// earliest.
+// It sees a BundleDeployment one watch delay after the write. It reads the content, and the values if there are any,
+// with one request each; then the instruction has reached the cluster. The result of the apply is reported
+// immediately, with the readiness at that time. Later changes of readiness are reported 5 s after the first unreported
+// event. An apply is such an event in a cluster where the bundle has been deployed before. In a new cluster the watch
+// starts 5 s after the apply and begins with the current state, so the first report of readiness comes 10 s after the
+// apply at the earliest.
 //
-// A BundleDeployment whose spec changes in another way than by a new id makes the agent look at once. A failed apply is
-// reported and not repeated here: the caller says when it succeeds. An agent that was cut off sees and reports at once
-// when it is back; its clients' back-off is left out.
+// If the spec of a BundleDeployment changes but its id does not, the agent evaluates immediately. A failed apply is
+// reported and not repeated here: the caller says when it succeeds. An agent that was cut off sees and reports
+// immediately when it is back; its clients' back-off is left out.
 type agent struct {
 	product *product
 	target  int
 	key     string
 
-	told    string // the deployment id that the cluster was told last
-	sight   string // the BundleDeployment's spec that was seen last
+	told    string // the deployment id of the cluster's last instruction
+	sight   string // the last seen spec of the BundleDeployment
 	applied string // the deployment id that is applied
 	since   map[int]string
 	ready   bool
 	failing string
 	offline bool
-	missed  bool // something happened to the BundleDeployment while the agent was offline
-	owes    bool // something was to be reported while the agent was offline
+	missed  bool // the BundleDeployment changed while the agent was offline
+	owes    bool // a report became due while the agent was offline
 	watches time.Time
 	timer   bool
 }
@@ -56,13 +57,13 @@ func (a *agent) stored(w virtualapi.World) virtualapi.Object {
 	return w.Get(group, "bundledeployments", a.namespace(), a.product.input.bundle.Name)
 }
 
-// revisionOf a deployment id, which begins with the content's.
+// revisionOf returns the revision of a deployment id, which begins with the content's id.
 func (p *product) revisionOf(id string) int {
 	content, _, _ := strings.Cut(id, ":")
 	return p.revisions[content]
 }
 
-// revision that is applied.
+// revision returns the applied revision.
 func (a *agent) revision() int { return a.product.revisionOf(a.applied) }
 
 func field(object virtualapi.Object, path ...string) any {
@@ -79,7 +80,7 @@ func textOf(object virtualapi.Object, path ...string) string {
 	return value
 }
 
-// sees is told of each write of the BundleDeployment.
+// sees handles each write of the BundleDeployment.
 func (a *agent) sees(w virtualapi.World, change virtualapi.Change) {
 	if change.Type != "DELETED" && change.Old != nil &&
 		field(change.Old, "metadata", "generation") == field(change.Object, "metadata", "generation") {
@@ -88,7 +89,7 @@ func (a *agent) sees(w virtualapi.World, change virtualapi.Change) {
 	w.Later(*a.product.session.Hello.Latency.Watch, a.key, a.look)
 }
 
-// held says that the agent neither deploys nor looks at resources.
+// held says whether the agent is kept from deploying and from checking resources.
 func held(object virtualapi.Object) bool {
 	for _, reason := range []string{"paused", "offSchedule", "waitingForValues"} {
 		if is, _ := field(object, "spec", reason).(bool); is {
@@ -140,7 +141,7 @@ func (a *agent) look(w virtualapi.World) {
 			a.product.deploy(a.target, revision)
 			return
 		}
-		// Before time 0 everything is ready at once.
+		// Before time 0 everything is ready immediately.
 		w.Later(time.Second, a.key, func(w virtualapi.World) {
 			yes := true
 			a.news(w, cosim.News{Applied: &revision, Ready: &yes})
@@ -150,7 +151,7 @@ func (a *agent) look(w virtualapi.World) {
 
 func (p *product) deploy(target, revision int) { p.session.Deploy(target, revision) }
 
-// news of the cluster: its effect is an agent's request that is carried out now.
+// news handles news of the cluster: the effect is an agent's request that runs now.
 func (a *agent) news(w virtualapi.World, news cosim.News) {
 	if news.Offline != nil && *news.Offline != a.offline {
 		a.offline = *news.Offline
@@ -179,7 +180,7 @@ func (a *agent) news(w virtualapi.World, news cosim.News) {
 	}
 	if news.Failing != nil && *news.Failing != a.failing {
 		a.failing, changed = *news.Failing, true
-		// The apply of what was told last has failed: that is its result.
+		// The apply of the last instruction has failed: that is its result.
 		applied = applied || a.applied != a.told
 	}
 	if applied {
@@ -190,7 +191,7 @@ func (a *agent) news(w virtualapi.World, news cosim.News) {
 	}
 }
 
-// event of a resource: the agent looks when the events have settled.
+// event handles an event of a resource: the agent evaluates when the events have settled.
 func (a *agent) event(w virtualapi.World) {
 	if a.timer || time.Now().Before(a.watches) {
 		return
@@ -204,7 +205,7 @@ func (a *agent) event(w virtualapi.World) {
 	})
 }
 
-// report writes the status, if it has changed.
+// report writes the status if it has changed.
 func (a *agent) report(w virtualapi.World) {
 	if a.offline {
 		a.owes = true
@@ -238,7 +239,7 @@ func (a *agent) report(w virtualapi.World) {
 	}
 }
 
-// fill a status with what the agent knows.
+// fill fills a status with the agent's knowledge.
 func (a *agent) fill(status *fleet.BundleDeploymentStatus, deployed string) {
 	deploy := condition.Cond(fleet.BundleDeploymentConditionDeployed)
 	if a.applied != a.told {
@@ -252,7 +253,7 @@ func (a *agent) fill(status *fleet.BundleDeploymentStatus, deployed string) {
 	condition.Cond(fleet.BundleDeploymentConditionInstalled).SetError(status, "", nil)
 	deploy.SetError(status, "", nil)
 	if deployed != a.applied {
-		return // a newer id is set: the agent looks at the resources when it has applied that
+		return // a newer id is set: the agent checks resources after applying it
 	}
 	var generation int64
 	status.SyncGeneration = &generation

@@ -31,7 +31,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 )
 
-// resources that the controllers read or write.
+// resources lists the resources that the controllers read or write.
 func resources() []virtualapi.Resource {
 	own := func(kind, plural string, namespaced, status bool) virtualapi.Resource {
 		return virtualapi.Resource{Group: group, Version: "v1alpha1", Kind: kind, Plural: plural, Namespaced: namespaced,
@@ -56,7 +56,8 @@ func resources() []virtualapi.Resource {
 	}
 }
 
-// startControllers starts Fleet's own as its operator does: no limit of requests, and the chart's numbers of workers.
+// startControllers starts Fleet's own controllers as its operator does: without a request limit, and with the chart's
+// numbers of workers.
 func (p *product) startControllers() error {
 	scheme := runtime.NewScheme()
 	must(clientgoscheme.AddToScheme(scheme))
@@ -86,7 +87,7 @@ func (p *product) startControllers() error {
 	if err != nil {
 		return err
 	}
-	// Each update of a metric looks at the metrics of all objects. Nobody reads them here.
+	// Each update of a metric scans the metrics of all objects. Metrics are not read here.
 	metrics.BundleCollector, metrics.ClusterCollector = metrics.CollectorCollection{}, metrics.CollectorCollection{}
 	metrics.BundleDeploymentCollector = metrics.CollectorCollection{}
 	ctx := context.Background()
@@ -109,13 +110,14 @@ func (p *product) startControllers() error {
 	}).SetupWithManager(manager); err != nil {
 		return err
 	}
-	// The operator indexes bundles by the Secrets and ConfigMaps that they send downstream. No bundle here does: the
-	// package of the operator comes with all of Helm and Git.
+	// The operator indexes bundles by the Secrets and ConfigMaps that they send downstream. Bundles here have neither,
+	// and the operator's package depends on all of Helm and Git.
 	if err := manager.GetFieldIndexer().IndexField(ctx, &fleet.Bundle{}, config.BundleDownstreamResourceIndex,
 		func(client.Object) []string { return nil }); err != nil {
 		return err
 	}
-	// Other controllers of Fleet watch these too; here the first reader would start the watch in mid-pass.
+	// Other controllers of Fleet watch these too. Without this, the first reader would start the watch in the middle
+	// of a pass.
 	go func() { must(manager.Start(ctx)) }()
 	for _, object := range []client.Object{&fleet.ClusterGroup{}, &fleet.Content{}, &fleet.BundleNamespaceMapping{},
 		&fleet.GitRepoRestriction{}, &fleet.Policy{}, &fleet.GitRepo{}, &fleet.HelmOp{}} {
@@ -124,10 +126,10 @@ func (p *product) startControllers() error {
 	return nil
 }
 
-// reader is the manager's client with two changes. Its lists are in order: those of a cache come in the order of a map,
-// and the product deletes several objects in the order in which it lists them. And two things that the product does for
-// each target in each pass cost less time of the processor: a delete of a Secret goes to the server without a REST client
-// in between, and lists of all BundleDeployments, which the product only reads or copies itself, are not copied.
+// reader is the manager's client with two changes. Its lists are sorted: lists from a cache come in map order, and the
+// product deletes several objects in the order of its list. And two operations that the product performs for each
+// target in each pass use less CPU time: deletes of a Secret go to the server without a REST client, and lists of all
+// BundleDeployments are not copied, because the product only reads or copies them.
 type reader struct {
 	client.Client
 	transport http.RoundTripper
@@ -192,7 +194,7 @@ func sortItems[T any](items []T, object func(*T) client.Object) {
 	}
 }
 
-// passes of controllers, by name.
+// passes counts the passes of controllers, by name.
 type passes struct {
 	mu     sync.Mutex
 	number map[string]int

@@ -12,7 +12,7 @@ import (
 	"fleetsim/controllers/cosim"
 )
 
-// TestMain is the program itself when a test starts it as one: the bubble needs a process of its own.
+// TestMain runs the program itself when a test starts it as a process: the bubble needs its own process.
 func TestMain(m *testing.M) {
 	if os.Getenv("FLEET_TEST_PROGRAM") != "" {
 		main()
@@ -38,7 +38,7 @@ func talk(t *testing.T, lines ...string) ([]cosim.Answer, []byte) {
 	return answers, out
 }
 
-// hello for n clusters that run the revision that was installed.
+// hello returns the first message for n clusters that run the installed revision.
 func hello(n, installed int, yaml string) string {
 	h := cosim.Hello{Protocol: 1, Files: map[string]string{"fleet.yaml": yaml},
 		Release: cosim.Release{Installed: installed, Revision: installed + 1}}
@@ -91,7 +91,8 @@ func TestReadinessIsReportedFiveSecondsLate(t *testing.T) {
 		strings.Replace(news(`{"target": 0, "applied": 2}`), "60000", "20000", 1),
 		news(`{"target": 0, "ready": true}`), bye)
 	last := answers[len(answers)-2]
-	// Ready at 20 s, written by the agent 5 s and a request later; then a pass sees it: a watch, a delete, a patch.
+	// Ready at 20 s, written by the agent 5 s and a request later. Then a pass sees it after a watch, a delete and a
+	// patch.
 	if last.Completed == nil || *last.Completed != 2 || last.Now.Milliseconds() != 25_020 {
 		t.Fatalf("completed %v at %v", last.Completed, last.Now)
 	}

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// input is what a user has written: a fleet.yaml or a Bundle, and perhaps a GitRepo and ClusterGroups.
+// input holds the user's files: a fleet.yaml or a Bundle, and optionally a GitRepo and ClusterGroups.
 type input struct {
 	bundle *fleet.Bundle
 	groups []*fleet.ClusterGroup
@@ -20,7 +20,7 @@ type input struct {
 
 func intOrString(number int) intstr.IntOrString { return intstr.FromInt32(int32(number)) }
 
-// read understands the strategy's files. A document without a kind is a fleet.yaml.
+// read parses the strategy's files. A document without a kind is a fleet.yaml.
 func read(files map[string]string, name string) (input, error) {
 	in := input{bundle: &fleet.Bundle{}}
 	var repo *fleet.GitRepo
@@ -87,8 +87,8 @@ func read(files map[string]string, name string) (input, error) {
 	return in, nil
 }
 
-// targets joins those of fleet.yaml and GitRepo as `fleet apply` does: customizations first, then targets, which are also
-// the restrictions.
+// targets joins the targets of fleet.yaml and GitRepo as `fleet apply` does: customizations first, then targets, which
+// are also the restrictions.
 func (in *input) targets(custom []fleet.BundleTarget, given []fleet.GitTarget) {
 	spec := &in.bundle.Spec
 	spec.Targets = append(spec.Targets, custom...)

@@ -1,12 +1,12 @@
 // Command fleet runs Rancher Fleet's own controllers in virtual time and speaks the protocol of ../PROTOCOL.md.
 //
-// It starts the BundleReconciler, the BundleDeploymentReconciler and the ClusterReconciler of the pinned module, with the
-// product's SetupWithManager, indexers and numbers of workers, on an API server in memory. The agents of the clusters are
-// the caller's; agent.go says what is theirs here.
+// It starts the BundleReconciler, the BundleDeploymentReconciler and the ClusterReconciler of the pinned module, with
+// the product's SetupWithManager, indexers and numbers of workers, on an API server in memory. The caller simulates
+// the clusters; agent.go models the part of their agents that writes to the API.
 //
-// Left out: GitRepos and their jobs (a release changes the Bundle at once), the ClusterGroup and Content controllers
-// (they report and clean up, and decide nothing of a rollout), schedules, imports of clusters, shards, and the resync of
-// the caches every ten hours.
+// Left out: GitRepos and their jobs (a release changes the Bundle immediately), the ClusterGroup and Content
+// controllers (they report and clean up, and decide nothing about a rollout), schedules, imports of clusters, shards,
+// and the resync of the caches every ten hours.
 package main
 
 import (
@@ -30,7 +30,7 @@ const (
 	workspace = "fleet-default"
 )
 
-// kinds of files and objects that Fleet reads.
+// kinds lists the files and objects that Fleet reads.
 var kinds = []types.Kind{
 	{Name: "FleetYAML", Type: fleet.FleetYAML{}},
 	{Name: "Bundle", Type: fleet.Bundle{}},
@@ -55,15 +55,15 @@ type product struct {
 
 	agents []*agent
 	places map[string]int // namespace of a cluster -> target
-	// revisions of contents, by the id of the manifest.
+	// revisions maps manifest ids to revisions of the content.
 	revisions map[string]int
 	wanted    string // id of the manifest that is to be rolled out
 	started   bool
-	seen      map[string]string // conditions that were told
-	completed int               // the last revision that was told complete
+	seen      map[string]string // reported conditions
+	completed int               // the last revision reported complete
 }
 
-// Start lets the controllers install what the targets run, then hands time over.
+// Start lets the controllers install the revisions that the targets run, and then starts the run.
 func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	p.session = s
 	p.places, p.revisions, p.seen = map[string]int{}, map[string]int{}, map[string]string{}
@@ -82,7 +82,7 @@ func (p *product) Start(s *cosim.Session) (cosim.Ready, error) {
 	if err := p.startControllers(); err != nil {
 		return cosim.Ready{}, err
 	}
-	// Informers hand over the objects of their first list in any order: clusters come when they have started.
+	// Informers deliver the objects of their first list in any order, so clusters are added after they have started.
 	p.settle()
 	groups, err := p.groups()
 	if err != nil {
@@ -117,7 +117,7 @@ func must(err error) {
 	}
 }
 
-// groups are those of the files and those of the experiment.
+// groups returns the groups of the files and of the experiment.
 func (p *product) groups() ([]*fleet.ClusterGroup, error) {
 	groups := p.input.groups
 	for _, given := range p.session.Hello.ClusterGroups {
@@ -143,8 +143,8 @@ func (p *product) settle() {
 	}
 }
 
-// install rolls out what the targets run at time 0. All targets of a revision get it at once, whatever the strategy:
-// partitions that name them keep the others as they are.
+// install rolls out the revisions that the targets run at time 0. All targets of a revision get it immediately,
+// whatever the strategy: partitions that name them keep the others unchanged.
 func (p *product) install() error {
 	targets := p.session.Hello.Targets
 	newest, mixed := 0, false
@@ -153,7 +153,7 @@ func (p *product) install() error {
 		newest = max(newest, *target.Revision)
 	}
 	for revision := 1; revision <= newest; revision++ {
-		// The targets that have this revision are the only ones that get it.
+		// Only the targets of this revision get it.
 		everything, all := len(targets), intOrString(0)
 		strategy := &fleet.RolloutStrategy{MaxNew: &everything, AutoPartitionSize: &all}
 		named := 0
@@ -186,8 +186,8 @@ func (p *product) install() error {
 	return nil
 }
 
-// strangers brings clusters that people have paused, and such whose agents never registered. Neither take part in the
-// installation of what the others run.
+// strangers adds clusters that people have paused and clusters whose agents never registered. They do not take part in
+// the installation on the other clusters.
 func (p *product) strangers() {
 	p.api.Later(0, "strangers", func(w virtualapi.World) {
 		for i, target := range p.session.Hello.Targets {
@@ -226,10 +226,10 @@ func (p *product) write(w virtualapi.World, bundle *fleet.Bundle, revision int) 
 	must(w.Update(group, "bundles", workspace, bundle.Name, false, func(o virtualapi.Object) { o["spec"] = bundle.Spec }))
 }
 
-// namespaceOf a cluster is where its BundleDeployments are.
+// namespaceOf returns the namespace of a cluster's BundleDeployments.
 func namespaceOf(cluster string) string { return "cluster-" + workspace + "-" + cluster }
 
-// register a target's cluster. If it has an agent, it has a namespace, and the agent has been seen.
+// register registers a target's cluster. If it has an agent, it gets a namespace, and the agent counts as seen.
 func (p *product) register(w virtualapi.World, target int) {
 	hello := p.session.Hello.Targets[target]
 	name := hello.Name
@@ -254,7 +254,7 @@ func (p *product) register(w virtualapi.World, target int) {
 	must(w.Create(group, "clusters", cluster))
 }
 
-// News of the world.
+// News handles an event of the world.
 func (p *product) News(news cosim.News, delay time.Duration) error {
 	switch {
 	case news.Target != nil:
@@ -278,7 +278,7 @@ func (p *product) News(news cosim.News, delay time.Duration) error {
 	return nil
 }
 
-// about a target.
+// about handles news about a target.
 func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
 	name := p.session.Hello.Targets[a.target].Name
 	a.news(w, news)
@@ -292,7 +292,7 @@ func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
 		}
 	}
 	if news.Selected != nil && *news.Selected != present {
-		// The cluster leaves the workspace, or comes to it.
+		// The cluster leaves the workspace or joins it.
 		if present {
 			must(w.Delete(group, "clusters", workspace, name))
 		} else {
@@ -301,7 +301,7 @@ func (p *product) about(w virtualapi.World, a *agent, news cosim.News) {
 	}
 }
 
-// Passes of the controllers.
+// Passes returns the passes of the controllers.
 func (p *product) Passes() map[string]int { return p.passes.counts() }
 
 // Loop is the controller that decides which clusters are next.

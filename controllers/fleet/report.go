@@ -10,7 +10,7 @@ import (
 	fleet "github.com/rancher/fleet/pkg/apis/fleet.cattle.io/v1alpha1"
 )
 
-// observe sees every write.
+// observe handles every write.
 func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 	switch change.Resource.Plural {
 	case "bundledeployments":
@@ -18,7 +18,7 @@ func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 			p.agents[place].sees(w, change)
 		}
 	case "namespaces":
-		// Kubernetes deletes what is in a namespace.
+		// Kubernetes deletes the objects in a deleted namespace.
 		place, ok := p.places[textOf(change.Object, "metadata", "name")]
 		if name := p.input.bundle.Name; ok && change.Type == "DELETED" {
 			w.Later(0, p.agents[place].key, func(w virtualapi.World) {
@@ -34,7 +34,7 @@ func (p *product) observe(w virtualapi.World, change virtualapi.Change) {
 	}
 }
 
-// tell of the bundle's status: its Ready condition, and the fields that Rancher shows.
+// tell reports the bundle's status: its Ready condition, and the fields that Rancher shows.
 func (p *product) tell(object virtualapi.Object) {
 	bundle := p.decode(object)
 	note := func(name, status, reason, message string) {
@@ -80,7 +80,7 @@ func (p *product) decode(object virtualapi.Object) *fleet.Bundle {
 	return bundle
 }
 
-// Hold explains by the bundle's status, since Fleet itself names no rule. Its Ready condition goes with it.
+// Hold explains by the bundle's status, since Fleet itself names no rule. It includes the Ready condition.
 func (p *product) Hold() (hold cosim.Hold) {
 	p.api.Do(func(w virtualapi.World) {
 		object := w.Get(group, "bundles", workspace, p.input.bundle.Name)
@@ -113,7 +113,7 @@ func (p *product) Hold() (hold cosim.Hold) {
 	return hold
 }
 
-// waiting counts the clusters that have a BundleDeployment of another content, and those that have none.
+// waiting counts the clusters whose BundleDeployment has other content, and the clusters without a BundleDeployment.
 func (p *product) waiting(w virtualapi.World) (waiting, missing int) {
 	revision := p.revisions[p.wanted]
 	for i, target := range p.session.Hello.Targets {

@@ -10,7 +10,7 @@ import (
 
 func init() { cases["argocd"] = argocd }
 
-// step of a RollingSync: the rings that it selects, and maxUpdate; "" means the field is absent.
+// step is a step of a RollingSync: its rings, and maxUpdate; "" means the field is absent.
 type step struct{ rings, maxUpdate string }
 
 // rollingSync is an ApplicationSet with steps; spec holds further lines of the template's spec.
@@ -45,7 +45,7 @@ func together(maxUpdate string) string {
 	return rollingSync("", step{"canary, early, rest", maxUpdate})
 }
 
-// says lets a target's cluster report a failure, or take it back with "".
+// says lets a target's cluster report a failure, or clear it with "".
 func says(at time.Duration, target int, reason string) change {
 	return script(at, cosim.News{Target: &target, Failing: &reason})
 }
@@ -54,7 +54,7 @@ func setting(name, value string) change {
 	return func(c *Case) { c.Hello.Settings = map[string]string{name: value} }
 }
 
-// named gives targets the names of others, so that the rings are not in the order of names.
+// named renames targets, so that the order of names differs from the order of rings.
 func named(number func(target, n int) int) change {
 	return func(c *Case) {
 		for i := range c.Hello.Targets {
@@ -69,7 +69,8 @@ func reversed(target, n int) int { return n - 1 - target }
 
 func shuffled(target, n int) int { return (target*23 + 5) % n }
 
-// comparing lets comparisons take time, with a watch delay of many requests; further settings are names and values.
+// comparing lets comparisons take time, with a watch delay of many requests; the other arguments are names and values
+// of settings.
 func comparing(takes time.Duration, settings ...string) change {
 	return func(c *Case) {
 		latency(5*time.Millisecond, 100*time.Millisecond)(c)
@@ -204,7 +205,7 @@ func argocdOffline() []Case {
 	return all
 }
 
-// argocdMixtures were written without knowledge of the native rules, to test them.
+// argocdMixtures returns cases that were written without knowledge of the native rules, to test them.
 func argocdMixtures() []Case {
 	var all []Case
 	add := func(id, note string, n int, file string, changes ...change) {
@@ -239,8 +240,8 @@ func argocdMixtures() []Case {
 	return all
 }
 
-// argocdNames have comparisons that take time, and watches that are slower than five tries of a write: what the set sees
-// of its Applications depends on the order in which they are written.
+// argocdNames returns cases in which comparisons take time and watches are slower than five tries of a write: the
+// set's view of its Applications depends on the order of their writes.
 func argocdNames() []Case {
 	var all []Case
 	add := func(id, note string, n int, changes ...change) {

@@ -7,13 +7,13 @@ import (
 	"fleetsim/controllers/cosim"
 )
 
-// cases of each product.
+// cases lists the cases of each product.
 var cases = map[string]func() []Case{"kubefleet": kubefleet}
 
 // A change adapts a case.
 type change func(*Case)
 
-// rollout is a case with a fleet of n targets that run revision 1 and shall run revision 2.
+// rollout is a case with a fleet of n targets to be updated from revision 1 to revision 2.
 func rollout(id, note string, n int, file string, changes ...change) Case {
 	c := Case{ID: id, Note: note, Until: 12 * time.Hour, Fleet: Fleet{Apply: 100 * time.Millisecond, Ready: 20 * time.Second}}
 	c.Hello = cosim.Hello{Protocol: 1, Run: id, Seed: 1, Release: cosim.Release{Name: "app", Installed: 1, Revision: 2}}
@@ -51,7 +51,7 @@ func (c *Case) exception(target int) Exception {
 	return c.Fleet.Targets[target]
 }
 
-// spread gives each target a readiness of its own between low and high.
+// spread gives each target its own readiness delay between low and high.
 func spread(low, high time.Duration) change {
 	return func(c *Case) {
 		for i := range c.Hello.Targets {
@@ -63,7 +63,7 @@ func spread(low, high time.Duration) change {
 	}
 }
 
-// slow gives every n-th target another readiness.
+// slow gives every n-th target another readiness delay.
 func slow(every int, after time.Duration) change {
 	return func(c *Case) {
 		for i := every - 1; i < len(c.Hello.Targets); i += every {
@@ -85,7 +85,8 @@ func failing(every, revision int) change {
 	}
 }
 
-// cut lets every n-th target be offline from a time to another; the first may be 0, the second 0 for never back.
+// cut takes every n-th target offline for an interval; from may be 0 (offline from the start), and to may be 0 (never
+// back).
 func cut(every int, from, to time.Duration) change {
 	return func(c *Case) {
 		for i := every - 1; i < len(c.Hello.Targets); i += every {
@@ -137,12 +138,12 @@ func labels(at time.Duration, target int, labels map[string]string) change {
 	return script(at, cosim.News{Target: &target, Labels: &labels})
 }
 
-// latency of requests and watches. None is drawn: the replay could not know what was.
+// latency sets the latency of requests and watches. Nothing is drawn, because the replay could not know the values.
 func latency(request, watch time.Duration) change {
 	return func(c *Case) { c.Hello.Latency = cosim.Latency{Request: &request, Watch: &watch} }
 }
 
-// apply is the time from an instruction until its revision is applied.
+// apply sets the time from an instruction until its revision is applied.
 func apply(after time.Duration) change { return func(c *Case) { c.Fleet.Apply = after } }
 
 // file adds a file of the strategy.

@@ -9,23 +9,23 @@ import (
 	"fleetsim/controllers/cosim"
 )
 
-// A Case is a rollout to record: what the controllers are told, and a fleet that follows simple rules.
+// A Case is a rollout to record: the input of the controllers, and a fleet that follows simple rules.
 type Case struct {
-	// ID names the file; Note says what the case is about.
+	// ID names the file; Note describes the case.
 	ID   string `json:"id"`
 	Note string `json:"note"`
 	// Hello is the first message.
 	Hello cosim.Hello `json:"hello"`
-	// Fleet says how targets behave.
+	// Fleet describes how targets behave.
 	Fleet Fleet `json:"fleet"`
-	// Script is what else happens, by time.
+	// Script lists other events, by time.
 	Script []cosim.News `json:"script,omitempty"`
-	// Until ends the recording, if the rollout has not ended before and nothing is to come.
+	// Until ends the recording if the rollout has not ended before and no events are pending.
 	Until Duration `json:"until"`
 }
 
-// A Fleet tells the news that follows an instruction to deploy a revision: applied after Apply, and ready after Ready
-// more, unless a target is an exception. A later instruction to the same target takes the news back that has not come.
+// A Fleet defines the news that follows an instruction to deploy a revision: applied after Apply, then ready after
+// Ready, unless a target is an exception. A later instruction to the same target cancels pending news.
 type Fleet struct {
 	Apply Duration `json:"apply"`
 	Ready Duration `json:"ready"`
@@ -33,7 +33,7 @@ type Fleet struct {
 	Targets map[int]Exception `json:"targets,omitempty"`
 }
 
-// An Exception is a target that behaves otherwise.
+// An Exception is a target that behaves differently.
 type Exception struct {
 	Ready *Duration `json:"ready,omitempty"`
 	// Fails lists revisions that never become ready on this target.
@@ -67,12 +67,12 @@ type Line struct {
 // MarshalJSON writes a list.
 func (l Line) MarshalJSON() ([]byte, error) { return json.Marshal([]any{l.At, l.Text}) }
 
-// due is a piece of news to come.
+// due is a pending piece of news.
 type due struct {
 	at    Duration
 	order int
 	news  cosim.News
-	// deployment is the number of the instruction that it belongs to; 0 is the script.
+	// deployment is the number of the instruction that caused the news; 0 is the script.
 	deployment int
 }
 
@@ -98,7 +98,7 @@ type driver struct {
 	over      bool
 }
 
-// drive asks the controllers until the rollout has ended.
+// drive runs the controllers until the rollout has ended.
 func drive(to controllers, c Case) (*Recording, error) {
 	d := &driver{recording: &Recording{Case: c, Deploy: [][3]int64{}}, latest: map[int]int{}}
 	r := d.recording
@@ -154,7 +154,7 @@ func (d *driver) plan(at time.Duration, news cosim.News, deployment int) {
 	heap.Push(&d.agenda, due{at: at, order: d.order, news: news, deployment: deployment})
 }
 
-// take notes a reply and plans what follows from it.
+// take records a reply and schedules its consequences.
 func (d *driver) take(reply cosim.Reply) {
 	r := d.recording
 	r.Now = reply.Now
@@ -179,7 +179,7 @@ func (d *driver) take(reply cosim.Reply) {
 	}
 }
 
-// deployed plans the news that follows an instruction.
+// deployed schedules the news that follows an instruction.
 func (d *driver) deployed(deploy cosim.Deploy) {
 	r, yes := d.recording, true
 	number := len(r.Deploy)

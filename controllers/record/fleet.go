@@ -18,7 +18,7 @@ func strategy(lines ...string) string {
 	return "defaultNamespace: shop\nrolloutStrategy:\n  " + strings.Join(lines, "\n  ") + "\n"
 }
 
-// partition is one line of manual partitions: a ring of clusters.
+// partition is one line of manual partitions: one ring of clusters.
 func partition(ring, limit string) string {
 	if limit != "" {
 		limit = ", maxUnavailable: " + limit
@@ -49,7 +49,7 @@ func fleet() []Case {
 
 type adder func(id, note string, n int, file string, changes ...change)
 
-// fleetFirst: nothing is installed.
+// fleetFirst adds cases in which nothing is installed.
 func fleetFirst(add adder) {
 	careful := strategy("maxUnavailable: 10%", "autoPartitionThreshold: 40", "autoPartitionSize: 25%")
 	for _, n := range []int{20, 50, 120, 250} {
@@ -71,7 +71,7 @@ func fleetFirst(add adder) {
 	add("first-60-seven", "ready in 7 s", 60, careful, first, ready(7*time.Second))
 }
 
-// fleetUpdates: settings and sizes, in a fleet that works.
+// fleetUpdates adds cases of settings and sizes, in a fleet that works.
 func fleetUpdates(add adder) {
 	for _, n := range []int{20, 50, 120, 250} {
 		add(fmt.Sprint("update-", n), "an update with defaults", n, strategy())
@@ -117,7 +117,7 @@ func fleetUpdates(add adder) {
 		latency(time.Millisecond, 20*time.Millisecond))
 }
 
-// fleetTroubles: slow, failing, offline and returning clusters.
+// fleetTroubles adds cases of slow, failing, offline and returning clusters.
 func fleetTroubles(add adder) {
 	tenth := strategy("maxUnavailable: 10%")
 	add("slow-60", "every 6th cluster takes 20 min", 60, tenth, slow(6, 20*time.Minute))
@@ -140,7 +140,7 @@ func fleetTroubles(add adder) {
 		cut(10, 0, 5*time.Minute))
 }
 
-// fleetChanges: people and clusters change something in mid-rollout.
+// fleetChanges adds cases in which people and clusters change something in the middle of a rollout.
 func fleetChanges(add adder) {
 	tenth := strategy("maxUnavailable: 10%")
 	add("pause-60", "paused from 1 to 10 min", 60, tenth, stop(time.Minute, 10*time.Minute))
@@ -180,7 +180,7 @@ func clusterGroup(name, level, key, value string) string {
 		name, level, key, value)
 }
 
-// fleetMixtures were written without knowledge of the native rules, to test them.
+// fleetMixtures adds cases that were written without knowledge of the native rules, to test them.
 func fleetMixtures(add adder) {
 	groups := strings.Join([]string{clusterGroup("gold", "high", "tier", "gold"), clusterGroup("europe", "low", "region", "eu"),
 		clusterGroup("america", "low", "region", "us")}, "---\n")
@@ -207,7 +207,7 @@ func fleetMixtures(add adder) {
 		cut(12, 50*second, 6*minute), slow(17, 3*minute), release(8*minute, 3))
 }
 
-// fleetCaches have a watch delay of many requests: caches that lag behind the controller's own writes.
+// fleetCaches adds cases with a watch delay of many requests: caches that lag behind the controller's own writes.
 func fleetCaches(outer adder) {
 	add := func(id, note string, n int, file string, changes ...change) {
 		caches := latency(5*time.Millisecond, 100*time.Millisecond)

@@ -24,13 +24,13 @@ func rolling(maxUnavailable, maxSurge, period string) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// stage of a staged update.
+// stage is a stage of a staged update.
 type stage struct {
 	name, selector, concurrency, sort string
 	before, after                     []string // Approval, or TimedWait and a time
 }
 
-// staged is a strategy, with a run in a state; "" means Run.
+// staged is a strategy with a run in the given state; "" means Run.
 func staged(state string, stages ...stage) string {
 	lines := []string{"apiVersion: placement.kubernetes-fleet.io/v1beta1", "kind: ClusterStagedUpdateStrategy",
 		"metadata:", "  name: strategy", "spec:", "  stages:"}

@@ -1,4 +1,4 @@
-// Command record drives a product's controllers over scripted fleets and writes down whole rollouts.
+// Command record runs a product's controllers over scripted fleets and records whole rollouts.
 //
 //	record -command target/controllers/argocd -cases argocd -out DIR [-only WORD] [-check]
 //
@@ -88,7 +88,7 @@ func one(command []string, c Case, path string, check bool) error {
 	return compare(stored, text)
 }
 
-// compare looks at the text inside: another version of Go may compress otherwise.
+// compare compares the decompressed texts: another version of Go may compress differently.
 func compare(stored, made []byte) error {
 	var texts [2][]byte
 	for i, packed := range [][]byte{stored, made} {
@@ -129,5 +129,5 @@ func pack(recording *Recording) ([]byte, error) {
 	return packed.Bytes(), nil
 }
 
-// Duration in nanoseconds, as everywhere in the protocol.
+// Duration is in nanoseconds, as everywhere in the protocol.
 type Duration = time.Duration

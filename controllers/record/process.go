@@ -18,7 +18,7 @@ type controllers interface {
 	ask(cosim.Question) (cosim.Answer, error)
 }
 
-// process is a controllers' process.
+// process is a running controller process.
 type process struct {
 	command *exec.Cmd
 	in      io.WriteCloser

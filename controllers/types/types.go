@@ -1,7 +1,7 @@
-// Package types shows the types by which a product reads its files: their fields, and what they make of a file.
+// Package types shows the types with which a product reads its files: their fields, and the result of reading a file.
 //
-// A field is listed once for each way that leads to it, as fleetsim's own tables of fields do: `a.b[].c`, where `[]` is
-// each entry of a list and `*` each value of a map with free keys. Types of Kubernetes itself are not opened.
+// A field is listed once for each path to it, as in fleetsim's own field tables: `a.b[].c`, where `[]` is each entry
+// of a list and `*` each value of a map with free keys. Kubernetes' own types are not expanded.
 package types
 
 import (
@@ -23,7 +23,7 @@ type Kind struct {
 	Type any
 }
 
-// Main answers the first argument, if it asks for types, and says whether it did: `-fields` prints all fields, and
+// Main handles the first argument if it asks for types, and says whether it did: `-fields` prints all fields, and
 // `-read KIND` reads the file on standard input and prints what the type keeps of it, as JSON, or the error.
 func Main(kinds []Kind) bool {
 	if len(os.Args) == 2 && os.Args[1] == "-fields" {
@@ -55,7 +55,7 @@ func Main(kinds []Kind) bool {
 	return true
 }
 
-// Read prints what the type keeps of a text, without fields that are empty.
+// Read prints what the type keeps of a text, without empty fields.
 func Read(out io.Writer, kind Kind, text []byte) error {
 	value := reflect.New(reflect.TypeOf(kind.Type)).Interface()
 	if err := yaml.Unmarshal(text, value); err != nil {
@@ -73,7 +73,7 @@ func Read(out io.Writer, kind Kind, text []byte) error {
 	return err
 }
 
-// Fields of a kind: `kind,path,type`, in the order of the alphabet.
+// Fields lists the fields of a kind as `kind,path,type`, in alphabetical order.
 func Fields(kind Kind) []string {
 	w := walk{kind: kind.Name}
 	w.fields(reflect.TypeOf(kind.Type), "", nil)
@@ -90,7 +90,7 @@ func (w *walk) add(path string, t reflect.Type) {
 	w.lines = append(w.lines, fmt.Sprintf("%s,%s,%s", w.kind, path, t))
 }
 
-// fields of a struct. Types that are open already are not opened again.
+// fields lists the fields of a struct. Types that are already being expanded are not expanded again.
 func (w *walk) fields(t reflect.Type, path string, open []reflect.Type) {
 	if slices.Contains(open, t) {
 		return
@@ -150,7 +150,7 @@ func (w *walk) value(t reflect.Type, path string, open []reflect.Type) {
 	}
 }
 
-// element of a list or of a map.
+// element handles the element type of a list or map.
 func (w *walk) element(t reflect.Type, path string, whole reflect.Type, open []reflect.Type) {
 	w.add(path, whole)
 	for t.Kind() == reflect.Pointer {
@@ -164,7 +164,7 @@ func (w *walk) element(t reflect.Type, path string, whole reflect.Type, open []r
 	}
 }
 
-// isOwn says whether a type is the product's, and not one of Kubernetes.
+// isOwn says whether a type belongs to the product rather than to Kubernetes.
 func isOwn(t reflect.Type) bool {
 	path := t.PkgPath()
 	return strings.Contains(path, "rancher") || strings.Contains(path, "argoproj")

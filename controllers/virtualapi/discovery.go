@@ -37,7 +37,7 @@ func (s *Server) discover(request *http.Request) *http.Response {
 	return nil
 }
 
-// versions of a group, in the order of registration.
+// versions lists the versions of a group, in the order of registration.
 func (s *Server) versions(group string) []string {
 	versions := []string{}
 	for _, k := range s.kinds {

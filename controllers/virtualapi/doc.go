@@ -38,19 +38,19 @@
 // conflicts; generations; finalizers; deletion in the background of what only deleted objects own; names from
 // generateName; selectors by label and field; timestamps in whole seconds; the size limit of etcd.
 //
-// A request is carried out and answered one latency after it was sent, an event reaches a watch one watch delay after its
-// write. A request whose caller gives up while it waits for its client's limit is not sent; what is sent is carried out.
-// Discovery takes no time: clients ask while they hold locks, and virtual time stands still while anybody waits
-// for a lock.
+// A request is executed and answered one latency after it was sent; an event reaches a watch one watch delay after its
+// write. A request whose caller gives up while it waits for its client's limit is not sent; a request that was sent is
+// executed. Discovery takes no time: clients call it while they hold locks, and virtual time stops while a goroutine
+// waits for a lock.
 //
 // # Order
 //
-// The same input gives the same history. The server does one thing at a time, waits until nothing else goes on in the
-// bubble before it does, and lets a nanosecond pass after it: whatever one answer or event or timer wakes is idle again
-// before the next answer or event comes. Requests of one instant are carried out in the order of client, verb, path and
-// body, whichever goroutine came first. Names and uids are counted. One order is not the server's: caches hand the
-// objects of their first list to controllers in the random order of a map. Objects that wake controllers should therefore
-// be created after the caches have started.
+// The same input gives the same history. The server does one thing at a time. It first waits until all other
+// goroutines of the bubble are idle, and lets a nanosecond pass afterwards: everything that a response, event or timer
+// wakes is idle again before the next one. Requests of one instant are executed in the order of client, verb, path and
+// body, whichever goroutine came first. Names and uids are counted. The server cannot control one order: caches pass
+// the objects of their first list to controllers in the random order of a map. Objects that wake controllers should
+// therefore be created after the caches have started.
 //
 // # What it leaves out
 //

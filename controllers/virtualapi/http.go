@@ -26,10 +26,10 @@ type call struct {
 	name        string
 	subresource string
 	body        []byte
-	// sent is when the client's limit lets it go, after a wait in this bucket.
+	// sent is when the client's limit lets the request go, after a wait in this bucket.
 	sent   time.Time
 	bucket *bucket
-	// abandoned: its caller has given up before that.
+	// abandoned says that the caller gave up before the request was sent.
 	abandoned bool
 }
 
@@ -47,7 +47,8 @@ func (c *client) RoundTrip(request *http.Request) (*http.Response, error) {
 	s := c.server
 	s.mu.Lock()
 	if response := s.discover(request); response != nil {
-		// At once: clients ask while they hold locks, and time stands still while anybody waits for a lock.
+		// Answered immediately: clients call discovery while they hold locks, and time stops while a goroutine waits
+		// for a lock.
 		s.mu.Unlock()
 		return response, nil
 	}
@@ -72,14 +73,14 @@ func (c *client) RoundTrip(request *http.Request) (*http.Response, error) {
 	}
 }
 
-// abandon keeps a call from being sent that still waits for its client's limit. What is under way is carried out.
+// abandon keeps a call that still waits for its client's limit from being sent. A call that was sent is executed.
 func (s *Server) abandon(made *call) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
 	made.abandoned = made.bucket != nil && made.sent.After(now)
 	if made.abandoned {
-		// All that give up in one instant do so before tokens are given back.
+		// All calls abandoned in one instant are removed before tokens are returned.
 		s.push(&operation{due: now, class: classEvent, key: "limit", run: made.bucket.abandon})
 	}
 }
@@ -111,7 +112,7 @@ func (s *Server) enqueue(made *call, done chan<- *http.Response) {
 		execute(0)
 		return
 	}
-	// Tokens and latencies are drawn in the order of the queue, not in that of goroutines.
+	// Tokens and latencies are drawn in the order of the queue, not of goroutines.
 	s.push(&operation{due: time.Now(), class: classRequest, key: order, run: func() {
 		if c.limit.QPS <= 0 {
 			execute(0)
@@ -121,7 +122,7 @@ func (s *Server) enqueue(made *call, done chan<- *http.Response) {
 	}})
 }
 
-// parse finds out what a request wants; the caller holds s.mu.
+// parse parses a request; the caller holds s.mu.
 func (s *Server) parse(request *http.Request) (*call, *Failure) {
 	unknown := fail(http.StatusNotFound, "NotFound", "the server could not find the requested resource: %s",
 		request.URL.Path)
@@ -189,7 +190,7 @@ func (c *call) understand() *Failure {
 	return nil
 }
 
-// execute carries a call out; the caller holds s.mu.
+// execute executes a call; the caller holds s.mu.
 func (s *Server) execute(c *call) (*http.Response, *Failure) {
 	k, partially := c.kind, strings.Contains(c.request.Header.Get("Accept"), "as=PartialObjectMetadata")
 	old := k.objects[key(c.namespace, c.name)]
@@ -286,7 +287,7 @@ func (s *Server) many(c *call, partially bool) (*http.Response, *Failure) {
 	list := []byte(`{"apiVersion":"` + apiVersion + `","kind":"` + name + `","metadata":{"resourceVersion":"` +
 		strconv.FormatUint(s.version, 10) + `"},"items":[` + "\n")
 	first := true
-	// An item a line: JSON does not mind, and people can read it.
+	// One item per line is still valid JSON, and easier to read.
 	for _, objectKey := range k.keys() {
 		object := k.objects[objectKey]
 		if object == nil || !k.selects(sel, object.object) {
@@ -310,12 +311,12 @@ func (s *Server) many(c *call, partially bool) (*http.Response, *Failure) {
 	return answer(http.StatusOK, io.NopCloser(bytes.NewReader(append(list, "\n]}"...)))), nil
 }
 
-// selectable fields of a kind.
+// selectable lists the fields of a kind that a selector may name.
 func (k *kind) selectable() []string {
 	return append([]string{"metadata.name", "metadata.namespace"}, k.Selectable...)
 }
 
-// field returns a field's value as text; absent is "".
+// field returns a field's value as text, or "" if it is absent.
 func field(object Object, path string) string {
 	var value any = object
 	for _, name := range strings.Split(path, ".") {

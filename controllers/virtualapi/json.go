@@ -10,11 +10,11 @@ import (
 	"unicode/utf8"
 )
 
-// Objects are read, compared and written at every request, and a large status takes half a megabyte. The functions here
-// know only what JSON can hold and do it several times faster than encoding/json and reflect. Whatever is unusual, such
-// as an escaped character or an error, is left to those.
+// Objects are read, compared and written at every request, and a large status takes half a megabyte. The functions
+// here handle only JSON values, several times faster than encoding/json and reflect. They leave unusual input, such as
+// escaped characters or errors, to those packages.
 
-// decode reads an object and keeps numbers as they were written.
+// decode reads an object and keeps numbers as written.
 func decode(raw []byte) (Object, error) {
 	p := parser{text: raw, names: map[string]string{}}
 	if p.skip() == '{' {
@@ -31,13 +31,13 @@ func decode(raw []byte) (Object, error) {
 	return object, nil
 }
 
-// depth is how deep values may be nested before they are left to encoding/json.
+// depth is the maximum nesting; deeper values are left to encoding/json.
 const depth = 1000
 
 type parser struct {
 	text  []byte
 	at    int
-	names map[string]string // of fields, which repeat
+	names map[string]string // field names, which repeat
 }
 
 // skip passes white space and returns the next byte, or 0 at the end.
@@ -53,7 +53,7 @@ func (p *parser) skip() byte {
 	return 0
 }
 
-// value reads the value that begins here, if it is usual.
+// value reads the value that begins here, unless it is unusual.
 func (p *parser) value(nested int) (any, bool) {
 	switch p.skip() {
 	case '{':
@@ -231,7 +231,7 @@ func appendValue(into []byte, value any) ([]byte, error) {
 	return append(into, raw...), err
 }
 
-// appendText writes a string. json.Marshal escapes some characters that JSON does not ask for.
+// appendText writes a string. json.Marshal escapes some characters that JSON does not require to be escaped.
 func appendText(into []byte, text string) ([]byte, error) {
 	for i := range len(text) {
 		switch c := text[i]; {

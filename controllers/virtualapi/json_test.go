@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// texts are objects, usual and unusual ones, and what is none.
+// texts are usual and unusual objects, and texts that are not objects.
 var texts = []string{
 	`{}`, ` { "a" : 1 , "b" : [ ] } `, `{"a":[1,-2,0,"x",true,false,null,{"b":{}}],"c":"<&>"}`, `{"a":1.5e3}`, `{"a":-0}`,
 	`{"a":"\u00e9\n\"","é":"ü"}`, "{\"a\":\"\u2028\x7f\"}", "{\"a\":\"\xff\"}", `{"a":1,"a":{"b":2}}`, `{"a":1} {"b":2}`,

@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// patch carries out a patch request; old is nil if the object does not exist.
+// patch executes a patch request; old is nil if the object does not exist.
 func (s *Server) patch(c *call, old *stored) (*stored, *Failure) {
 	content, _, _ := mime.ParseMediaType(c.request.Header.Get("Content-Type"))
 	if strings.HasPrefix(content, "application/apply-patch") {
@@ -69,7 +69,7 @@ func needsSchema(value any) bool {
 	return false
 }
 
-// apply carries out a server-side apply. Objects merge field by field, lists are replaced as a whole.
+// apply executes a server-side apply. Objects merge field by field; lists are replaced as a whole.
 func (s *Server) apply(c *call, old *stored) (*stored, *Failure) {
 	query := c.request.URL.Query()
 	manager := query.Get("fieldManager")
@@ -127,7 +127,7 @@ func (s *Server) apply(c *call, old *stored) (*stored, *Failure) {
 	return written, failure
 }
 
-// flatten lists an object's fields that are not objects, but not those that name the object.
+// flatten lists an object's fields that are not objects, except those that identify the object.
 func flatten(object Object, prefix string, into map[string]any) {
 	for name, value := range object {
 		path := prefix + "\x00" + name

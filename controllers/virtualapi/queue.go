@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// class orders operations that are due at the same instant, before their keys do.
+// class orders operations that are due at the same instant; their keys break ties.
 type class int
 
 const (
@@ -22,7 +22,7 @@ type operation struct {
 	due   time.Time
 	class class
 	order uint64 // of events: their resource version
-	key   string // what tells operations of one class and instant apart, whichever goroutine was faster
+	key   string // orders operations of one class and instant, independently of goroutines
 	seq   uint64
 	run   func()
 }
@@ -56,8 +56,8 @@ func (q operations) Less(i, j int) bool {
 	return a.seq < b.seq
 }
 
-// push queues an operation; the caller holds s.mu. Nothing runs in the instant that asks for it: at least a nanosecond
-// lies between, in which the other goroutines of that instant ask too.
+// push queues an operation; the caller holds s.mu. No operation runs in the instant of its request: it runs at least a
+// nanosecond later, so the other goroutines of that instant can send requests too.
 func (s *Server) push(op *operation) {
 	if earliest := time.Now().Add(time.Nanosecond); op.due.Before(earliest) {
 		op.due = earliest
@@ -73,7 +73,7 @@ func (s *Server) push(op *operation) {
 	}
 }
 
-// serve carries operations out in their order until the server is closed.
+// serve runs operations in order until the server is closed.
 func (s *Server) serve() {
 	defer close(s.ended)
 	timer := time.NewTimer(time.Hour)
@@ -81,7 +81,7 @@ func (s *Server) serve() {
 	for {
 		wait := s.untilNext()
 		if wait <= 0 {
-			// Whatever else wakes in this instant, such as a timer of a controller, goes first.
+			// Everything else that wakes in this instant, such as a timer of a controller, goes first.
 			synctest.Wait()
 			if s.next() != classClock {
 				time.Sleep(time.Nanosecond)
@@ -108,7 +108,7 @@ func (s *Server) untilNext() time.Duration {
 	return time.Until(s.queue[0].due)
 }
 
-// next carries out the next operation.
+// next runs the next operation.
 func (s *Server) next() class {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,8 @@ func (s *Server) next() class {
 	return op.class
 }
 
-// Pass lets time pass to an instant, or to the one in which wake receives something. When it returns, all operations due
-// by then are done, and nothing else goes on in the bubble.
+// Pass lets time pass until an instant, or until wake receives a value. When it returns, all operations due by then
+// have run, and the other goroutines of the bubble are idle.
 func (s *Server) Pass(to time.Time, wake <-chan struct{}) {
 	if !to.After(time.Now()) {
 		return

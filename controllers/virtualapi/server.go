@@ -11,31 +11,32 @@ import (
 	"time"
 )
 
-// DefaultSizeLimit is the size of an object that etcd refuses by default.
+// DefaultSizeLimit is etcd's default maximum size of an object.
 const DefaultSizeLimit = 1536 * 1024
 
-// Options of a server.
+// Options are the options of a server.
 type Options struct {
 	Latency Latency
-	// SizeLimit is the largest size of an object in bytes of JSON; 0 means DefaultSizeLimit, a negative one no limit.
+	// SizeLimit is the maximum size of an object in bytes of JSON; 0 means DefaultSizeLimit, a negative value no
+	// limit.
 	SizeLimit int
-	// Resources that the server knows from the start; see Server.Register.
+	// Resources are the resources registered at the start; see Server.Register.
 	Resources []Resource
 }
 
-// Latency is how long things take in virtual time.
+// Latency is how long operations take in virtual time.
 type Latency struct {
-	// Request is the time from a request to its answer.
+	// Request is the time from a request to its response.
 	Request time.Duration
-	// Requests replaces Request: each request takes one of these times, all of which are equally likely. The draw depends
-	// on Seed, the client and the request, as that of Spread does.
+	// Requests replaces Request: each request takes one of these times, all equally likely. The draw depends on Seed,
+	// the client and the request, like that of Spread.
 	Requests []time.Duration
 	// Verbs replaces Request for single verbs: get, list, create, update, patch, delete, deletecollection.
 	Verbs map[string]time.Duration
 	// Watch is the time from a write to its event in a watch.
 	Watch time.Duration
-	// Spread draws each request's latency from [1-Spread, 1+Spread] times the above. The draw depends on Seed, the client
-	// and the request, and on nothing else.
+	// Spread draws each request's latency from [1-Spread, 1+Spread] times the above. The draw depends only on Seed,
+	// the client and the request.
 	Spread float64
 	Seed   uint64
 }
@@ -47,11 +48,11 @@ type Resource struct {
 	// Status says that the kind has a status subresource: writes of the object leave the status alone, writes of the
 	// status leave the rest alone.
 	Status bool
-	// Builtin kinds have no generation, and an update of them needs no resource version.
+	// Builtin kinds have no generation, and updates of them need no resource version.
 	Builtin bool
-	// Selectable are further fields that field selectors may name, such as "spec.nodeName".
+	// Selectable lists further fields that field selectors may name, such as "spec.nodeName".
 	Selectable []string
-	// Admit may change or refuse an object before it is stored, as defaults of a schema and webhooks do. The old object
+	// Admit may change or refuse an object before it is stored, like a schema's defaults and webhooks. The old object
 	// is nil on creation and must not be changed.
 	Admit func(old, object Object) error
 }
@@ -59,24 +60,24 @@ type Resource struct {
 // An Object is an object's JSON.
 type Object = map[string]any
 
-// A Change is one write that the server has carried out.
+// A Change is one write that the server has executed.
 type Change struct {
 	Resource *Resource
 	// Type is ADDED, MODIFIED or DELETED.
 	Type string
 	// Old is nil for ADDED. Neither object may be changed.
 	Old, Object Object
-	// Client is the name of the client that wrote; "" is the world.
+	// Client is the name of the writing client; "" is the world.
 	Client string
 }
 
-// A Server is a Kubernetes API server in memory. Start it in the bubble in which its clients live. It calls synctest.Wait,
-// which must not be called twice at a time: others in the bubble use Pass instead.
+// A Server is a Kubernetes API server in memory. Start it in the bubble of its clients. It calls synctest.Wait, which
+// must not be called concurrently: other goroutines in the bubble use Pass instead.
 type Server struct {
 	options Options
 	wake    chan struct{}
-	closed  chan struct{} // the server shall end
-	ended   chan struct{} // it has
+	closed  chan struct{} // asks the server to end
+	ended   chan struct{} // the server has ended
 
 	mu        sync.Mutex
 	queue     operations
@@ -122,21 +123,21 @@ func New(options Options) *Server {
 	return s
 }
 
-// Close ends the server. Requests on their way fail.
+// Close ends the server. Pending requests fail.
 func (s *Server) Close() {
 	close(s.closed)
 	<-s.ended
 }
 
-// Register makes a resource known.
+// Register adds a resource.
 func (s *Server) Register(resource Resource) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kinds = append(s.kinds, &kind{Resource: resource, objects: map[string]*stored{}})
 }
 
-// Observe calls back after each write, in the order of writes. The callback must not block, and reaches the
-// server through World alone.
+// Observe calls back after each write, in the order of writes. The callback must not block, and may access the server
+// only through World.
 func (s *Server) Observe(callback func(World, Change)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -144,7 +145,7 @@ func (s *Server) Observe(callback func(World, Change)) {
 }
 
 // Counts returns the number of requests by verb and resource, such as "update works/status". Watches count under their
-// own verb, discovery does not count.
+// own verb; discovery does not count.
 func (s *Server) Counts() map[string]int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -162,19 +163,19 @@ func (s *Server) Total() int {
 	return s.total
 }
 
-// A Limit is a client's own limit of requests: a bucket that holds Burst tokens and gains QPS of them a second.
-// A QPS of 0 means no limit.
+// A Limit is a client's own request limit: a bucket that holds up to Burst tokens and gains QPS tokens per second. A
+// QPS of 0 means no limit.
 type Limit struct {
 	QPS   float64
 	Burst int
-	// PerResource gives each resource a bucket of its own: controller-runtime's client makes a REST client, and thus a
+	// PerResource gives each resource its own bucket: controller-runtime's client makes a REST client, and thus a
 	// limiter, for each kind, unless rest.Config has a common RateLimiter.
 	PerResource bool
 }
 
 // Client returns a transport for rest.Config.Transport. The name appears in Change.Client and orders requests of one
-// instant, so clients should have different names. The limit stands for rest.Config's QPS and Burst, which must be
-// switched off (QPS: -1): it hands tokens out in a reproducible order.
+// instant, so clients should have different names. The limit replaces rest.Config's QPS and Burst, which must be
+// switched off (QPS: -1): it hands out tokens in a reproducible order.
 func (s *Server) Client(name string, limit Limit) http.RoundTripper {
 	return &client{server: s, name: name, limit: limit, start: time.Now(), buckets: map[string]*bucket{}}
 }
@@ -188,7 +189,7 @@ type client struct {
 }
 
 type bucket struct {
-	tokens  float64 // negative: requests wait for tokens that are still to come
+	tokens  float64 // negative: requests wait for future tokens
 	filled  time.Time
 	waiting []*call // in the order of their tokens
 }
@@ -210,7 +211,7 @@ func (c *client) admit(now time.Time, made *call) time.Duration {
 	if b.tokens >= 0 {
 		return 0
 	}
-	// Rounded: requests at equal distances stay so, and timers that they set go off at one instant.
+	// Rounded: requests at equal distances remain so, and the timers that they set fire at one instant.
 	wait := time.Duration(math.Round(-b.tokens / c.limit.QPS * float64(time.Second)))
 	sent := func(before *call) bool { return !before.sent.After(now) }
 	made.sent, made.bucket = now.Add(wait), b
@@ -218,8 +219,8 @@ func (c *client) admit(now time.Time, made *call) time.Duration {
 	return wait
 }
 
-// abandon gives the tokens of requests back that nobody waits for any more. As in golang.org/x/time/rate, a token is
-// lost if a later request has one already.
+// abandon returns the tokens of abandoned requests. As in golang.org/x/time/rate, a token is lost if a later request
+// already has one.
 func (b *bucket) abandon() {
 	last := len(b.waiting)
 	for last > 0 && b.waiting[last-1].abandoned {
@@ -229,7 +230,7 @@ func (b *bucket) abandon() {
 	b.waiting = b.waiting[:last]
 }
 
-// latency of one request. Discovery takes no time and does not come here.
+// latency returns the latency of one request. Discovery takes no time and is not handled here.
 func (s *Server) latency(client, verb, path string) time.Duration {
 	base := s.options.Latency.Request
 	own, replaced := s.options.Latency.Verbs[verb]
@@ -256,7 +257,7 @@ func (s *Server) latency(client, verb, path string) time.Duration {
 	return time.Duration(float64(base) * (1 + s.options.Latency.Spread*(2*uniform-1)))
 }
 
-// count notes a request; the caller holds s.mu.
+// count counts a request; the caller holds s.mu.
 func (s *Server) count(verb, resource string) {
 	s.counts[verb+" "+resource]++
 	if verb != "watch" {
@@ -274,7 +275,7 @@ func (s *Server) find(group, version, plural string) *kind {
 	return nil
 }
 
-// keys of a kind's objects in order.
+// keys returns the sorted keys of a kind's objects.
 func (k *kind) keys() []string {
 	keys := make([]string, 0, len(k.objects))
 	for key := range k.objects {

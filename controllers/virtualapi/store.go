@@ -13,11 +13,11 @@ import (
 type stored struct {
 	object Object
 	raw    []byte
-	// owners of fields that were applied: path to field manager. It stands for managedFields, which are not kept.
+	// owners maps paths of applied fields to their field managers. It replaces managedFields, which are not kept.
 	owners map[string]string
 }
 
-// A Failure is an answer that refuses a request. It is also an error for those who write by Update and the like.
+// A Failure is a response that refuses a request. It is also the error of Update and the other functions of World.
 type Failure struct {
 	Code            int
 	Reason, Message string
@@ -49,7 +49,7 @@ func (k *kind) apiVersion() string {
 
 func key(namespace, name string) string { return namespace + "/" + name }
 
-// metadata of an object, made if absent.
+// metadata returns the metadata of an object, created if absent.
 func metadata(object Object) Object {
 	if m, ok := object["metadata"].(Object); ok {
 		return m
@@ -64,7 +64,7 @@ func text(object Object, field string) string {
 	return value
 }
 
-// clone copies an object deeply.
+// clone returns a deep copy of an object.
 func clone(value any) any {
 	switch value := value.(type) {
 	case Object:
@@ -98,8 +98,8 @@ func generation(object Object) int64 {
 	return 0
 }
 
-// content is what raises the generation when it changes: everything but metadata, and the status of kinds that have the
-// subresource.
+// content is the part whose changes raise the generation: everything but metadata, and the status of kinds that have
+// the subresource.
 func (k *kind) content(object Object) Object {
 	content := maps.Clone(object)
 	delete(content, "metadata")
@@ -159,10 +159,10 @@ func (s *Server) create(k *kind, namespace string, object Object, by string) (*s
 	return s.write(k, "ADDED", nil, object, by)
 }
 
-// isNamespace says that the objects are namespaces. Nothing can be created in one that was deleted.
+// isNamespace says that the objects are namespaces. Nothing can be created in a deleted namespace.
 func (k *kind) isNamespace() bool { return k.Group == "" && k.Kind == "Namespace" }
 
-// suffix of a generated name: five characters of the alphabet that Kubernetes uses, from a counter.
+// suffix returns the suffix of a generated name: five characters of the alphabet that Kubernetes uses, from a counter.
 func suffix(count uint64) string {
 	const alphabet = "bcdfghjklmnpqrstvwxz2456789"
 	letters := []byte("bbbbb")
@@ -250,7 +250,7 @@ func hasFinalizers(object Object) bool {
 	return len(list) > 0
 }
 
-// write gives an object its resource version, stores it and tells watches and observers.
+// write gives an object its resource version, stores it and notifies watches and observers.
 func (s *Server) write(k *kind, change string, old *stored, object Object, by string) (*stored, *Failure) {
 	meta := metadata(object)
 	meta["resourceVersion"] = strconv.FormatUint(s.version+1, 10)
@@ -259,7 +259,7 @@ func (s *Server) write(k *kind, change string, old *stored, object Object, by st
 		return nil, fail(500, "InternalError", "%v", err)
 	}
 	if limit := s.options.SizeLimit; limit > 0 && len(raw) > limit {
-		// The answer of etcd: a failure without a reason.
+		// etcd's response is a failure without a reason.
 		return nil, fail(500, "", "etcdserver: request is too large")
 	}
 	s.version++
@@ -274,7 +274,7 @@ func (s *Server) write(k *kind, change string, old *stored, object Object, by st
 	return written, nil
 }
 
-// remove takes an object out of the store and deletes what it owned.
+// remove removes an object from the store and deletes the objects that it owned.
 func (s *Server) remove(k *kind, old *stored, last Object, by string) (*stored, *Failure) {
 	meta := metadata(last)
 	s.version++

@@ -29,7 +29,7 @@ var (
 	ctx     = context.Background()
 )
 
-// bubble runs a test in virtual time with a server and a client of it.
+// bubble runs a test in virtual time with a server and a client.
 func bubble(t *testing.T, options Options, test func(*Server, dynamic.Interface)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestLatenciesAndLimits(t *testing.T) {
 			for range 4 {
 				limited.Resource(widgets).Namespace("a").Get(ctx, "x", metav1.GetOptions{})
 			}
-			// Two tokens at once, the third and fourth after 100 and 200 ms.
+			// Two tokens immediately, the third and fourth after 100 and 200 ms.
 			if took := time.Since(start).Round(time.Millisecond); took != 205*time.Millisecond {
 				t.Fatalf("four requests took %v", took)
 			}
@@ -291,7 +291,7 @@ func TestRequestsThatAreGivenUpWhileTheyWaitAreNotSentAndGiveTheirTokensBack(t *
 		time.Sleep(50 * time.Millisecond)
 		stop()
 		given.Wait()
-		// The next token comes after 100 ms, and the request takes 5 ms.
+		// The next token is available after 100 ms, and the request takes 5 ms.
 		start := time.Now()
 		if err := create(ctx, "w"); err != nil || time.Since(start).Round(time.Millisecond) != 55*time.Millisecond {
 			t.Errorf("the next request took %v: %v", time.Since(start), err)
@@ -308,7 +308,7 @@ func TestInformersSeeEveryChange(t *testing.T) {
 		s.Do(func(w World) {
 			w.Create("example.org", "widgets", Object{"metadata": Object{"name": "old", "namespace": "a"}})
 		})
-		// A resync period of 0 would let a goroutine wait on a channel from outside of the bubble, which stops time.
+		// With a resync period of 0, a goroutine would wait on a channel from outside the bubble, which stops time.
 		factory := dynamicinformer.NewDynamicSharedInformerFactory(client, 10000*time.Hour)
 		informer := factory.ForResource(widgets).Informer()
 		start := time.Now()

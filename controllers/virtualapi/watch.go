@@ -13,20 +13,20 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// retention is how long events are kept for watches that start in the past. A later start gets 410 Gone.
+// retention is how long events are kept for watches that start in the past. An earlier start gets 410 Gone.
 const retention = time.Minute
 
 type event struct {
 	version uint64
 	at      time.Time
 	change  string
-	old     Object // nil if there was none
+	old     Object // nil if the object is new
 	object  Object
 	raw     []byte
 }
 
-// pastEvent is an event that is kept for watches that start in the past. It holds texts alone: the objects of a large
-// status, kept for a minute, would be most of the memory.
+// pastEvent is an event that is kept for watches that start in the past. It holds only texts: the objects of a large
+// status, kept for a minute, would dominate the memory.
 type pastEvent struct {
 	version  uint64
 	at       time.Time
@@ -34,10 +34,10 @@ type pastEvent struct {
 	old, raw []byte
 }
 
-// again is the event with its objects.
+// again rebuilds the event with its objects.
 func (p pastEvent) again() event {
 	e := event{version: p.version, at: p.at, change: p.change, raw: p.raw}
-	// The server has written these texts itself.
+	// The server has written these texts itself, so they are valid.
 	e.object, _ = decode(p.raw)
 	if p.old != nil {
 		e.old, _ = decode(p.old)
@@ -45,7 +45,7 @@ func (p pastEvent) again() event {
 	return e
 }
 
-// selection is what a list or watch asks for.
+// selection is the selection of a list or watch.
 type selection struct {
 	namespace string
 	labels    labels.Selector
@@ -81,7 +81,7 @@ func (k *kind) selects(s selection, object Object) bool {
 	return s.fields.Matches(set)
 }
 
-// announce tells observers and watches of a write; the caller holds s.mu.
+// announce notifies observers and watches of a write; the caller holds s.mu.
 func (s *Server) announce(k *kind, change Change, old *stored, raw []byte) {
 	now := time.Now()
 	for len(k.past) > 0 && now.Sub(k.past[0].at) > retention {
@@ -202,7 +202,7 @@ func (s *Server) unwatch(k *kind, gone *watch) {
 	}
 }
 
-// stream is the body of a watch: it holds what the client has not read yet, and ends with the request's context.
+// stream is the body of a watch: it holds the unread events, and ends with the request's context.
 type stream struct {
 	ctx    context.Context
 	closed func()

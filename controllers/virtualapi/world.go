@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// A World reads and writes objects without a request, for what happens outside of the controllers. It is valid only
-// during the function that received it.
+// A World reads and writes objects without a request, for events outside of the controllers. It is valid only during
+// the function that received it.
 type World struct{ server *Server }
 
-// Do runs a function at once, in no order with requests: for the state at the start.
+// Do runs a function immediately, in no defined order relative to requests: for the initial state.
 func (s *Server) Do(function func(World)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	function(World{s})
 }
 
-// Later runs a function after a delay, one nanosecond at least. Functions of one instant run in the order of their keys,
-// then in the order of calls.
+// Later runs a function after a delay of at least one nanosecond. Functions of one instant run in the order of their
+// keys, then in the order of calls.
 func (s *Server) Later(delay time.Duration, key string, function func(World)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -29,7 +29,7 @@ func (w World) Later(delay time.Duration, key string, function func(World)) {
 	w.server.push(&operation{due: time.Now().Add(delay), class: classWorld, key: key, run: func() { function(w) }})
 }
 
-// Latency draws how long a request of a client takes that the server does not carry out: a model of the client does.
+// Latency draws the latency of a client's request that a model of the client, not the server, executes.
 func (w World) Latency(client, verb, path string) time.Duration {
 	return w.server.latency(client, verb, path)
 }
@@ -56,7 +56,7 @@ func (w World) List(group, plural string) []Object {
 	return objects
 }
 
-// Create stores an object with its status. Any value that is JSON for an object will do, typed ones included.
+// Create stores an object with its status. It accepts any value whose JSON is an object, including typed ones.
 func (w World) Create(group, plural string, value any) error {
 	object, err := toObject(value)
 	if err != nil {
@@ -94,7 +94,7 @@ func (w World) Update(group, plural, namespace, name string, status bool, change
 	}
 	object := clone(old.object).(Object)
 	change(object)
-	// Whatever the function put in is JSON like the rest from here on.
+	// From here on, the changed object is plain JSON like the others.
 	object, err := toObject(object)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-//! A fleet as a table or as an export, in an experiment.
+//! An experiment whose fleet is a table or an export.
 
 #![no_main]
 

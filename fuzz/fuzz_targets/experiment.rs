@@ -1,4 +1,4 @@
-//! The experiment document, with the files that it names: `fleetsim check`.
+//! The experiment document with the files that it names, as `fleetsim check` reads them.
 
 #![no_main]
 

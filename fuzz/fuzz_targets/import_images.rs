@@ -1,4 +1,4 @@
-//! Image manifests, indexes and nodes, beside a fleet.
+//! Image manifests, indexes and nodes, together with a fleet.
 
 #![no_main]
 

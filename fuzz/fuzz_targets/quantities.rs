@@ -1,4 +1,4 @@
-//! Texts in one line: quantities with units, durations of Kubernetes, limits, objectives, and the values of a field.
+//! One-line texts: quantities with units, durations of Kubernetes, limits, objectives, and the values of a field.
 
 #![no_main]
 
@@ -9,7 +9,7 @@ use fleetsim::units::{
 };
 use libfuzzer_sys::fuzz_target;
 
-/// Reads a quantity; what was read is printed and read again.
+/// Reads a quantity, prints it, and reads it again.
 fn quantity<T: WithUnit + std::fmt::Display + std::fmt::Debug>(text: &str) {
     if let Ok(value) = T::parse(text) {
         let printed = value.to_string();

@@ -5,7 +5,7 @@
 use fleetsim_fuzz::results;
 use libfuzzer_sys::fuzz_target;
 
-/// A small results folder, of which an input replaces some files.
+/// A small results folder. An input replaces some of its files.
 const FILES: [(&str, &str); 10] = [
     (
         "provenance.json",

@@ -1,4 +1,4 @@
-//! The calls of the library, with every text that the program would print of their results.
+//! The library calls, with every text that the program would print of their results.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::{files, has_large_number, in_folder, known};
 
 const WIDTH: usize = 100;
 
-/// An experiment of 30 clusters for every product; strategies name files that a target replaces.
+/// An experiment with 30 clusters for every product; strategies name files that a target replaces.
 const MANIFEST: &str = include_str!("../../experiments/02-four-products/shop-v2.json");
 const PREVIOUS: &str = include_str!("../../experiments/02-four-products/shop-v1.json");
 
@@ -40,7 +40,7 @@ fn explain(experiment: &Experiment) {
     }
 }
 
-/// As `fleetsim check` does, and as `fleetsim plan` does where the experiment has a plan.
+/// Runs the checks of `fleetsim check`, and of `fleetsim plan` if the experiment has a plan.
 fn check(folder: &Path) {
     let has_plan = match load(folder, &Overrides::default()) {
         Ok(experiment) => {
@@ -57,7 +57,7 @@ fn check(folder: &Path) {
     }
 }
 
-/// `fleetsim check` of an experiment.
+/// Runs `fleetsim check` on an experiment.
 pub fn experiment(text: &str) {
     let names = [
         "experiment.yaml",
@@ -80,7 +80,7 @@ pub fn experiment(text: &str) {
     }
 }
 
-/// The same of an experiment with each of these strategies, such as `rancherFleet: {file: input}`.
+/// Runs `fleetsim check` on an experiment with each of these strategies, such as `rancherFleet: {file: input}`.
 pub fn with_strategy(strategies: &[&str], input: &str) {
     for strategy in strategies {
         let experiment = format!("{HEAD}{strategy}}}}}\n");
@@ -91,7 +91,7 @@ pub fn with_strategy(strategies: &[&str], input: &str) {
     }
 }
 
-/// `fleetsim import`: each option is set where the input has its file; the first file is named `first`.
+/// Runs `fleetsim import`: each option is set if the input contains its file; the first file is named `first`.
 pub fn import(text: &str, first: &str, names: &[&'static str]) {
     let files = known(files(text, first), names, &[]);
     in_folder(&files, |folder| {
@@ -134,7 +134,7 @@ pub fn import(text: &str, first: &str, names: &[&'static str]) {
     });
 }
 
-/// `fleetsim calibrate`; files as for [`import`].
+/// Runs `fleetsim calibrate`, with files as for [`import`].
 pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
     let files = known(files(text, first), names, &[]);
     in_folder(&files, |folder| {
@@ -189,7 +189,7 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
     });
 }
 
-/// A results folder in which the input replaces files, read as `report`, `export` and `reproduce` do.
+/// Reads a results folder, in which the input replaces files, as `report`, `export` and `reproduce` do.
 pub fn results(text: &str, defaults: &[(&'static str, &'static str)]) {
     let names: Vec<&'static str> = defaults
         .iter()
@@ -218,7 +218,7 @@ pub fn results(text: &str, defaults: &[(&'static str, &'static str)]) {
     });
 }
 
-/// An experiment whose fleet is an inventory: a table if the text begins as one, else an export.
+/// Checks an experiment whose fleet is an inventory: a table if the text begins like one, otherwise an export.
 pub fn inventory(text: &str) {
     if has_large_number(text) {
         return;

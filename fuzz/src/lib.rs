@@ -1,8 +1,8 @@
-//! Shared by the fuzz targets: inputs that are several files, and the calls that read them.
+//! Code shared by the fuzz targets: inputs that consist of several files, and the calls that read them.
 //!
-//! A target calls the public library as the program does, with files in a scratch folder. An input is a text with the
-//! files of one call: each begins with a line `=== NAME`. A file that the target knows and the input lacks has its
-//! default. A crash is then a text that a person can read, and the program can be called with its parts.
+//! A target calls the public library like the program, with files in a scratch folder. An input is a text with the
+//! files of one call: each begins with a line `=== NAME`. If a known file is missing from the input, its default is
+//! used. A crashing input is thus readable text, and the program can be called with its parts.
 
 mod calls;
 
@@ -16,12 +16,12 @@ pub use calls::{calibrate, experiment, import, inventory, results, with_strategy
 /// The lines that separate the files of an input.
 const SEPARATOR: &str = "=== ";
 
-/// The files of an input; what comes before the first separator is the file `first`.
+/// The files of an input; the text before the first separator is the file `first`.
 #[must_use]
 pub fn files<'t>(text: &'t str, first: &'t str) -> BTreeMap<&'t str, &'t str> {
     let mut files = BTreeMap::new();
     let mut insert = |name, text: &'t str| {
-        // An input may begin with another file than the first.
+        // An input may begin with a file other than the first.
         if name != first || !text.trim().is_empty() {
             files.insert(name, text);
         }
@@ -38,8 +38,8 @@ pub fn files<'t>(text: &'t str, first: &'t str) -> BTreeMap<&'t str, &'t str> {
     files
 }
 
-/// Returns true for a text with a number of 4 to 8 digits. As a number of clusters, nodes or runs it makes an
-/// experiment that is valid and large; a fuzzer would find little else. Longer numbers are beyond every limit.
+/// Returns true if a text contains a number of 4 to 8 digits. As a number of clusters, nodes or runs it makes a valid
+/// but large experiment, and a fuzzer would find little else. Longer numbers exceed every limit.
 #[must_use]
 pub fn has_large_number(text: &str) -> bool {
     let mut digits = 0_usize;
@@ -54,7 +54,7 @@ pub fn has_large_number(text: &str) -> bool {
     })
 }
 
-/// The scratch folder of this process, empty.
+/// Empties the scratch folder of this process and returns it.
 fn scratch() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
@@ -76,7 +76,7 @@ fn in_folder(files: &BTreeMap<&str, &str>, call: impl FnOnce(&Path)) {
     }
 }
 
-/// Those of `files` that are named in `known`, above the defaults.
+/// The files named in `known`; defaults replace missing ones.
 fn known<'t>(
     files: BTreeMap<&'t str, &'t str>,
     known: &[&'static str],

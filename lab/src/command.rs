@@ -1,7 +1,7 @@
-//! Programs that the laboratory starts: short ones, and servers that end with it.
+//! Programs that the laboratory starts: short ones, and servers that end when the laboratory ends.
 //!
-//! Every program is the leader of a process group, so that a signal from the terminal reaches the laboratory alone,
-//! which then ends all others. A server also ends when the laboratory is killed (`setpriv --pdeathsig`).
+//! Every program leads its own process group, so that a signal from the terminal reaches only the laboratory, which
+//! then ends all others. A server also ends if the laboratory is killed (`setpriv --pdeathsig`).
 
 use std::fs::File;
 use std::io::Write;
@@ -14,7 +14,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::error::LabError;
 
-/// The longest time that a server may take to end by itself.
+/// Maximum time for a server to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs a program with this input. Returns its output.
@@ -33,7 +33,7 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A program that ends early says why itself.
+    // A program that ends early reports the reason itself.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child
@@ -45,7 +45,7 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The last line that is not empty.
+/// The last non-empty line.
 pub(crate) fn last_line(text: &str) -> String {
     text.lines()
         .rev()
@@ -55,7 +55,7 @@ pub(crate) fn last_line(text: &str) -> String {
         .to_owned()
 }
 
-/// The words before a command that runs it in a network namespace, and ends it when the laboratory ends.
+/// The command prefix that runs a program in a network namespace, and ends it when the laboratory ends.
 pub(crate) fn inside(namespace: &str) -> [String; 7] {
     [
         "ip",
@@ -69,14 +69,14 @@ pub(crate) fn inside(namespace: &str) -> [String; 7] {
     .map(str::to_owned)
 }
 
-/// A server; dropped, it is ended and waited for.
+/// A running server. When it is dropped, the process is ended and waited for.
 #[derive(Debug)]
 pub(crate) struct Server {
     child: Child,
 }
 
 impl Server {
-    /// Starts a server in a network namespace. What it says goes to `log`.
+    /// Starts a server in a network namespace. Its output goes to `log`.
     pub(crate) fn start(namespace: &str, words: &[&str], log: &Path) -> Result<Self, LabError> {
         let file = File::create(log).map_err(LabError::file(log))?;
         let twin = file.try_clone().map_err(LabError::file(log))?;
@@ -96,7 +96,7 @@ impl Server {
         Ok(Self { child })
     }
 
-    /// Its process.
+    /// The id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -125,7 +125,7 @@ impl Drop for Server {
 /// Sends a signal to the process group of a program that [`Server`] or a pull started.
 pub(crate) fn signal(id: u32, signal: Signal) {
     if let Some(group) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        // It may have ended before.
+        // The process may have ended before.
         let _ = kill_process_group(group, signal);
     }
 }

@@ -1,14 +1,14 @@
 //! The comparison of predicted and measured results, as a table in Markdown.
 //!
-//! Each number is the mean over the runs of a variant. Runs have seeds of their own, so each has waits of its own for the
-//! controllers: the spread is the range of emulated ends as shares of those simulated with the same seed. Differences
-//! are relative to the prediction.
+//! Each number is the mean over the runs of a variant. Each run has its own seed, and so its own controller delays:
+//! the spread is the range of emulated ends relative to the ends simulated with the same seed. Differences are
+//! relative to the prediction.
 
 use std::fmt::Write;
 
 use crate::measured::MeasuredRow;
 
-/// A table with a line for each variant of each set-up that was measured.
+/// A table with a line for each variant of each measured set-up.
 pub(crate) fn table(predicted: &[MeasuredRow], measured: &[MeasuredRow]) -> String {
     let mut text = String::from(
         "| set-up, variant | end s | first | median | p95 | last pull s | bytes | peak pulls | curves | spread |\n\
@@ -68,7 +68,7 @@ fn mean(rows: &[&MeasuredRow], of: fn(&MeasuredRow) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-/// The range of the emulated ends, each as a share of the one that was simulated with its seed.
+/// The range of the emulated ends, each relative to the end that was simulated with its seed.
 fn spread(emulated: &[&MeasuredRow], simulated: &[&MeasuredRow]) -> f64 {
     let shares = emulated
         .iter()

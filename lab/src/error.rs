@@ -1,4 +1,4 @@
-//! Why the laboratory cannot do what it is asked for.
+//! Errors of the laboratory.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use fleetsim::results::ResultsError;
 use fleetsim::scenario::LoadError;
 use fleetsim::sim::RunFailure;
 
-/// Why a set-up was not measured.
+/// Reason why a set-up was not measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     /// The experiment is invalid.
@@ -21,9 +21,9 @@ pub(crate) enum LabError {
     /// A program failed.
     #[error("`{command}` failed: {message}")]
     Program {
-        /// As a person would type it.
+        /// The command as typed in a shell.
         command: String,
-        /// The last of what it said.
+        /// The last line of its output.
         message: String,
     },
     /// A file cannot be read or written.

@@ -1,10 +1,10 @@
-//! Images whose layers have the sizes that an experiment states, as an OCI layout that skopeo copies.
+//! Builds images with the layer sizes of an experiment, as an OCI layout that skopeo copies.
 //!
-//! A layer is a tar archive of one file: bytes that nothing compresses, then zeros, which hardly take room. The former
-//! are stored as they are, because all nodes unpack on the processors of one machine: with Huffman's codes, 20 nodes took
-//! nine seconds of processor time for 24 MB each. Compressed, a layer has the stated size to the byte: the extra field of
-//! gzip's header fills it up. On disk it has the stated size within some hundred bytes. Equal digests of the experiment
-//! are equal layers.
+//! A layer is a tar archive of one file: incompressible bytes, then zeros, which take almost no space when compressed.
+//! The incompressible bytes are stored without Huffman coding, because all nodes unpack on the processors of one
+//! machine: with Huffman coding, 20 nodes took nine seconds of processor time for 24 MB each. A compressed layer has
+//! exactly the stated size: the extra field of gzip's header pads it. On disk the size differs by at most some hundred
+//! bytes. Equal digests in the experiment give equal layers.
 //!
 //! Left out: many small files in a layer, which take longer to unpack than one large one.
 
@@ -24,7 +24,7 @@ use serde_json::{Value, json};
 use crate::command::run;
 use crate::error::LabError;
 
-/// Bytes of a layer that its file's content does not have: tar header and end, gzip header and trailer.
+/// Number of bytes of a layer outside of its file's content: tar header and end, gzip header and trailer.
 const FRAME: u64 = 4096;
 
 /// Bytes of the length of gzip's extra field. Source: RFC 1952.
@@ -33,13 +33,13 @@ const EXTRA_LENGTH: usize = 2;
 /// Bytes of a file's header in a tar archive.
 const TAR_HEADER: usize = 512;
 
-/// The smallest layer that can be made.
+/// The minimum size of a layer.
 pub(crate) const LAYER_MIN: u64 = 2 * FRAME;
 
-/// The tag of an image's new revision, and of the old one.
+/// The tags of an image's new and old revision.
 pub(crate) const TAGS: [&str; 2] = ["new", "old"];
 
-/// Writes the images to a folder and copies them into the registry, from within its namespace.
+/// Writes the images to a folder and copies them into the registry, from within the registry's namespace.
 pub(crate) fn push(
     images: &[ImageSpec],
     folder: &Path,
@@ -105,7 +105,7 @@ fn write_layout(folder: &Path, layers: &[LayerSpec], config: &SizeModel) -> Resu
     let rootfs = json!({"type": "layers", "diff_ids": ids});
     let mut text =
         json!({"architecture": "amd64", "os": "linux", "config": {}, "rootfs": rootfs}).to_string();
-    // White space at the end is valid JSON.
+    // Trailing white space is valid in JSON.
     let wanted = usize::try_from(constant(config)).expect("a config fits into memory");
     text.extend(std::iter::repeat_n(' ', wanted.saturating_sub(text.len())));
     let config = put("application/vnd.oci.image.config.v1+json", text.as_bytes())?;
@@ -144,7 +144,7 @@ fn layer_of(layer: &LayerSpec) -> Result<(Vec<u8>, Vec<u8>), LabError> {
     let zeros = on_disk.saturating_sub(compressed);
     let mut random = compressed - FRAME;
     let plain = packed(&archive(layer, random, zeros)?, random, None)?.len() as u64;
-    // Zeros and the headers of blocks take room too, and it is known only now how much.
+    // Zeros and the headers of blocks also take space; their size is only known now.
     random = random.saturating_sub((plain + FRAME / 2).saturating_sub(compressed));
     let archive = archive(layer, random, zeros)?;
     let plain = packed(&archive, random, None)?;
@@ -155,7 +155,7 @@ fn layer_of(layer: &LayerSpec) -> Result<(Vec<u8>, Vec<u8>), LabError> {
     Ok((archive, filled))
 }
 
-/// A tar archive of one file with so many bytes that nothing compresses, and so many zeros.
+/// A tar archive of one file with `random` incompressible bytes and `zeros` zeros.
 fn archive(layer: &LayerSpec, random: u64, zeros: u64) -> Result<Vec<u8>, LabError> {
     let mut content = vec![0; usize::try_from(random + zeros).expect("a layer fits into memory")];
     let seed = sha256(layer.digest.as_bytes());
@@ -172,8 +172,8 @@ fn archive(layer: &LayerSpec, random: u64, zeros: u64) -> Result<Vec<u8>, LabErr
         .map_err(LabError::file(Path::new("a layer in memory")))
 }
 
-/// Compresses an archive whose first `random` bytes of content nothing compresses, with so many bytes in the header's
-/// extra field: a part that is stored, and one that is not.
+/// Compresses an archive whose first `random` bytes of content are incompressible, with `extra` bytes in the header's
+/// extra field: one part is stored, the other compressed.
 fn packed(archive: &[u8], random: u64, extra: Option<usize>) -> Result<Vec<u8>, LabError> {
     let stored = TAR_HEADER + usize::try_from(random).expect("a layer fits into memory");
     let (stored, rest) = archive.split_at(stored.min(archive.len()));
@@ -193,7 +193,7 @@ fn packed(archive: &[u8], random: u64, extra: Option<usize>) -> Result<Vec<u8>, 
     written.map_err(LabError::file(Path::new("a layer in memory")))
 }
 
-/// The size that [`crate::subset`] has found to be constant.
+/// The size, which [`crate::subset`] has verified to be constant.
 fn constant(size: &SizeModel) -> u64 {
     match size {
         SizeModel::Constant(bytes) => bytes.get(),
@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_has_its_size_to_the_byte_and_on_disk_nearly() {
+    fn a_layer_has_its_exact_compressed_size_and_nearly_its_size_on_disk() {
         for (compressed, ratio) in [
             (LAYER_MIN, 1.0),
             (200_000, 1.0),

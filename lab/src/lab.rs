@@ -1,8 +1,8 @@
-//! A set-up that is built, and one run in it: the clock, the pulls, and what is measured.
+//! A built set-up, and one run in it: the clock, the pulls, and the measurements.
 //!
-//! The clock begins when the run does. A pull is a task that waits for its node. The registry's rate is read from
-//! the counters of its interface a few times a second; it is what the link carried in the span before, so the curve is
-//! late by that span. Bytes of headers are taken off it, so that it can be compared with the program's.
+//! The clock starts with the run. A pull is a task that waits for its node. The registry's rate is read from the
+//! counters of its interface a few times a second; each reading covers the preceding interval, so the curve lags by
+//! that interval. Header bytes are subtracted, so that the rate is comparable with the program's.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -38,26 +38,26 @@ const SAMPLING: Duration = Duration::from_millis(200);
 /// with 12 of time stamps (RFC 894, 791, 9293, 7323).
 const DATA_SHARE: f64 = 1448.0 / 1514.0;
 
-/// A link counts as busy above this share of its rate: a sample has whole packets only.
+/// A link counts as busy above this share of its rate, because a sample contains only whole packets.
 const BUSY_SHARE: f64 = 0.97;
 
-/// Nodes that start, or pull the old images, at the same time.
+/// Number of nodes that start, or pull the old images, at the same time.
 const AT_ONCE: usize = 8;
 
-/// A set-up that is built: dropped, everything is ended and removed, the nodes before the network.
+/// A built set-up. When it is dropped, everything is stopped and removed, the nodes before the network.
 #[derive(Debug)]
 pub(crate) struct Setup {
     world: WorldSpec,
-    /// By cluster.
+    /// Nodes of each cluster.
     nodes: Vec<Vec<Node>>,
     registry: RegistryServer,
-    /// By cluster, if images come through caches.
+    /// Cache of each cluster, if images come through caches.
     caches: Vec<RegistryServer>,
-    /// It is asked before the registry.
+    /// The mirror, which is asked before the registry.
     mirror: Option<RegistryServer>,
     network: Network,
     scratch: PathBuf,
-    /// It runs the clients of the nodes.
+    /// Runs the clients of the nodes.
     runtime: Runtime,
 }
 
@@ -146,7 +146,7 @@ impl Setup {
             .try_for_each(|node| node.wait(&self.runtime))
     }
 
-    /// Pulls the images that run before an update from the registry, over links that are not shaped yet.
+    /// Pulls the images that run before an update from the registry, over unshaped links.
     fn preload(&self) -> Result<(), LabError> {
         let mut pulls = Vec::new();
         for (_, nodes) in self
@@ -189,8 +189,8 @@ impl Setup {
         Ok(())
     }
 
-    /// The registries of a cluster's nodes, each with the hosts that are asked one after the other: a mirror is asked
-    /// first, and a cluster's cache is a registry of its own.
+    /// The registries of a cluster's nodes, each with the hosts in the order in which they are asked: a mirror comes
+    /// first, and a cluster's cache is a separate registry.
     fn registries(&self, cluster: usize) -> Vec<(String, Vec<String>)> {
         let host = |address: &str| format!("{address}:{PORT}");
         let asked = self.mirror.iter().map(|_| MIRROR).chain([REGISTRY]);
@@ -200,7 +200,7 @@ impl Setup {
         ]
     }
 
-    /// The reference by which a node of a cluster pulls an image: in its cluster's cache, if there is one.
+    /// The reference by which a node of a cluster pulls an image: from the cluster's cache, if there is one.
     fn reference(&self, cluster: usize, image: &str, tag: &str) -> String {
         let host = match self.world.distribution.kind {
             DistributionKind::Cache(_) => address(cluster),
@@ -209,7 +209,7 @@ impl Setup {
         format!("{host}:{PORT}/{}", reference(image, tag))
     }
 
-    /// Prepares a run: shapes the links as they are drawn for it, and starts empty caches.
+    /// Prepares a run: shapes the links to the drawn rates, and starts empty caches.
     pub(crate) fn prepare(&mut self, links: &[BytesPerSec]) -> Result<(), LabError> {
         self.network.shape_egress(self.world.registry.egress)?;
         if let Some(mirror) = self.world.distribution.mirrors.first() {
@@ -223,7 +223,7 @@ impl Setup {
         if matches!(self.world.distribution.kind, DistributionKind::Cache(_)) {
             for at in 0..self.world.clusters.len() {
                 let folder = self.scratch.join(format!("cache-{at}"));
-                // Left from the run before.
+                // Left over from the previous run.
                 let _ = std::fs::remove_dir_all(&folder);
                 let upstream = format!("{REGISTRY}:{PORT}");
                 let cache = RegistryServer::start(
@@ -243,14 +243,14 @@ impl Setup {
             .try_for_each(RegistryServer::forget)
     }
 
-    /// Removes the new images from all nodes, so that another run finds them as the first did.
+    /// Removes the new images from all nodes, so that the next run starts from the same state.
     pub(crate) fn reset(&self) -> Result<(), LabError> {
         for (at, nodes) in self.nodes.iter().enumerate() {
             check_interrupt()?;
             for image in &self.world.images {
                 let reference = self.reference(at, &image.name, TAGS[0]);
                 for node in nodes {
-                    // It may have failed to arrive.
+                    // The image may not have arrived.
                     let _ = self
                         .runtime
                         .block_on(node.images().remove(reference.clone()));
@@ -270,7 +270,7 @@ impl Drop for Setup {
     }
 }
 
-/// A pull that has ended: which, when, and why it failed.
+/// A finished pull: its id, its end, and the error if it failed.
 type Ended = (PullId, Instant, Option<PullError>);
 
 /// One run in a set-up.
@@ -281,11 +281,11 @@ pub(crate) struct LabRun<'s> {
     began: Instant,
     sender: Sender<Ended>,
     receiver: Receiver<Ended>,
-    /// Dropped, its pulls are cancelled.
+    /// The pulls in progress; dropping them cancels them.
     pulls: JoinSet<()>,
     sampled: (Instant, u64),
     egress: BytesPerSec,
-    /// The longest time between an event's time and its turn.
+    /// The maximum delay between an event's time and its processing.
     pub(crate) late: Duration,
     failed: Option<LabError>,
 }
@@ -315,7 +315,7 @@ impl<'s> LabRun<'s> {
         SimTime::from_nanos(u64::try_from(nanos).expect("a run is shorter than 500 years"))
     }
 
-    /// The registry's rate since the last sample.
+    /// The registry's rate since the previous sample.
     fn sample(&mut self, now: Instant) -> Option<MeasuredEgress> {
         let sent = sent_bytes(self.setup.registry.id())?;
         let (since, before) = std::mem::replace(&mut self.sampled, (now, sent));
@@ -326,7 +326,7 @@ impl<'s> LabRun<'s> {
         })
     }
 
-    /// Changes links as the world does.
+    /// Changes links in the same way as the world.
     fn follow(&mut self, event: &Event) -> Result<(), LabError> {
         let world = &self.setup.world;
         match *event {
@@ -396,7 +396,7 @@ impl Laboratory for LabRun<'_> {
                     line.rsplit(": ").next().unwrap_or(&line)
                 );
             }
-            // Nobody listens after the end of the run.
+            // There is no receiver after the end of the run.
             let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
         };
         self.pulls.spawn_on(pull, self.setup.runtime.handle());
@@ -433,7 +433,7 @@ impl Laboratory for LabRun<'_> {
     }
 
     fn totals(&mut self) -> Result<Totals, LabError> {
-        // Responses are logged when their last byte is on its way.
+        // A response is logged when its last byte is being sent.
         thread::sleep(Duration::from_millis(200));
         let served = self.setup.registry.served()?;
         let from_caches = self
@@ -482,7 +482,7 @@ pub(crate) fn links(
     world.site_facts().map(|site| site.downlink).collect()
 }
 
-/// Fails after a signal.
+/// Returns an error after a signal.
 pub(crate) fn check_interrupt() -> Result<(), LabError> {
     if INTERRUPTED.load(Ordering::Relaxed) {
         Err(LabError::Interrupted)
@@ -491,7 +491,7 @@ pub(crate) fn check_interrupt() -> Result<(), LabError> {
     }
 }
 
-/// Removes everything that a killed laboratory left in the folder for scratch.
+/// Removes everything that a killed laboratory left in the scratch folder.
 pub(crate) fn remove_stale(folder: &Path, prefix: &str) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

@@ -1,7 +1,7 @@
-//! The machine that measures: its programs and kernel, its load, and disturbance by others.
+//! The machine that measures: its programs and kernel, its load, and interference from other processes.
 //!
 //! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which the machine could have run but
-//! another guest did. The load of `/proc/loadavg` is recorded only, because it remembers the set-up before.
+//! another guest did. The load of `/proc/loadavg` is only recorded, because it still includes the previous set-up.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,16 +13,17 @@ use crate::command::run;
 use crate::error::LabError;
 use crate::net::{PacketQueue, Transport, has_netem, try_fair_queues, try_in_namespace};
 
-/// Others may use this share of the processors before a measurement. Guess; with a load of ten, times grow by a third.
+/// Maximum share of the processors that other processes may use before a measurement. Guess; with a load of ten, times
+/// grow by a third.
 const BUSY_MAX: f64 = 0.10;
 
-/// Other guests may take this share. Guess.
+/// Maximum share that other guests may take. Guess.
 const STEAL_MAX: f64 = 0.02;
 
-/// The machine is watched for so long before a measurement.
+/// How long the machine is observed before a measurement.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// The longest time that a machine may take to become quiet.
+/// Maximum time until the machine becomes quiet.
 const QUIET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Processor time since the machine started, in ticks.
@@ -34,7 +35,7 @@ pub(crate) struct CpuTime {
 }
 
 impl CpuTime {
-    /// Now.
+    /// Reads the current processor time.
     pub(crate) fn now() -> Self {
         let text = fs::read_to_string("/proc/stat").unwrap_or_default();
         let line = text.lines().next().unwrap_or_default();
@@ -70,10 +71,10 @@ pub(crate) fn is_installed(tool: &str) -> bool {
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
 }
 
-/// The kinds of congestion control that the kernel has, with blanks between.
+/// The file that lists the kernel's congestion controls, separated by blanks.
 const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Checks that the laboratory can work here, and returns what it works with.
+/// Checks that the laboratory can work here, and returns a description of the environment.
 pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
     let tools = [
         "docker-registry",
@@ -144,7 +145,7 @@ pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
 /// Waits until the machine is quiet. Returns the shares of busy and stolen time.
 ///
 /// # Errors
-/// When it stays busy, unless `anyway`.
+/// Returns an error if the machine stays busy, unless `anyway`.
 pub(crate) fn wait_until_quiet(anyway: bool) -> Result<(f64, f64), LabError> {
     let until = Instant::now() + QUIET_WITHIN;
     loop {
@@ -167,7 +168,7 @@ pub(crate) fn wait_until_quiet(anyway: bool) -> Result<(f64, f64), LabError> {
     }
 }
 
-/// The mean number of processes that were ready to run in the last minute.
+/// The mean number of runnable processes in the last minute.
 pub(crate) fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace()

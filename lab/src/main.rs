@@ -1,7 +1,7 @@
-//! The laboratory: real registries, clients and TCP connections judge the simulated physics.
+//! The laboratory: real registries, clients and TCP connections test the simulated physics.
 //!
-//! An ordinary experiment is built in network namespaces of this machine, and the program's own controllers drive it
-//! in real time ([`fleetsim::sim::run_emulated`]). `docs/lab.md` says what it can show.
+//! A normal experiment is built in network namespaces of this machine, and the program's own controllers run it in
+//! real time ([`fleetsim::sim::run_emulated`]). `docs/lab.md` says what this can show.
 //!
 //! | file | contents |
 //! |---|---|
@@ -149,7 +149,7 @@ fn work(args: &Args) -> Result<(), LabError> {
     }
 }
 
-/// The set-ups of the laboratory, in the order of their names.
+/// The set-ups of the laboratory, sorted by name.
 fn setups() -> Result<Vec<PathBuf>, LabError> {
     let folder = Path::new(SETUPS);
     let entries = std::fs::read_dir(folder).map_err(LabError::file(folder))?;
@@ -179,7 +179,7 @@ fn predict(setup: &Path, args: &Args, table: &Path) -> Result<(), LabError> {
     measured::replace(table, &experiment.name, rows)
 }
 
-/// Emulates a set-up, unless the same one has results.
+/// Emulates a set-up, unless it already has results.
 fn emulate(
     setup: &Path,
     args: &Args,
@@ -202,7 +202,7 @@ fn emulate(
     measured::replace(table, &experiment.name, rows)
 }
 
-/// True if a folder has results of the same experiment.
+/// Returns true if a folder has results of the same experiment.
 fn is_measured(experiment: &fleetsim::scenario::Experiment, out: &Path) -> bool {
     let provenance = fleetsim::results::Provenance::read(out).ok().flatten();
     let resolved = sha256(experiment.resolved().as_bytes());

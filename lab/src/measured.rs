@@ -1,7 +1,7 @@
-//! `predicted.csv` and `measured.csv`: simulated and emulated runs of the set-ups in the same measures.
+//! `predicted.csv` and `measured.csv`: simulated and emulated runs of the set-ups, with the same measures.
 //!
-//! The time of a pull is that of its cluster, from the beginning of its first pull to the end of its last. The curves
-//! are the shares of clusters whose pulls have ended, over time.
+//! The pull time of a cluster is from the beginning of its first pull to the end of its last. The curves are the
+//! shares of clusters whose pulls have ended, over time.
 
 use std::fs;
 use std::path::Path;
@@ -29,21 +29,21 @@ pub(crate) struct MeasuredRow {
     pub(crate) last_pull_s: f64,
     /// The end of the last pull.
     pub(crate) end_s: f64,
-    /// The time at which all clusters were ready. Empty: not all were.
+    /// The time at which all clusters were ready. Empty if some were not.
     pub(crate) completion_s: Option<f64>,
     /// Bytes that left the registry.
     pub(crate) bytes: u64,
     /// Requests to the registry.
     pub(crate) requests: u64,
-    /// Most simultaneous pulls.
+    /// Maximum number of simultaneous pulls.
     pub(crate) peak_pulls: u64,
     /// Failed pulls.
     pub(crate) failed_pulls: u64,
-    /// Largest vertical distance from the curve of the simulated run. Empty for that itself.
+    /// Largest vertical distance from the curve of the simulated run. Empty for the simulated run itself.
     pub(crate) distance: Option<f64>,
     /// Share of the processors that was used. Empty for simulated runs.
     pub(crate) busy_share: Option<f64>,
-    /// True: it was measured although the machine was not quiet.
+    /// Whether it was measured although the machine was not quiet.
     pub(crate) anyway: bool,
 }
 
@@ -82,7 +82,7 @@ impl MeasuredRow {
     }
 }
 
-/// The ends of the clusters' last pulls, in order.
+/// The ends of the clusters' last pulls, sorted.
 fn ends(run: &RunRecord) -> Vec<f64> {
     let mut ends: Vec<f64> = run
         .clusters
@@ -98,7 +98,7 @@ pub(crate) fn distance(one: &RunRecord, other: &RunRecord) -> f64 {
     distance_of(&ends(one), &ends(other))
 }
 
-/// The distance of Kolmogorov and Smirnov. Those that never end count, too.
+/// The Kolmogorov-Smirnov distance. Clusters that never end count too.
 fn distance_of(one: &[f64], other: &[f64]) -> f64 {
     let all = one.len().max(other.len()).max(1) as f64;
     let by = |ends: &[f64], at: f64| ends.partition_point(|end| *end <= at) as f64 / all;
@@ -108,7 +108,7 @@ fn distance_of(one: &[f64], other: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Reads a table; empty when there is none.
+/// Reads a table; empty if there is none.
 pub(crate) fn read(path: &Path) -> Result<Vec<MeasuredRow>, LabError> {
     if !path.exists() {
         return Ok(Vec::new());
@@ -145,8 +145,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_distance_is_the_largest_share_of_clusters_that_one_run_is_ahead() {
-        // After 2.5 s one has 2 of 4, the other 0.
+    fn the_distance_is_the_largest_share_of_clusters_by_which_one_run_is_ahead() {
+        // After 2.5 s, 2 of 4 have ended in the first run, and 0 in the second.
         assert_eq!(
             distance_of(&[1.0, 2.0, 3.0, 4.0], &[3.0, 3.0, 3.0, 4.0]),
             0.5

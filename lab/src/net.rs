@@ -1,14 +1,14 @@
 //! Network namespaces and shaped links: a switch, the registry and its mirror, and one namespace for each site.
 //!
-//! All interfaces are made inside of namespaces, so the machine's own are never touched. The registry's sending and each
-//! site's receiving are shaped; bytes count with their headers. Before a link, packets wait in one queue for all
-//! connections (`tc tbf`), at most for [`LATENCY`] and dropped beyond that, or in one queue for each connection, and
-//! these take turns (`tc htb` with equal classes): see [`PacketQueue`]. A server's connections get queues in
-//! turn, so none share one; before a site's link, a hash of address and port chooses. All routes have the same congestion
-//! control of TCP, whatever the machine's own is.
+//! All interfaces are created inside of namespaces, so the machine's own interfaces are never changed. The registry's
+//! sending and each site's receiving are shaped; bytes count with their headers. Before a link, packets wait either in
+//! one queue for all connections (`tc tbf`), at most for [`LATENCY`] and dropped beyond that, or in one queue for each
+//! connection, served in turn (`tc htb` with equal classes): see [`PacketQueue`]. A server assigns queues to its
+//! connections in turn, so no two share one; before a site's link, a hash of address and port selects the queue. All
+//! routes have the same TCP congestion control, whatever the machine's own is.
 //!
-//! Left out: what the way back to the registry carries (requests and acknowledgements), and round trips and loss
-//! unless the kernel has netem.
+//! Left out: the traffic back to the registry (requests and acknowledgements), and round trips and loss unless the
+//! kernel has netem.
 
 use std::fmt::Write;
 use std::fs;
@@ -20,19 +20,19 @@ use fleetsim::units::BytesPerSec;
 use crate::command::run;
 use crate::error::LabError;
 
-/// Names of namespaces begin with this and the number of the laboratory's process.
+/// Prefix of namespace names, followed by the number of the laboratory's process.
 const PREFIX: &str = "fleetsim-lab-";
 
-/// Longest wait of a packet before a shaped link with one queue.
+/// Maximum wait of a packet before a shaped link with one queue.
 const LATENCY: &str = "100ms";
 
-/// Queues of a link that has one for each connection, as many as `fq_codel` has.
+/// Number of queues of a link with one queue per connection, as in `fq_codel`.
 const QUEUES: usize = 1024;
 
-/// Room of each of them: nine times the ten packets that a connection begins with (RFC 6928). Guess.
+/// Size of each queue: nine times the ten packets with which a connection begins (RFC 6928). Guess.
 const CLASS_BYTES: usize = 131_072;
 
-/// A link that is not shaped yet carries this.
+/// The rate of a link that is not shaped yet.
 const UNSHAPED: BytesPerSec = BytesPerSec::new(10e9 / 8.0);
 
 /// The smallest bucket of a shaped link with one queue: the largest bundle of packets is 64 KiB, and the kernel splits
@@ -42,11 +42,11 @@ const TBF_BURST_MIN: f64 = 16_384.0;
 /// The smallest bucket of a shaped link with a queue for each connection: two packets.
 const HTB_BURST_MIN: f64 = 4_096.0;
 
-/// A link's bucket, as a span of its rate: as long as timers are late while all processors are busy. The storm of
+/// A link's bucket, as a duration at its rate: the delay of timers while all processors are busy. The storm of
 /// `one-layer` ended 7.9 % after its simulation with 2 ms, and 3.4 % with 10.
 const BURST_SECS: f64 = 0.01;
 
-/// The addresses of all.
+/// The address range of all namespaces.
 const NETWORK: &str = "10.77.0.0/16";
 
 /// The address of the registry.
@@ -58,10 +58,10 @@ pub(crate) const MIRROR: &str = "10.77.0.2";
 /// The queues before a shaped link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, ValueEnum)]
 pub(crate) enum PacketQueue {
-    /// Each connection has its queue, and they take turns, as fair queueing does (`fq_codel`, CAKE).
+    /// Each connection has its own queue, and queues are served in turn, as in fair queueing (`fq_codel`, CAKE).
     #[default]
     Fair,
-    /// All connections wait in one queue, which drops what comes when it is full.
+    /// All connections wait in one queue, which drops packets when it is full.
     Fifo,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct Transport {
     pub(crate) congestion: String,
 }
 
-/// The network of a set-up; dropped, it is removed.
+/// The network of a set-up. It is removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Network {
     prefix: String,
@@ -85,7 +85,7 @@ pub(crate) struct Network {
 }
 
 impl Network {
-    /// Makes the namespaces of so many sites, with links that are not shaped yet. That of the mirror is always there.
+    /// Creates the namespaces of `sites` sites, with unshaped links. The mirror's namespace always exists.
     pub(crate) fn build(sites: usize, transport: &Transport) -> Result<Self, LabError> {
         remove_stale()?;
         let network = Self {
@@ -117,7 +117,8 @@ impl Network {
                 &["ip", "-n", &switch, "-batch", "-"],
                 &format!("{veth}link set {port} master br0 up\n"),
             )?;
-            // The kernel lets a route have any congestion control, but a namespace only those that users may choose.
+            // The kernel allows any congestion control for a route, but for a namespace only those that users may
+            // choose.
             let route = format!(
                 "route replace {NETWORK} dev eth0 src {address} congctl {}",
                 transport.congestion
@@ -169,7 +170,7 @@ impl Network {
         self.shape(&self.mirror(), "eth0", rate)
     }
 
-    /// Shapes what a site receives.
+    /// Shapes the traffic that a site receives.
     pub(crate) fn shape_downlink(&self, site: usize, rate: BytesPerSec) -> Result<(), LabError> {
         self.shape(&self.switch(), &port(site), rate)
     }
@@ -225,14 +226,15 @@ fn burst(rate: BytesPerSec, least: f64) -> f64 {
 /// The class that all queues of a link borrow from, with the link's rate: a line for `tc`.
 fn fair_root(device: &str, rate: BytesPerSec) -> String {
     let (rate, burst) = (rate.get() * 8.0, burst(rate, HTB_BURST_MIN));
-    // By default the second bucket (`cburst`) is one packet, and the smaller of the two holds.
+    // By default the second bucket (`cburst`) is one packet, and the smaller of the two applies.
     format!(
         "class replace dev {device} parent 1: classid 1:1 htb rate {rate:.0}bit burst {burst:.0} cburst {burst:.0}\n"
     )
 }
 
-/// Tables and a rule of nftables by which a server marks packets: each connection that begins gets the next queue. Of 60
-/// connections that a hash spreads over 1,024 queues, two pairs share one, and a node with one of them ends a tenth later.
+/// nftables tables and a rule with which a server marks packets: each new connection gets the next queue. Of 60
+/// connections that a hash distributes over 1,024 queues, two pairs would share one, and a node with such a connection
+/// would end 10 % later.
 fn in_turn() -> (String, String) {
     let tables = format!(
         "table ip connections {{\nchain begin {{\ntype filter hook input priority 0;\n\
@@ -242,7 +244,7 @@ fn in_turn() -> (String, String) {
     (tables, String::new())
 }
 
-/// The same for the switch, which forwards packets and knows no connections.
+/// The same for the switch, which forwards packets and does not track connections.
 fn by_hash() -> (String, String) {
     (
         String::new(),
@@ -250,7 +252,8 @@ fn by_hash() -> (String, String) {
     )
 }
 
-/// Gives a link queues, over which connections are spread. Packets are counted one by one, so none are sent in bundles.
+/// Gives a link queues, over which connections are spread. Packets are counted individually, so none are sent in
+/// bundles.
 fn make_fair(
     namespace: &str,
     device: &str,
@@ -316,11 +319,11 @@ pub(crate) fn address(site: usize) -> String {
 
 fn remove(names: impl Iterator<Item = String>) {
     let batch: String = names.map(|name| format!("netns del {name}\n")).collect();
-    // Those that are not there, because building failed, are no reason to keep the others.
+    // Links that do not exist, because building failed, must not prevent the removal of the others.
     let _ = run(&["ip", "-force", "-batch", "-"], &batch);
 }
 
-/// Removes the namespaces of laboratories that were killed.
+/// Removes the namespaces of killed laboratories.
 fn remove_stale() -> Result<(), LabError> {
     let of_dead = |name: &str| {
         let id = name
@@ -336,7 +339,7 @@ fn remove_stale() -> Result<(), LabError> {
     Ok(())
 }
 
-/// True if the kernel can delay and drop packets.
+/// Returns true if the kernel can delay and drop packets.
 pub(crate) fn has_netem() -> bool {
     try_in_namespace(|name| {
         run(
@@ -350,12 +353,12 @@ pub(crate) fn has_netem() -> bool {
     .is_ok()
 }
 
-/// Tries whether the kernel has the parts of [`PacketQueue::Fair`].
+/// Tests whether the kernel has the parts of [`PacketQueue::Fair`].
 pub(crate) fn try_fair_queues() -> Result<(), LabError> {
     try_in_namespace(|name| make_fair(name, "lo", in_turn()))
 }
 
-/// Makes a namespace, does something in it, and removes it.
+/// Creates a namespace, runs commands in it, and removes it.
 pub(crate) fn try_in_namespace(
     action: impl FnOnce(&str) -> Result<(), LabError>,
 ) -> Result<(), LabError> {

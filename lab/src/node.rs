@@ -1,9 +1,9 @@
-//! The nodes of a site: one containerd for each, which pulls as a kubelet asks it to.
+//! The nodes of a site: one containerd per node, which pulls like a kubelet's runtime.
 //!
 //! All nodes of a site are in one namespace, so they share its downlink. A pull is `PullImage` of containerd's CRI
-//! plugin, with the layers unpacked by the overlay snapshotter while others arrive. It begins with the request.
+//! plugin; layers are unpacked by the overlay snapshotter while others arrive. It begins with the request.
 //!
-//! Left out: the kubelet, which the program's own model of it stands for, and everything of CRI but pulls.
+//! Left out: the kubelet, which the program's own model replaces, and everything in CRI except pulls.
 
 use std::fs;
 use std::path::Path;
@@ -20,7 +20,7 @@ use tonic_prost::ProstCodec;
 use crate::command::Server;
 use crate::error::LabError;
 
-/// The longest time that a containerd may take to answer first.
+/// Maximum time until a containerd first answers.
 const STARTS_WITHIN: Duration = Duration::from_secs(60);
 
 /// A running containerd.
@@ -36,7 +36,7 @@ pub(crate) struct ImageService {
     channel: Channel,
 }
 
-/// `PullImageRequest` and `RemoveImageRequest`, with the fields that are needed.
+/// `PullImageRequest` and `RemoveImageRequest`, with the required fields only.
 #[derive(Clone, PartialEq, prost::Message)]
 struct ImageRequest {
     #[prost(message, optional, tag = "1")]
@@ -55,8 +55,8 @@ struct ImageName {
 struct Nothing {}
 
 impl Node {
-    /// Starts a containerd with so many simultaneous downloads. It asks the hosts of a registry without TLS, one after
-    /// the other. [`Node::wait`] waits until it answers.
+    /// Starts a containerd with this number of simultaneous downloads. It asks the hosts of a registry without TLS,
+    /// one after the other. [`Node::wait`] waits until it answers.
     pub(crate) fn start(
         namespace: &str,
         folder: &Path,
@@ -79,9 +79,9 @@ impl Node {
             )
         };
         let hosts: String = registries.iter().map(hosts).collect();
-        // The rest of containerd is not needed, and takes time to start. Collections of garbage are so short here that
-        // the default share of pauses, 2 %, makes an idle containerd look for garbage forty times a second: sixty of
-        // them take a third of two processors.
+        // The other parts of containerd are not needed, and take time to start. Garbage collections are so short here
+        // that the default share of pauses, 2 %, makes an idle containerd collect forty times a second: sixty of them
+        // would use a third of two processors.
         let text = format!(
             "version = 2\nroot = \"{at}/root\"\nstate = \"{at}/state\"\ndisabled_plugins = [\
              \"io.containerd.internal.v1.opt\", \"io.containerd.snapshotter.v1.btrfs\", \
@@ -146,7 +146,8 @@ impl ImageService {
         })
     }
 
-    /// Pulls an image, or returns why it failed, with the words of the status. Dropped, it is cancelled.
+    /// Pulls an image; on failure returns the reason with the message of the status. Dropping the future cancels the
+    /// pull.
     pub(crate) async fn pull(&self, reference: String) -> Result<(), (PullError, String)> {
         let request = ImageRequest {
             image: Some(ImageName { image: reference }),
@@ -157,7 +158,7 @@ impl ImageService {
         pulled.map_err(|status| (kind_of(status.message()), status.message().to_owned()))
     }
 
-    /// Removes an image with everything that belongs to it alone.
+    /// Removes an image with everything that only it uses.
     pub(crate) async fn remove(&self, reference: String) -> Result<(), Status> {
         let request = ImageRequest {
             image: Some(ImageName { image: reference }),
@@ -188,7 +189,7 @@ impl ImageService {
     }
 }
 
-/// The kind of a failure, by the words of its status.
+/// The kind of a failure, determined from the message of its status.
 fn kind_of(said: &str) -> PullError {
     let is = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
     if is(&["429", "Too Many Requests", "toomanyrequests"]) {

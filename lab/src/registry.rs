@@ -1,7 +1,7 @@
-//! The registry (CNCF Distribution), its mirror, pull-through caches (the same in proxy mode), and what their access
-//! logs say. Distribution has no limit of requests, so nginx stands in front of a registry that has one.
+//! The registry (CNCF Distribution), its mirror, pull-through caches (the same in proxy mode), and their access logs.
+//! Distribution cannot limit requests, so a registry with a limit has nginx in front of it.
 //!
-//! Bytes are those of response bodies, as the log has them: blobs and manifests, also of responses that broke off.
+//! Bytes are those of response bodies in the log: blobs and manifests, including aborted responses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,19 +19,19 @@ pub(crate) const PORT: u16 = 5000;
 /// The address of a registry behind nginx.
 const INNER: &str = "127.0.0.1:5001";
 
-/// The longest time that a registry may take to answer first.
+/// Maximum time until a registry first answers.
 const STARTS_WITHIN: Duration = Duration::from_secs(20);
 
 /// A running registry.
 #[derive(Debug)]
 pub(crate) struct RegistryServer {
     server: Server,
-    /// nginx, if there is a limit of requests.
+    /// nginx, if there is a request limit.
     _front: Option<Server>,
-    /// The address that takes images, without a limit in front.
+    /// The address for pushing images, without a limit in front.
     push_to: String,
     log: PathBuf,
-    /// Bytes of the log that belong to what was before.
+    /// Number of log bytes that belong to earlier work.
     skipped: usize,
 }
 
@@ -40,16 +40,17 @@ pub(crate) struct RegistryServer {
 pub(crate) struct Served {
     /// Bytes of the bodies of responses.
     pub(crate) bytes: u64,
-    /// Requests.
+    /// Number of requests.
     pub(crate) requests: u64,
-    /// Responses 429.
+    /// Number of 429 responses.
     pub(crate) responses_429: u64,
-    /// Responses 503.
+    /// Number of 503 responses.
     pub(crate) responses_503: u64,
 }
 
 impl RegistryServer {
-    /// Starts a registry at `address` in a namespace, with its files in `folder`. With `upstream` it is a cache of it.
+    /// Starts a registry at `address` in a namespace, with its files in `folder`. With `upstream` it is a cache of
+    /// that registry.
     pub(crate) fn start(
         namespace: &str,
         address: &str,
@@ -82,7 +83,7 @@ impl RegistryServer {
             .map(|limit| front(namespace, &public, folder, limit))
             .transpose()?;
         let until = Instant::now() + STARTS_WITHIN;
-        // Debian's skopeo has no command that only asks whether a registry is there.
+        // Debian's skopeo has no command that checks whether a registry answers.
         let probe = |host: &str| format!("exec 3<>/dev/tcp/{}", host.replace(':', "/"));
         let probe = format!("{} && {}", probe(&push_to), probe(&public));
         while run(
@@ -112,23 +113,23 @@ impl RegistryServer {
         })
     }
 
-    /// The address that takes images.
+    /// The address for pushing images.
     pub(crate) fn push_to(&self) -> &str {
         &self.push_to
     }
 
-    /// A process of it.
+    /// The id of one of its processes.
     pub(crate) fn id(&self) -> u32 {
         self.server.id()
     }
 
-    /// Forgets what was served before.
+    /// Resets the count of served work.
     pub(crate) fn forget(&mut self) -> Result<(), LabError> {
         self.skipped = self.read()?.len();
         Ok(())
     }
 
-    /// The work since it last forgot.
+    /// The work since the last reset.
     pub(crate) fn served(&self) -> Result<Served, LabError> {
         Ok(self.read()?[self.skipped..]
             .lines()
@@ -147,8 +148,8 @@ impl RegistryServer {
     }
 }
 
-/// Starts nginx in front of a registry. A burst that is not delayed is a token bucket: what nginx calls a burst is what
-/// it lets through beyond the first request.
+/// Starts nginx in front of a registry. A burst without delay is a token bucket: nginx's burst is the number of
+/// requests allowed beyond the first one.
 fn front(
     namespace: &str,
     public: &str,

@@ -1,7 +1,7 @@
-//! Emulates an experiment: every variant beside its simulation, in the tables, charts and page of any other study.
+//! Emulates an experiment: every variant next to its simulation, with the tables, charts and page of any other study.
 //!
 //! The label, the strategy and the experiment of an emulated variant end in `emulated`, so every table, chart and page
-//! shows it, and the provenance has the machine. Nothing that reads results can lose it.
+//! shows it, and the provenance describes the machine. Programs that read results cannot miss it.
 
 use std::path::{Path, PathBuf};
 
@@ -21,13 +21,13 @@ use crate::measured::{MeasuredRow, distance};
 use crate::net::Transport;
 use crate::subset;
 
-/// Folders for scratch begin with this and the number of the laboratory's process.
+/// Prefix of scratch folders, followed by the number of the laboratory's process.
 const SCRATCH_PREFIX: &str = "fleetsim-lab-";
 
-/// The arguments of a study beside its experiment.
+/// The arguments of a study other than its experiment.
 #[derive(Clone, Debug)]
 pub(crate) struct StudyArgs {
-    /// Measure although the machine is not quiet.
+    /// Whether to measure although the machine is not quiet.
     pub(crate) anyway: bool,
     /// The settings of TCP and of links.
     pub(crate) transport: Transport,
@@ -37,7 +37,7 @@ pub(crate) struct StudyArgs {
     pub(crate) out: PathBuf,
 }
 
-/// The setting of every emulated experiment: nodes of the laboratory keep their files in memory.
+/// A setting of every emulated experiment: nodes of the laboratory keep their files in memory.
 const NO_DISK: &str = "node.disk={class: none}";
 
 /// Loads an experiment and checks that it can be emulated here.
@@ -94,7 +94,7 @@ pub(crate) fn emulate(
     for (variant, expected) in &simulated {
         let world = &*variant.scenario.world;
         if setup.as_ref().is_none_or(|(built, ..)| built != world) {
-            // The earlier set-up has ended before the next begins.
+            // The previous set-up must end before the next begins.
             drop(setup.take());
             eprintln!(
                 "{}: building {} sites",

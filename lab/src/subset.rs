@@ -1,8 +1,8 @@
-//! The part of experiments that can be emulated. Anything else is refused, with the field, the reason and the fix.
+//! The subset of experiments that can be emulated. Others are refused, with the field, the reason and the fix.
 //!
 //! Emulated are fleets with their downlinks, one registry with its egress, images of fixed sizes, updates with shared
 //! layers, download slots, pull-through caches in clusters, brownouts of the registry, and cuts and brownouts of
-//! clusters at given times. Agents, pods, kubelets and controllers are the program's own, in real time.
+//! clusters at given times. Agents, pods, kubelets and controllers are the program's models, running in real time.
 
 use fleetsim::rollout::Revision;
 use fleetsim::scenario::{Experiment, Variant};
@@ -16,16 +16,16 @@ use fleetsim::world::{
 use crate::error::LabError;
 use crate::image::LAYER_MIN;
 
-/// More nodes than this do not fit on a small machine: each has a containerd.
+/// Maximum number of nodes: each has a containerd, and more do not fit on a small machine.
 const NODES_MAX: u32 = 128;
 
-/// Emulated in memory, so nothing larger.
+/// Maximum size of a layer, because layers are kept in memory.
 const LAYER_MAX: Bytes = Bytes::new(1_000_000_000);
 
-/// The revision before the one that is rolled out.
+/// The revision before the new one.
 pub(crate) const OLD: Revision = fleetsim::world::OLD;
 
-/// Refusals: the field, the reason, and what to write.
+/// Refusals: the field, the reason, and the fix.
 struct Refusals(Vec<String>);
 
 impl Refusals {
@@ -36,7 +36,7 @@ impl Refusals {
     }
 }
 
-/// Checks that all of an experiment can be emulated on a machine with or without netem.
+/// Checks that an experiment can be emulated completely on a machine with or without netem.
 pub(crate) fn check(experiment: &Experiment, file: &str, has_netem: bool) -> Result<(), LabError> {
     let mut refusals = Refusals(Vec::new());
     refusals.unless(

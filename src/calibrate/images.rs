@@ -1,7 +1,7 @@
-//! Layers of the images that were pulled: manifests, a table, or names that state them.
+//! Layers of the pulled images: from manifests, a table, or names that contain them.
 //!
-//! A manifest has compressed sizes only. Sizes on disk come from a field `uncompressed` beside `size`, or are assumed
-//! from a ratio. An image that is only known by its totals is taken as layers of equal size.
+//! A manifest contains only compressed sizes. Sizes on disk come from a field `uncompressed` next to `size`, or are
+//! estimated with a ratio. An image with known totals only is treated as layers of equal size.
 
 use super::input::Input;
 use crate::document::csv::{broken, byte_of, reader};
@@ -12,14 +12,14 @@ use crate::scenario::import::media_type::LayerPacking;
 /// A layer.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct KnownLayer {
-    /// Layers with the same digest are the same bytes. `None`: the layer is like no other.
+    /// Layers with the same digest have the same bytes. `None`: no other layer is the same.
     pub(super) digest: Option<String>,
     pub(super) compressed: f64,
-    /// `None`: not known.
+    /// `None`: unknown.
     pub(super) uncompressed: Option<f64>,
 }
 
-/// Totals of an image that are known without its manifest.
+/// Totals of an image without a manifest.
 #[derive(Clone, Copy, Debug, Default)]
 struct ImageTotals {
     layers: Option<u64>,
@@ -27,7 +27,7 @@ struct ImageTotals {
     uncompressed: Option<u64>,
 }
 
-/// A total that a table or a name states.
+/// A total that a table or a name gives.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ImageTotal {
     Layers,
@@ -38,7 +38,7 @@ enum ImageTotal {
 impl ImageTotal {
     const ALL: [Self; 3] = [Self::Layers, Self::Compressed, Self::Uncompressed];
 
-    /// Its name in a pattern of names.
+    /// Returns the total's name in a pattern of names.
     const fn name(self) -> &'static str {
         match self {
             Self::Layers => "layers",
@@ -47,7 +47,7 @@ impl ImageTotal {
         }
     }
 
-    /// Its column in a table.
+    /// Returns the total's column in a table.
     const fn column(self) -> &'static str {
         match self {
             Self::Layers => "layers",
@@ -75,7 +75,7 @@ pub(super) struct KnownImages {
     patterns: Vec<NamePattern>,
 }
 
-/// A form of names that state totals.
+/// A pattern of names that contain totals.
 #[derive(Clone, Debug)]
 struct NamePattern {
     fields: Vec<PatternField>,
@@ -86,7 +86,7 @@ struct NamePattern {
 /// A number in a name.
 #[derive(Clone, Debug)]
 struct PatternField {
-    /// The text before it.
+    /// The text before the number.
     text: String,
     total: ImageTotal,
 }
@@ -158,7 +158,7 @@ impl KnownImages {
     /// Adds a pattern of names, such as `chonks:{layers}-layers-size-{uncompressed}-bytes`.
     ///
     /// # Errors
-    /// When it has no field or an unknown one; in words.
+    /// Returns an error message if it has no field or an unknown one.
     pub(super) fn add_pattern(&mut self, pattern: &str) -> Result<(), String> {
         let mut fields = Vec::new();
         let mut rest = pattern;
@@ -189,7 +189,7 @@ impl KnownImages {
         Ok(())
     }
 
-    /// The layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
+    /// Returns the layers of an image, bottom first. `size`: its compressed bytes as the kubelet prints them.
     pub(super) fn layers(&self, image: &str, size: Option<u64>) -> Option<Vec<KnownLayer>> {
         for (name, layers) in &self.manifests {
             if is_image(image, name) {
@@ -211,7 +211,7 @@ impl KnownImages {
         Some(vec![layer; count as usize])
     }
 
-    /// The totals of an image by the tables, or else by its name.
+    /// Returns the totals of an image from the tables, or else from its name.
     fn totals(&self, image: &str) -> Option<ImageTotals> {
         for (name, totals) in &self.table {
             if is_image(image, name) {
@@ -223,12 +223,12 @@ impl KnownImages {
     }
 }
 
-/// The number of a table's column with this name.
+/// Returns the index of a table's column with this name.
 fn column(header: &csv::StringRecord, name: &str) -> Option<usize> {
     header.iter().position(|found| found == name)
 }
 
-/// Whether an image of the events is the named one, which may lack the registry.
+/// Returns whether an image of the events is the named one, which may lack the registry.
 pub(super) fn is_image(image: &str, name: &str) -> bool {
     match image.strip_suffix(name) {
         Some(registry) => registry.is_empty() || registry.ends_with('/'),
@@ -237,7 +237,7 @@ pub(super) fn is_image(image: &str, name: &str) -> bool {
 }
 
 impl NamePattern {
-    /// The numbers that a name has where the pattern has fields.
+    /// Returns the numbers in a name at the fields of the pattern.
     fn matched(&self, name: &str) -> Option<ImageTotals> {
         let mut starts = name.char_indices();
         starts.find_map(|(start, _)| self.matched_at_start(&name[start..]))
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn names_tables_and_manifests_tell_layers() {
+    fn layers_are_read_from_names_tables_and_manifests() {
         let mut images = KnownImages::default();
         images
             .add_pattern("chonks:{layers}-layers-size-{uncompressed}-bytes")
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_tells_no_layers_is_refused() {
+    fn a_file_without_layers_is_refused() {
         let mut images = KnownImages::default();
         for (text, message) in [
             ("{}", "not an image manifest: it has no `layers`"),

@@ -1,7 +1,8 @@
-//! Input files that are read whole: plain or compressed with gzip, or standard input; each once, with its hash.
+//! Input files that are read as a whole: plain or compressed with gzip, or standard input. Each is read once and
+//! hashed.
 //!
-//! Errors are shown with their line. Sizes are limited, also after decompression. Events and metrics are read as
-//! streams ([`super::json_stream`]).
+//! Errors show their line. Sizes are limited, also after decompression. Events and metrics are read as streams
+//! ([`super::json_stream`]).
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -17,7 +18,7 @@ use crate::document::problem::{OrProblem, Problem, Source};
 use crate::io::{MOST_BYTES, in_words, is_stdin, open_input, text_of, unpacked};
 use crate::results::FileDigest;
 
-/// A file while it is read.
+/// A file that is being read.
 pub(super) struct OpenInput {
     /// The path as named on the command line.
     pub(super) name: String,
@@ -25,7 +26,7 @@ pub(super) struct OpenInput {
     hash: Rc<RefCell<Sha256>>,
 }
 
-/// Counts what is read into a hash.
+/// A reader that hashes the bytes that it reads.
 struct HashedBytes<R> {
     bytes: R,
     hash: Rc<RefCell<Sha256>>,
@@ -43,16 +44,16 @@ impl OpenInput {
     /// Opens a file; `-` is standard input.
     ///
     /// # Errors
-    /// When it is not a regular file, or cannot be opened.
+    /// Returns an error if it is not a regular file, or cannot be opened.
     pub(super) fn open(path: &Path) -> OrProblem<Self> {
         let opened = open_input(path).and_then(|bytes| Self::of_bytes(&name_of(path), bytes));
         opened.map_err(|error| unreadable(&name_of(path), &error))
     }
 
-    /// An input of these bytes.
+    /// Creates an input from these bytes.
     ///
     /// # Errors
-    /// When the first of them cannot be read.
+    /// Returns an error if the first bytes cannot be read.
     pub(super) fn of_bytes(name: &str, bytes: impl Read + 'static) -> io::Result<Self> {
         let hash = Rc::new(RefCell::new(Sha256::new()));
         let hashed = HashedBytes {
@@ -67,7 +68,7 @@ impl OpenInput {
         })
     }
 
-    /// Its name, and the hash of its bytes as stored. To be called at its end.
+    /// Returns the name of the file and the hash of its bytes as stored. Must be called at the end of the file.
     pub(super) fn digest(&self) -> FileDigest {
         FileDigest {
             path: self.name.clone(),
@@ -75,7 +76,7 @@ impl OpenInput {
         }
     }
 
-    /// A problem with the file as a whole.
+    /// Returns a problem with the whole file.
     pub(super) fn whole(
         &self,
         message: impl Into<String>,
@@ -84,7 +85,7 @@ impl OpenInput {
         Box::new(Problem::of_file(&self.name, message).with_help(help.into()))
     }
 
-    /// Why its bytes cannot be read.
+    /// Returns the problem if its bytes cannot be read.
     pub(super) fn unreadable(&self, error: &io::Error) -> Box<Problem> {
         unreadable(&self.name, error)
     }
@@ -108,7 +109,7 @@ pub(super) struct Input {
 }
 
 impl Input {
-    /// A text that needs no file.
+    /// Creates an input from a text without a file.
     #[cfg(test)]
     pub(super) fn of(source: Arc<Source>) -> Self {
         Self {
@@ -148,7 +149,7 @@ impl Input {
         })
     }
 
-    /// A problem at bytes of the text.
+    /// Returns a problem at a byte range of the text.
     pub(super) fn at(
         &self,
         byte: usize,
@@ -162,7 +163,7 @@ impl Input {
     }
 }
 
-/// The name of a file in errors.
+/// Returns the name of a file in errors.
 fn name_of(path: &Path) -> String {
     if is_stdin(path) {
         "standard input".to_owned()
@@ -171,13 +172,13 @@ fn name_of(path: &Path) -> String {
     }
 }
 
-/// The names of files, in one text.
+/// Returns the names of files as one text.
 pub(super) fn names(paths: &[PathBuf]) -> String {
     let names = paths.iter().map(|path| short(&name_of(path)));
     names.format(", ").to_string()
 }
 
-/// The last part of a path: the folder of a file does not belong in results.
+/// Returns the last part of a path, because the folder of a file does not belong in results.
 pub(super) fn short(path: &str) -> String {
     path.rsplit(['/', '\\']).next().unwrap_or(path).to_owned()
 }

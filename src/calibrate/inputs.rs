@@ -20,22 +20,22 @@ pub struct CalibrationInputs {
     #[arg(long, value_name = "TEXT")]
     pub only: Option<String>,
     /// Layers of an image that was pulled: its name, and its manifest as `crane manifest` prints it; layers may have
-    /// `uncompressed` beside `size`; may be repeated
+    /// `uncompressed` next to `size`; may be repeated
     #[arg(long = "image", value_name = "IMAGE=FILE", value_parser = named_file)]
     pub manifests: Vec<(String, PathBuf)>,
     /// Layers of images: a CSV file with the columns image, layers, compressed_bytes and uncompressed_bytes
     #[arg(long = "images", value_name = "FILE")]
     pub image_tables: Vec<PathBuf>,
-    /// Names that state an image's layers, such as `shop:{layers}-layers-{uncompressed}-bytes`; may be repeated
+    /// Names that contain an image's layers, such as `shop:{layers}-layers-{uncompressed}-bytes`; may be repeated
     #[arg(long = "image-name", value_name = "PATTERN")]
     pub image_names: Vec<String>,
-    /// Uncompressed over compressed bytes of layers whose size on disk is not known
+    /// Ratio of uncompressed to compressed bytes of layers whose size on disk is not known
     #[arg(long, value_name = "RATIO", default_value_t = COMPRESSION_RATIO, value_parser = ratio)]
     pub compression_ratio: f64,
-    /// Round trip to the registry, to take the time of requests out of the fitted constants
+    /// Round trip to the registry, used to separate request times from the fitted constants
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = SimDuration::parse)]
     pub rtt: SimDuration,
-    /// The registry's time for one request, likewise
+    /// The registry's time for one request, used in the same way
     #[arg(long, value_name = "DURATION", default_value = "0 s", value_parser = SimDuration::parse)]
     pub service_time: SimDuration,
     /// A range query of Prometheus: `egress` or `requests`, and the JSON of the response; may be repeated
@@ -44,8 +44,8 @@ pub struct CalibrationInputs {
     /// Durations in a column of a CSV file, and the setting that they are for; may be repeated
     #[arg(long, value_name = "FILE:COLUMN[=SETTING]", value_parser = column)]
     pub durations: Vec<DurationColumn>,
-    /// Predict the rollout of the events with the fitted rates: from the events alone, or by this experiment with the
-    /// calibrated settings in place of its own
+    /// Predict the rollout of the events with the fitted rates: from the events alone, or with this experiment and the
+    /// calibrated settings
     #[arg(long, value_name = "EXPERIMENT", num_args = 0..=1)]
     pub predict: Option<Option<PathBuf>>,
     /// Predict the rollout of these events, which the fit does not use; may be repeated
@@ -54,7 +54,7 @@ pub struct CalibrationInputs {
     /// Seed of the resampling
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
-    /// Samples behind each p-value and interval of a distribution
+    /// Number of samples for each p-value and interval of a distribution
     #[arg(long, value_name = "N", default_value_t = 199, value_parser = clap::value_parser!(u32).range(20..=10_000))]
     pub resamples: u32,
 }
@@ -71,7 +71,7 @@ pub struct DurationColumn {
 }
 
 impl CalibrationInputs {
-    /// Whether there is nothing to calibrate from.
+    /// Returns whether there is no input to calibrate from.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.events.is_empty() && self.prometheus.is_empty() && self.durations.is_empty()

@@ -1,11 +1,11 @@
-//! JSON values that follow each other in a stream: a single document, one in each line, or `kubectl get --watch`.
+//! Consecutive JSON values in a stream: a single document, one in each line, or `kubectl get --watch`.
 //!
-//! A stream may have any length, and is never held whole: values are read one by one, and so are the elements of one
-//! array inside of a value (the `items` of a list), after which the value itself follows with an empty array. One value
-//! or element has a limit of size.
+//! A stream may have any length, and is never held in memory as a whole. Values are read one by one. So are the
+//! elements of one array inside a value (the `items` of a list); the value itself then follows with an empty array.
+//! The size of a value or an element is limited.
 //!
-//! Lines between values that are no JSON are counted: exporters print log lines of their own, and a log that was cut at
-//! its start begins inside of a line. Left out: JSON in other encodings than UTF-8.
+//! Lines between values that are not JSON are counted, because exporters print log lines, and a truncated log may
+//! begin inside a line. Left out: JSON in encodings other than UTF-8.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -22,16 +22,16 @@ use serde_json::{Map, Value};
 use super::input::OpenInput;
 use crate::document::problem::{OrProblem, Problem, Source};
 
-/// Most bytes of a value or an element.
+/// Maximum number of bytes of a value or an element.
 const MOST_BYTES: usize = 16_000_000;
 
-/// The fix of a file that is not as its command writes it.
+/// The fix for a file that differs from its command's output.
 const WRITE_AGAIN: &str = "write the file again with the command it came from";
 
-/// Bytes of the first line that are kept for errors.
+/// Number of bytes of the first line that are kept for errors.
 const HEAD: usize = 64;
 
-/// A place in a stream: lines before it, and characters before it in its line.
+/// A position in a stream: the number of lines before it, and of characters before it in its line.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct StreamPosition {
     lines: usize,
@@ -53,7 +53,7 @@ impl StreamPosition {
     }
 }
 
-/// The number of characters: of bytes that do not continue one in UTF-8.
+/// Returns the number of characters, which are the bytes that do not continue a UTF-8 character.
 fn characters(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
@@ -62,7 +62,7 @@ fn characters(bytes: &[u8]) -> usize {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ValueStart {
     Object,
-    /// An array whose first element is an object. A log line may begin with a bracket, too.
+    /// An array whose first element is an object. A log line may also begin with a bracket.
     ArrayOfObjects,
     /// Not JSON, or a value without objects.
     Other,
@@ -70,22 +70,21 @@ enum ValueStart {
     End,
 }
 
-/// The bytes that were read since the last value or element. They are read one by one, as the JSON reader asks for
-/// more.
+/// The bytes read since the last value or element. They are read one by one, as the JSON reader asks for them.
 struct Tape {
     bytes: BufReader<Box<dyn Read>>,
     seen: Vec<u8>,
-    /// Where they begin in the stream.
+    /// The position at which they begin in the stream.
     begins: StreamPosition,
 }
 
 impl Tape {
-    /// The next byte. `None`: the stream has ended.
+    /// Returns the next byte without consuming it. `None`: the stream has ended.
     fn next(&mut self) -> io::Result<Option<u8>> {
         Ok(self.bytes.fill_buf()?.first().copied())
     }
 
-    /// The next byte that is neither a space nor a byte order mark.
+    /// Returns the next byte that is neither whitespace nor a byte order mark.
     fn next_visible(&mut self) -> io::Result<Option<u8>> {
         while let Some(byte) = self.next()? {
             if !byte.is_ascii_whitespace() && !b"\xef\xbb\xbf".contains(&byte) {
@@ -96,7 +95,7 @@ impl Tape {
         Ok(None)
     }
 
-    /// Skips spaces, and returns the kind of value that begins there.
+    /// Skips whitespace, and returns the kind of value that begins there.
     fn value_start(&mut self) -> io::Result<ValueStart> {
         let first = self.next_visible()?;
         self.forget();
@@ -114,7 +113,7 @@ impl Tape {
         }
     }
 
-    /// Takes the next byte.
+    /// Consumes the next byte.
     fn take(&mut self) -> io::Result<Option<u8>> {
         let next = self.next()?;
         if let Some(byte) = next {
@@ -132,7 +131,7 @@ impl Tape {
         self.seen.clear();
     }
 
-    /// A problem at a byte of the input so far.
+    /// Returns a problem at a byte of the input so far.
     fn problem(&self, name: &str, byte: usize, field: &str, message: impl Into<String>) -> Problem {
         let text = String::from_utf8_lossy(&self.seen).into_owned();
         let byte = text.floor_char_boundary(byte);
@@ -143,7 +142,7 @@ impl Tape {
     }
 }
 
-/// The tape as the JSON reader reads it, which holds it only while it reads.
+/// The tape as a reader for the JSON parser, which borrows it only during a read.
 struct TapeReader<'t> {
     tape: &'t RefCell<Tape>,
 }
@@ -161,18 +160,18 @@ impl Read for TapeReader<'_> {
     }
 }
 
-/// A value without the elements of its array, or one of these.
+/// A value without the elements of its array, or one of the elements.
 enum Content {
     Element(Box<RawValue>),
     Rest(Value),
 }
 
-/// A value or an element, with its place.
+/// A value or an element, with its position.
 pub(super) struct Piece<'s> {
     content: Content,
     name: &'s str,
     tape: &'s RefCell<Tape>,
-    /// Where the value begins.
+    /// The start of the value.
     start: StreamPosition,
 }
 
@@ -181,15 +180,15 @@ impl Piece<'_> {
         matches!(self.content, Content::Element(_))
     }
 
-    /// Whether it is a value with one of these fields.
+    /// Returns whether the piece is a value with one of these fields.
     pub(super) fn has_any(&self, fields: &[&str]) -> bool {
         matches!(&self.content, Content::Rest(value) if fields.iter().any(|field| value.get(field).is_some()))
     }
 
-    /// The value.
+    /// Deserializes the value.
     ///
     /// # Errors
-    /// When it has another form.
+    /// Returns an error if it has another form.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         match &self.content {
             Content::Element(text) => serde_json::from_str(text.get()),
@@ -197,12 +196,12 @@ impl Piece<'_> {
         }
     }
 
-    /// A problem at its start.
+    /// Returns a problem at its start.
     pub(super) fn at(&self, field: &str, message: impl Into<String>, help: &str) -> Box<Problem> {
         Box::new(self.at_byte(0, field, message).with_help(help.to_owned()))
     }
 
-    /// Why it has no value, at its place. `serde_json` counts columns in bytes.
+    /// Returns the problem with an invalid value, at its position. `serde_json` counts columns in bytes.
     pub(super) fn refused(&self, error: &serde_json::Error) -> Box<Problem> {
         let text = if let Content::Element(text) = &self.content {
             text.get()
@@ -229,7 +228,7 @@ impl Piece<'_> {
             Content::Rest(_) if tape.begins == self.start => {
                 tape.problem(self.name, 0, field, message)
             }
-            // Its first bytes are gone.
+            // The value's first bytes are no longer in memory.
             Content::Rest(_) => Arc::new(Source::new(self.name, ""))
                 .at(0..0, field, message.into())
                 .in_part_after(self.start.lines, self.start.characters),
@@ -237,7 +236,7 @@ impl Piece<'_> {
     }
 }
 
-/// The message and the fix of an error of the JSON reader.
+/// Returns the message and the fix for an error of the JSON parser.
 fn in_words(error: &serde_json::Error) -> (String, &'static str) {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
@@ -253,11 +252,11 @@ fn in_words(error: &serde_json::Error) -> (String, &'static str) {
     (format!("{what}: {message}"), WRITE_AGAIN)
 }
 
-/// Reads a value; the elements of the array that a path leads to are handed over one by one, and left out of it.
+/// Reads a value and passes on the elements of the array at a path one by one, without keeping them.
 struct Within<'s> {
     path: &'s [&'static str],
     hand_over: &'s mut dyn FnMut(Box<RawValue>) -> OrProblem<()>,
-    /// Why an element was refused.
+    /// The problem with a rejected element.
     refused: &'s mut Option<Box<Problem>>,
 }
 
@@ -311,25 +310,25 @@ impl<'de> Visitor<'de> for Within<'_> {
 pub(super) struct JsonStream {
     pub(super) input: OpenInput,
     tape: RefCell<Tape>,
-    /// The keys that lead to the array whose elements come one by one.
+    /// The keys of the path to the array whose elements are read one by one.
     path: &'static [&'static str],
     /// The start of the first line that is not JSON.
     pub(super) head: String,
-    /// Lines between values.
+    /// Number of lines between values.
     pub(super) other_lines: usize,
 }
 
 impl JsonStream {
     /// Opens a file, plain or compressed with gzip; `-` is standard input. `path` leads to the array whose elements
-    /// come one by one.
+    /// are read one by one.
     ///
     /// # Errors
-    /// When it is not a regular file, or cannot be opened.
+    /// Returns an error if it is not a regular file, or cannot be opened.
     pub(super) fn open(file: &Path, path: &'static [&'static str]) -> OrProblem<Self> {
         OpenInput::open(file).map(|input| Self::of(input, path))
     }
 
-    /// A stream of an input.
+    /// Creates a stream from an input.
     pub(super) fn of(mut input: OpenInput, path: &'static [&'static str]) -> Self {
         let bytes = BufReader::new(std::mem::replace(&mut input.bytes, Box::new(io::empty())));
         let tape = RefCell::new(Tape {
@@ -346,10 +345,11 @@ impl JsonStream {
         }
     }
 
-    /// Gives each element and each value.
+    /// Passes each element and each value to `each`.
     ///
     /// # Errors
-    /// When the stream cannot be read, is empty, is not JSON, or has something too large; and the errors of `each`.
+    /// Returns an error if the stream cannot be read, is empty, is not JSON, or contains a value that is too large;
+    /// and the errors of `each`.
     pub(super) fn each(
         &mut self,
         mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>,
@@ -378,7 +378,7 @@ impl JsonStream {
                 hand_over: &mut |text| hand_over(Content::Element(text)),
                 refused: &mut refused,
             };
-            // The bytes that were read to look at an array's first element.
+            // The bytes that were read to inspect the first element of an array.
             let taken = Cursor::new(tape.borrow().seen.clone());
             let read = within.deserialize(&mut serde_json::Deserializer::from_reader(
                 taken.chain(TapeReader { tape }),
@@ -398,7 +398,7 @@ impl JsonStream {
         Ok(())
     }
 
-    /// Goes on to the next value, over lines that are no JSON. Returns the path in it to the elements.
+    /// Advances to the next value, skipping lines that are not JSON. Returns the path in it to the elements.
     fn begin(&mut self) -> OrProblem<Option<&'static [&'static str]>> {
         loop {
             let mut tape = self.tape.borrow_mut();
@@ -437,7 +437,7 @@ impl JsonStream {
         Ok(())
     }
 
-    /// Why the stream cannot be read further.
+    /// Returns the problem that ends the reading of the stream.
     fn broken(&self, error: serde_json::Error) -> Box<Problem> {
         let tape = self.tape.borrow();
         let (message, help) = in_words(&error);
@@ -455,7 +455,7 @@ impl JsonStream {
         self.unread(&tape, &error.into())
     }
 
-    /// Why the next byte cannot be read.
+    /// Returns the problem with reading the next byte.
     fn unread(&self, tape: &Tape, error: &io::Error) -> Box<Problem> {
         if error.kind() != ErrorKind::FileTooLarge {
             return self.input.unreadable(error);

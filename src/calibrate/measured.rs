@@ -1,18 +1,18 @@
-//! The quantities that container starts measure, and the table of containers.
+//! The quantities measured by container starts, and the table of containers.
 
 use super::events::{ContainerStart, Tally};
 use super::fit::Measurements;
 use super::time::{Nanos, Stamp, seconds_between};
 use crate::results::ContainerRow;
 
-/// The longest believed latency: beyond a day, two events do not belong together.
+/// Maximum plausible latency: two events that are more than a day apart do not belong together.
 const MOST_S: f64 = 86_400.0;
 
-/// Why a difference of two times is not a measurement.
+/// The reason why a difference of two times is not a measurement.
 const BACKWARDS: &str = "negative or absurd time between two events (clocks that differ)";
 const COARSE: &str = "latency without exact times (timestamps in seconds are too coarse)";
 
-/// The measured quantities, each with at least one value.
+/// Returns the measured quantities that have at least one value.
 pub(super) fn of_starts(
     starts: &[ContainerStart],
     source: &str,
@@ -70,12 +70,12 @@ pub(super) fn of_starts(
     for quantity in &mut quantities {
         source.clone_into(&mut quantity.source);
     }
-    // Without any wait there is nothing to fit.
+    // If there was no wait, there is nothing to fit.
     quantities.retain(|quantity| quantity.values.iter().any(|value| *value > 0.0));
     quantities
 }
 
-/// The time of a pod's first start without its pull.
+/// Returns the time of a pod's first start without its pull.
 fn overhead(start: &ContainerStart) -> Option<f64> {
     if !start.is_first {
         return None;
@@ -85,7 +85,8 @@ fn overhead(start: &ContainerStart) -> Option<f64> {
     (is_believable(before) && is_believable(after)).then_some(before + after)
 }
 
-/// The wait of a pull for others. It is printed with milliseconds: a difference of one is none.
+/// Returns the wait of a pull for other pulls. It is printed in milliseconds, so a difference of one millisecond does
+/// not count.
 fn wait(start: &ContainerStart) -> Option<f64> {
     if !start.prints_wait {
         return None;
@@ -94,7 +95,7 @@ fn wait(start: &ContainerStart) -> Option<f64> {
     Some(if wait < 0.001_5 { 0.0 } else { wait })
 }
 
-/// Times between two events of containers that have both.
+/// Times between two events of containers that have both events.
 #[derive(Default)]
 struct Latencies {
     values: Vec<f64>,
@@ -117,7 +118,7 @@ fn is_believable(seconds: f64) -> bool {
     (0.0..MOST_S).contains(&seconds)
 }
 
-/// The rows of `containers.csv`, with times from the first event.
+/// Returns the rows of `containers.csv`, with times from the first event.
 pub(super) fn rows(starts: &[ContainerStart]) -> Vec<ContainerRow> {
     let mut first: Option<Nanos> = None;
     for start in starts {

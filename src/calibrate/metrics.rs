@@ -1,10 +1,10 @@
-//! Loads of a registry that a monitoring system has recorded, as values of settings.
+//! Converts loads of a registry that a monitoring system has recorded to values of settings.
 
 use super::prometheus::{MeasuredLoad, MetricKind, Plateau};
 use crate::results::CalibratedValue;
 use crate::units::display::significant;
 
-/// The value of a load: its limit where it stayed at one, otherwise its peak.
+/// Returns the value of a load: its limit if it stayed there, otherwise its peak.
 pub(super) fn value_of(kind: MetricKind, load: &MeasuredLoad, source: String) -> CalibratedValue {
     let (name, setting) = match kind {
         MetricKind::Egress => ("egress of the registry", "registry.egress"),

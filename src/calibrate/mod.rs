@@ -1,21 +1,21 @@
-//! Calibration: the model's constants from what clusters and monitoring systems have recorded.
+//! Calibration of the model's constants from the records of clusters and monitoring systems.
 //!
 //! [`calibrate`] reads the files of a [`CalibrationInputs`] and returns a [`Calibrated`]: the record with all fits,
-//! and the measured values as tables. It writes nothing; what cannot be read is a [`LoadError`] with its line.
+//! and the measured values as tables. It writes nothing; invalid input is a [`LoadError`] with its line.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `inputs` | what to calibrate from |
+//! | `inputs` | the inputs of a calibration |
 //! | `run` | one calibration, from the files to the record |
-//! | `input`, `json_stream`, `time` | files, JSON values that follow each other, points in time |
+//! | `input`, `json_stream`, `time` | files, consecutive JSON values, points in time |
 //! | `events` | Kubernetes events: containers, their pulls and starts |
-//! | `measured` | the quantities that these measure |
-//! | `prometheus`, `metrics` | range queries of a load, and the values that these give |
+//! | `measured` | the quantities that container starts measure |
+//! | `prometheus`, `metrics` | range queries of a load, and the resulting values |
 //! | `columns` | durations in CSV files |
 //! | `fit` | distributions fitted to a quantity, with their distances |
 //! | `images` | layers of the pulled images |
 //! | `rates` | the pull model's rates |
-//! | `predict` | a past rollout, simulated with them |
+//! | `predict` | a simulation of a past rollout with these rates |
 //! | `snippet` | the values as YAML to paste |
 
 mod columns;
@@ -52,10 +52,11 @@ pub struct Calibrated {
     pub inputs: Vec<FileDigest>,
 }
 
-/// Calibrates. A prediction by an experiment may take this much memory.
+/// Calibrates. A prediction with an experiment may use this much memory.
 ///
 /// # Errors
-/// When a file cannot be read, is damaged, or is of another kind, or the prediction takes more memory.
+/// Returns an error if a file cannot be read, is damaged, or is of another kind, or if the prediction needs more
+/// memory.
 pub fn calibrate(inputs: &CalibrationInputs, memory: Bytes) -> Result<Calibrated, LoadError> {
     run::Calibration::within(memory).run(inputs)
 }

@@ -1,7 +1,7 @@
 //! Responses of Prometheus to range queries of a registry's load: bytes sent, or requests.
 //!
-//! A raw counter is told from a rate by its name (`_total`, `_count`, `_sum`) or, where a function or an
-//! aggregation has dropped the name, by whole values that never fall but to 0, where the process restarted.
+//! A raw counter is distinguished from a rate by its name (`_total`, `_count`, `_sum`) or, if a function or an
+//! aggregation has dropped the name, by integer values that never fall except to 0, when the process restarted.
 //!
 //! Left out: responses to instant queries, histograms and summaries.
 
@@ -50,7 +50,7 @@ struct SeriesDocument {
 /// A load over time.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct MeasuredLoad {
-    /// Per second, at each time.
+    /// The load per second at each time.
     pub(super) values: Vec<f64>,
     pub(super) peak: f64,
     pub(super) p95: f64,
@@ -63,14 +63,14 @@ pub(super) struct MeasuredLoad {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Plateau {
     pub(super) level: f64,
-    /// The share of the time.
+    /// The share of the time spent there.
     pub(super) share: f64,
 }
 
 /// A value of a time series.
 #[derive(Clone, Copy, Debug)]
 struct MetricSample {
-    /// In seconds.
+    /// The time in seconds.
     time: f64,
     value: f64,
 }
@@ -86,10 +86,10 @@ struct MetricSeries {
 const QUERY: &str =
     "write it with `curl 'http://PROMETHEUS/api/v1/query_range?query=…&start=…&end=…&step=15s'`";
 
-/// Where a response has its series.
+/// The path to the series in a response.
 pub(super) const SERIES: &[&str] = &["data", "result"];
 
-/// Gives each series of a response, one after the other.
+/// Passes each series of a response to a function, one after the other.
 fn series(
     stream: &mut JsonStream,
     tally: &mut Tally,
@@ -103,7 +103,7 @@ fn series(
         }
         let document: SeriesDocument = match piece.read() {
             Ok(document) => document,
-            // The response itself, which follows, may say why.
+            // The response itself, which follows, may contain the reason.
             Err(error) => {
                 refused.get_or_insert_with(|| piece.refused(&error));
                 return Ok(());
@@ -157,7 +157,7 @@ impl SeriesDocument {
     }
 }
 
-/// Refuses what is not a response to a range query.
+/// Rejects anything but a response to a range query.
 fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
     let response: ResponseJson = piece.read().map_err(|error| piece.refused(&error))?;
     if response.status.as_deref() == Some("error") {
@@ -188,7 +188,7 @@ fn check_response(piece: &Piece<'_>) -> OrProblem<()> {
 }
 
 impl MetricSeries {
-    /// Whether it is a raw counter.
+    /// Returns whether the series is a raw counter.
     fn is_counter(&self) -> bool {
         if let Some(name) = self.labels.get("__name__") {
             let mut ends = ["_total", "_count", "_sum"].into_iter();
@@ -210,14 +210,14 @@ impl MetricSeries {
         self.samples[self.samples.len() - 1].value > self.samples[0].value
     }
 
-    /// Its rate at each time, per second.
+    /// Returns the rate of the series at each time, per second.
     fn rates(&self) -> Vec<MetricSample> {
         if !self.is_counter() {
             return self.samples.clone();
         }
         let mut rates = Vec::new();
         for (before, after) in self.samples.iter().tuple_windows() {
-            // After a restart, a counter begins again at 0.
+            // After a restart, a counter begins at 0 again.
             let increase = if after.value >= before.value {
                 after.value - before.value
             } else {
@@ -234,9 +234,9 @@ impl MetricSeries {
     }
 }
 
-/// The load of a registry: all series together, per second.
+/// Returns the load of a registry: all series together, per second.
 pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<MeasuredLoad> {
-    // Times are multiples of the query's step, so they agree between series.
+    // Times are multiples of the query's step, so they are equal across series.
     let mut sums: BTreeMap<u64, f64> = BTreeMap::new();
     series(stream, tally, |series| {
         for MetricSample { time, value } in series.rates() {
@@ -256,7 +256,7 @@ pub(super) fn load(stream: &mut JsonStream, tally: &mut Tally) -> OrProblem<Meas
     })
 }
 
-/// Where a load stayed at its peak. A short peak is no limit.
+/// Returns the plateau of a load that stayed at its peak. A short peak is not a limit.
 fn plateau(values: &[f64], peak: f64) -> Option<Plateau> {
     let mut near = values.to_vec();
     near.retain(|value| *value >= 0.95 * peak);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_become_rates_and_restarts_are_no_jumps() {
+    fn counters_become_rates_and_restarts_cause_no_jumps() {
         let name = "\"__name__\":\"bytes_sent_total\"";
         let counters = response(&[
             (name, &[0.0, 1000.0, 3000.0, 500.0]),
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_query_is_refused() {
+    fn a_file_that_is_not_a_range_query_is_refused() {
         for (text, message) in [
             (
                 "{\"status\":\"error\",\"error\":\"parse error\"}",

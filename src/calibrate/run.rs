@@ -1,4 +1,4 @@
-//! One calibration, from the files to the record.
+//! Runs a calibration, from the files to the record.
 
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(super) struct Calibration {
     images: KnownImages,
     model: Option<PullModel>,
     of_rates: Vec<CalibratedValue>,
-    /// The layers of each image of the record's rates.
+    /// The layers of each image in the record's rates.
     layers: Vec<Vec<LayerBytes>>,
     /// Loads of a registry.
     loads: Vec<CalibratedValue>,
@@ -39,12 +39,12 @@ pub(super) struct Calibration {
     /// Files with measured values.
     samples: Vec<(String, Vec<u8>)>,
     digests: Vec<FileDigest>,
-    /// Most memory of a prediction.
+    /// Maximum memory of a prediction.
     memory: Bytes,
 }
 
 impl Calibration {
-    /// A calibration whose prediction may take this much memory.
+    /// Creates a calibration whose prediction may use this much memory.
     pub(super) fn within(memory: Bytes) -> Self {
         Self {
             memory,
@@ -98,7 +98,7 @@ impl Calibration {
         Ok(input)
     }
 
-    /// The containers of streams of events.
+    /// Reads the containers from streams of events.
     fn containers(
         &mut self,
         paths: &[PathBuf],
@@ -148,7 +148,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// The layers of images, from manifests, tables and names.
+    /// Reads the layers of images from manifests, tables and names.
     fn known_images(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         for (image, path) in &inputs.manifests {
             let input = self.read(path)?;
@@ -177,7 +177,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// The files with the events that are fitted.
+    /// Returns the files with the events that are fitted.
     fn source_of_events(&self) -> String {
         match self.record.sources.first() {
             Some(source) => source.file.clone(),
@@ -185,7 +185,7 @@ impl Calibration {
         }
     }
 
-    /// The rates of pulls, where something is known about the images.
+    /// Fits the rates of pulls, if the images are known.
     fn rates(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         self.known_images(inputs)?;
         let settings = RateSettings {
@@ -221,7 +221,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Simulates the pulls with what is pasted, and compares them with the data.
+    /// Simulates the pulls with the pasted values, and compares them with the data.
     fn check_pasted(&mut self, inputs: &CalibrationInputs) {
         let Some(rates) = &mut self.record.rates else {
             return;
@@ -244,7 +244,7 @@ impl Calibration {
         for (row, seconds) in rates.images.iter().zip(simulated) {
             let error = seconds / row.pull_s_median - 1.0;
             absolute.push(error.abs());
-            // Of equal errors, the last.
+            // If errors are equal, the last one is kept.
             if worst.is_none_or(|(most, _)| error.abs().total_cmp(&most.abs()).is_ge()) {
                 worst = Some((error, row));
             }
@@ -259,7 +259,7 @@ impl Calibration {
         }
     }
 
-    /// The values of a quantity, in ascending order.
+    /// Returns the values of a quantity, in ascending order.
     fn sorted(&self, name: &str) -> Vec<f64> {
         let mut quantities = self.quantities.iter();
         match quantities.find(|quantity| quantity.name == name) {
@@ -268,7 +268,7 @@ impl Calibration {
         }
     }
 
-    /// A past rollout, simulated with the fitted model.
+    /// Simulates a past rollout with the fitted model.
     fn prediction(&mut self, inputs: &CalibrationInputs) -> Result<(), LoadError> {
         if inputs.predict.is_none() && inputs.predict_events.is_empty() {
             return Ok(());
@@ -320,7 +320,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// The rollout of the events, by an experiment with the calibrated settings in place of its own.
+    /// Predicts the rollout of the events with an experiment that uses the calibrated settings instead of its own.
     fn predicted_by_experiment(
         &self,
         experiment: &Path,
@@ -345,7 +345,7 @@ impl Calibration {
         }))
     }
 
-    /// The rollout of these events, from the events alone.
+    /// Predicts the rollout of these events, from the events alone.
     fn predicted_by_replay(
         &self,
         starts: &[ContainerStart],
@@ -364,7 +364,7 @@ impl Calibration {
         predict::of_events(starts, settings, inputs.seed).map_err(|message| not_predicted(&message))
     }
 
-    /// Metrics and columns of durations.
+    /// Reads metrics and columns of durations.
     fn other_inputs(&mut self, inputs: &CalibrationInputs) -> OrProblem<()> {
         let mut tally = events::Tally::default();
         for (kind, path) in &inputs.prometheus {
@@ -410,7 +410,7 @@ impl Calibration {
         });
     }
 
-    /// Adds a quantity to the same one of another file, or by a name of its own.
+    /// Adds a quantity to the same one of another file, or under its own name.
     fn merge(&mut self, mut quantity: Measurements) {
         let mut known = self.quantities.iter_mut();
         if let Some(known) = known.find(|known| known.is_same_quantity(&quantity)) {
@@ -444,7 +444,7 @@ impl Calibration {
     }
 }
 
-/// A single problem.
+/// Creates an error with a single problem.
 #[expect(clippy::boxed_local, reason = "as `map_err` hands it over")]
 fn refused(problem: Box<Problem>) -> LoadError {
     LoadError {
@@ -452,7 +452,7 @@ fn refused(problem: Box<Problem>) -> LoadError {
     }
 }
 
-/// Why there is no prediction.
+/// Returns the error if there is no prediction.
 fn not_predicted(message: &str) -> LoadError {
     let problem = Problem::of_file("--predict", message);
     refused(Box::new(
@@ -460,7 +460,7 @@ fn not_predicted(message: &str) -> LoadError {
     ))
 }
 
-/// The chosen distribution of a quantity as a calibrated value.
+/// Returns the chosen distribution of a quantity as a calibrated value.
 fn value_of(sample: &SampleRecord) -> CalibratedValue {
     let interval = sample.median_low_s.zip(sample.median_high_s);
     let more = match (interval, &sample.warning) {
@@ -483,7 +483,7 @@ fn value_of(sample: &SampleRecord) -> CalibratedValue {
     }
 }
 
-/// A quantity's values as a CSV file that an experiment can read.
+/// Returns a quantity's values as a CSV file that an experiment can read.
 fn column(quantity: &Measurements) -> Vec<u8> {
     let mut text = format!("{}\n", quantity.column());
     for value in &quantity.values {

@@ -7,7 +7,7 @@ use itertools::Itertools;
 use crate::document::yaml::in_lines;
 use crate::results::CalibratedValue;
 
-/// The snippet; empty without a value that has a setting.
+/// Returns the snippet; empty if no value has a setting.
 pub(super) fn of_values(values: &[CalibratedValue]) -> String {
     let mut text = String::new();
     let pasted: Vec<&CalibratedValue> = values.iter().filter(|value| is_pasted(value)).collect();
@@ -25,7 +25,7 @@ pub(super) fn of_values(values: &[CalibratedValue]) -> String {
         }
     }
     for value in values.iter().filter(|value| value.setting.contains('[')) {
-        // Lists cannot be pasted: the entry is the reader's.
+        // Lists cannot be pasted, because the reader must choose the entry.
         let _ = writeln!(text, "# {}: {}", value.setting, value.value);
         for line in comment(value) {
             let _ = writeln!(text, "#   {line}");
@@ -37,17 +37,17 @@ pub(super) fn of_values(values: &[CalibratedValue]) -> String {
     format!("# Settings calibrated by fleetsim. Paste them into experiment.yaml.\n{text}")
 }
 
-/// Whether a value has a setting that can be pasted as it is.
+/// Returns whether a value has a setting that can be pasted without changes.
 fn is_pasted(value: &CalibratedValue) -> bool {
     !value.setting.is_empty() && !value.setting.contains('[')
 }
 
-/// The section of an experiment that a value's setting is in.
+/// Returns the section of an experiment that contains a value's setting.
 fn section(value: &CalibratedValue) -> &str {
     value.setting.split('.').next().unwrap_or_default()
 }
 
-/// The source of a value, in lines of at most 110 letters.
+/// Returns the source of a value, in lines of at most 110 characters.
 fn comment(value: &CalibratedValue) -> Vec<String> {
     let interval = match (value.low.as_str(), value.high.as_str()) {
         ("", "") => String::new(),

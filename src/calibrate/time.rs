@@ -1,18 +1,18 @@
-//! Points in time as Kubernetes writes them: RFC 3339, and the hexadecimal nanoseconds in the name of an event.
+//! Points in time in Kubernetes' formats: RFC 3339, and the hexadecimal nanoseconds in the name of an event.
 //!
-//! The `jiff` crate reads the former.
+//! RFC 3339 is parsed by the `jiff` crate.
 
 /// Nanoseconds since 1970 in UTC.
 pub(crate) type Nanos = i64;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// Seconds from one point in time to another.
+/// Returns the seconds from one point in time to another.
 pub(crate) fn seconds_between(from: Nanos, to: Nanos) -> f64 {
     (to - from) as f64 / 1e9
 }
 
-/// From 1970 to 2250.
+/// The range of valid times: from 1970 to 2250.
 const YEARS: std::ops::Range<i64> = 0..8_835_955_200 * SECOND;
 
 /// A point in time, and whether it has a fraction of a second.
@@ -22,8 +22,8 @@ pub(crate) struct Stamp {
     pub(crate) is_exact: bool,
 }
 
-/// A point in time as RFC 3339 writes it: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. `None` from 2250
-/// on, and before 1970: Go's zero time is of the year 1.
+/// Parses a point in time in RFC 3339: `2024-10-02T17:19:33Z`, with a fraction, or with an offset. `None`: from 2250
+/// on, or before 1970, because Go's zero time is in the year 1.
 pub(crate) fn rfc3339(text: &str) -> Option<Stamp> {
     let time: jiff::Timestamp = text.trim().parse().ok()?;
     let at = i64::try_from(time.as_nanosecond()).ok()?;
@@ -36,15 +36,15 @@ pub(crate) fn rfc3339(text: &str) -> Option<Stamp> {
     })
 }
 
-/// The time in the name of an event: client-go names events `<object>.<hexadecimal nanoseconds>`
-/// (`tools/record/event.go`). `None` when the last part is no such number.
+/// Returns the time in the name of an event: client-go names events `<object>.<hexadecimal nanoseconds>`
+/// (`tools/record/event.go`). `None`: the last part is not such a number.
 pub(super) fn of_event_name(name: &str) -> Option<Nanos> {
     let (_, digits) = name.rsplit_once('.')?;
     if !(14..=16).contains(&digits.len()) {
         return None;
     }
     let nanos = i64::from_str_radix(digits, 16).ok()?;
-    // From 1990 to 2200.
+    // Only times from 1990 to 2200 are plausible.
     let is_plausible = (631_152_000..7_258_118_400).contains(&(nanos / SECOND));
     is_plausible.then_some(nanos)
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_those_of_utc() {
+    fn times_are_in_utc() {
         for (text, expected) in [
             // `date -u -d @1727889573`
             (

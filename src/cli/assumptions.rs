@@ -1,4 +1,4 @@
-//! `fleetsim assumptions`: the constants of the model, or those of an experiment, with their ranges and sources.
+//! `fleetsim assumptions`: the constants of the model or of an experiment, with their ranges and sources.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use super::{Failure, output};
 
 #[derive(Args, Debug)]
 pub(super) struct AssumptionsArgs {
-    /// Folder of an experiment, or its experiment.yaml: print the constants that take part in it, as in force there
+    /// Folder of an experiment, or its experiment.yaml: print the constants that take part in it, with its values
     #[arg(value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
 }

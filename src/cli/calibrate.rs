@@ -13,7 +13,7 @@ use super::shell::quoted;
 use super::simulation::finish;
 use super::{Failure, OutputFormat, interrupt, output};
 
-/// Where results go unless the user says otherwise.
+/// Default output folder.
 const OUT: &str = "results/calibration";
 
 #[derive(Args, Debug)]
@@ -42,13 +42,13 @@ pub(super) struct CalibrateArgs {
     /// Set by `fleetsim reproduce`.
     #[arg(skip)]
     reproduce: bool,
-    /// The options that the results record, with the files as they were named.
+    /// The options that the results record, with the files as the user named them.
     #[arg(skip)]
     pub(super) recorded: Vec<String>,
 }
 
 impl CalibrateArgs {
-    /// Has the calibration done again, to be compared with the results in `folder`.
+    /// Repeats the calibration, for comparison with the results in `folder`.
     pub(super) fn again(&mut self, folder: &Path, memory: MemoryArgs) {
         self.memory = memory;
         self.out = Some(folder.to_owned());

@@ -1,4 +1,4 @@
-//! `fleetsim check`: report whether an experiment is valid, and valid settings that may surprise.
+//! `fleetsim check`: reports whether an experiment is valid, and valid settings that may be surprising.
 
 mod surprises;
 
@@ -15,12 +15,12 @@ use super::{ExperimentArgs, Failure, output};
 pub(super) struct CheckArgs {
     #[command(flatten)]
     experiment: ExperimentArgs,
-    /// Print every warning and note, however many there are
+    /// Print all warnings and notes
     #[arg(long)]
     all: bool,
 }
 
-/// The memory of the experiment's runs, and the option that they need.
+/// Returns the memory that the experiment's runs need, and the option that allows it.
 fn memory(experiment: &Experiment) -> String {
     let estimate = MemoryEstimate::of_study(experiment, 1);
     let needed = estimate.with(1);
@@ -43,7 +43,7 @@ pub(super) fn check(
 ) -> Result<(), Failure> {
     let experiment = args.load()?;
     if experiment.plan.is_some() {
-        // Its candidates are further settings, which may be invalid where the others are valid.
+        // The plan's candidates are further settings, which may be invalid even if the others are valid.
         load_plan(&args.experiment, &args.overrides())?;
     }
     let (least_runs, most_runs) = fleetsim::study::run_counts(&experiment);
@@ -76,7 +76,7 @@ pub(super) fn check(
     output::out(&surprises::text(&experiment, *all, output::width()))
 }
 
-/// A number of things, or its range.
+/// Returns a count or a range of counts.
 fn range(least: u64, most: u64, noun: &str) -> String {
     let most_counted = counted(most, noun);
     if least == most {

@@ -1,7 +1,7 @@
-//! `fleetsim compare`: simulate two versions of an experiment, and print what the change makes different.
+//! `fleetsim compare`: simulates two versions of an experiment, and prints the effects of the change.
 //!
-//! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written but the
-//! JUnit report that is asked for.
+//! A version is an experiment, a folder of results, or `REVISION:PATH` of a git repository. Nothing is written except
+//! the requested JUnit report.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -86,14 +86,14 @@ pub(super) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
 }
 
-/// A version as it was found.
+/// A version that was found.
 enum Version {
     Experiment(ExperimentArgs, Box<Experiment>),
     Results(Box<ReviewSide>),
 }
 
 impl CompareArgs {
-    /// Finds a version. An experiment takes the seed of the new version.
+    /// Finds a version. An experiment uses the seed of the new version.
     fn version(&self, place: &Path, seed: Option<u64>) -> Result<Version, Failure> {
         if place.join(PROVENANCE_FILE).exists() {
             return Ok(Version::Results(Box::new(recorded(place)?)));
@@ -114,7 +114,7 @@ impl CompareArgs {
         Ok(Version::Experiment(asked, Box::new(experiment)))
     }
 
-    /// The number of threads with which both versions take no more memory than they may.
+    /// Returns the number of threads with which both versions stay within the memory limit.
     fn threads(
         &self,
         versions: [&Version; 2],
@@ -132,7 +132,7 @@ impl CompareArgs {
     }
 }
 
-/// The runs of a version.
+/// Simulates the runs of a version.
 fn simulate(
     version: Version,
     replicates: Option<u32>,
@@ -156,7 +156,7 @@ fn simulate(
     let provenance = described(&experiment, "compare", &asked, &[]);
     let mut files = BTreeMap::new();
     for input in &experiment.inputs {
-        // The copy leaves out fields that decide nothing, which may be secret.
+        // The copy omits fields that have no effect, because they may be secret.
         let (copy, _) = input.copy();
         files.insert(input.path.clone(), copy.to_vec());
     }
@@ -169,7 +169,7 @@ fn simulate(
     })
 }
 
-/// The version that a folder of results records.
+/// Returns the version recorded in a folder of results.
 fn recorded(folder: &Path) -> Result<ReviewSide, Failure> {
     let results = Results::read(folder)?;
     let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();

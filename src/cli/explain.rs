@@ -1,4 +1,4 @@
-//! `fleetsim explain`: what each strategy would do to this fleet, before any simulation.
+//! `fleetsim explain`: the effects of each strategy on this fleet, before any simulation.
 
 mod distribution;
 
@@ -33,7 +33,7 @@ fn text(experiment: &Experiment) -> String {
     let mut previous: Option<&Scenario> = None;
     for variant in &experiment.variants {
         let scenario = &variant.scenario;
-        // Most variants differ in their strategy alone.
+        // Most variants differ only in their strategy.
         if previous.is_none_or(|previous| previous.world != scenario.world) {
             text.push('\n');
             text.push_str(&fleet(scenario, experiment.target));
@@ -60,7 +60,7 @@ enum ProductSettings {
 impl ProductSettings {
     const ALL: [Self; 3] = [Self::Controller, Self::Agent, Self::CrashBackoff];
 
-    /// The field of an experiment.
+    /// Returns the name of the field in an experiment.
     const fn name(self) -> &'static str {
         match self {
             Self::Controller => "controller",
@@ -69,7 +69,7 @@ impl ProductSettings {
         }
     }
 
-    /// The values in force, on one line.
+    /// Returns the values in force on one line.
     fn values(self, scenario: &Scenario) -> String {
         let values = match self {
             Self::Controller => serde_json::to_value(&scenario.control_loop),
@@ -80,7 +80,7 @@ impl ProductSettings {
     }
 }
 
-/// The settings in force whose defaults differ between products, with their strategies.
+/// Returns the settings in force whose defaults differ between products, with their strategies.
 fn in_force(variants: &[Variant]) -> String {
     let mut text = String::from("\nsettings in force\n");
     for settings in ProductSettings::ALL {
@@ -103,7 +103,7 @@ fn in_force(variants: &[Variant]) -> String {
     text
 }
 
-/// The fleet and the release in a few numbers.
+/// Summarises the fleet and the release in a few numbers.
 fn fleet(scenario: &Scenario, target: &str) -> String {
     let world = &scenario.world;
     let mut nodes = 0.0;
@@ -131,7 +131,7 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     text
 }
 
-/// The sizes of an image, and what pulling it takes at least.
+/// Returns the sizes of an image, and the minimum time to pull it.
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     let mut is_drawn = false;
     let mut total = Bytes::ZERO;
@@ -166,7 +166,7 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     )
 }
 
-/// The bytes of an image that a node must fetch which runs the previous revision, if there is one.
+/// Returns the bytes of an image that a node must fetch. The node has the previous revision, if there is one.
 fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     let mut new = Bytes::ZERO;
     for layer in image.distinct_layers() {
@@ -179,7 +179,7 @@ fn new_to_node(world: &WorldSpec, image: &ImageSpec) -> Bytes {
     new
 }
 
-/// Limits of requests to a registry, apart from its egress, including those of a preset.
+/// Returns the limits of requests to a registry, apart from its egress, including those of a preset.
 fn registry_limits(registry: &RegistrySpec) -> Vec<String> {
     let mut limits = Vec::new();
     for (name, host) in [
@@ -255,7 +255,7 @@ fn strategy(variant: &Variant) -> String {
     text
 }
 
-/// A list in lines that fit a terminal, the later ones indented.
+/// Wraps a list to the width of a terminal, with indented continuation lines.
 fn lines(list: &str, indent: usize) -> String {
     let mut text = String::new();
     let mut column = indent;
@@ -271,7 +271,7 @@ fn lines(list: &str, indent: usize) -> String {
     text
 }
 
-/// Settings in force on one line, as an experiment would write them; those without a value are left out.
+/// Returns settings in force on one line, as an experiment would write them; settings without a value are left out.
 fn flow(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -281,7 +281,7 @@ fn flow(value: &Value) -> String {
                     continue;
                 }
                 parts.push(if name.starts_with('~') {
-                    // A group of settings that are written among the others.
+                    // A nested group whose settings are written at the same level as the others.
                     flow(value).trim_matches(['{', '}']).to_owned()
                 } else {
                     format!("{name}: {}", flow(value))

@@ -30,7 +30,7 @@ pub(super) struct ExploreArgs {
     threads: Option<u16>,
     #[command(flatten)]
     memory: MemoryArgs,
-    /// Write the page to this file, with the simulator inside, instead of serving it; `-` is standard output
+    /// Write the page to this file, with the simulator embedded, instead of serving it; `-` is standard output
     #[arg(long, value_name = "FILE", conflicts_with = "threads")]
     page: Option<PathBuf>,
     /// The simulator for --page, as web/build makes it [default: fleetsim-web.wasm.gz next to the program]
@@ -89,7 +89,7 @@ fn engine_beside_program() -> Option<PathBuf> {
     Some(program.parent()?.join("fleetsim-web.wasm.gz"))
 }
 
-/// Writes the page, with the simulator inside, to a file that is none of the `inputs`.
+/// Writes the page with the embedded simulator to a file that is not one of the `inputs`.
 fn write(
     explorer: &Explorer,
     file: &Path,
@@ -113,7 +113,7 @@ fn write(
     written.map_err(|error| Failure::Machine(format!("cannot write {}: {error}", file.display())))
 }
 
-/// Bytes as text that a script can hold.
+/// Encodes bytes as base64 for a script.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
@@ -137,7 +137,7 @@ fn base64(bytes: &[u8]) -> String {
 mod tests {
     use super::base64;
 
-    /// The examples of RFC 4648.
+    /// The examples come from RFC 4648.
     #[test]
     fn bytes_are_written_as_base64() {
         let texts =

@@ -1,4 +1,4 @@
-//! `fleetsim forecast`: when a rollout in progress will be done, from what the product shows now.
+//! `fleetsim forecast`: predicts when a rollout in progress will be done, from the state that the product shows.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -15,7 +15,7 @@ use super::memory::MemoryArgs;
 use super::simulation::Simulation;
 use super::{ExperimentArgs, Failure, OutputFormat, output, progress};
 
-/// Time between two looks at watched files.
+/// Interval between two checks of watched files.
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Args, Debug)]
@@ -34,7 +34,7 @@ pub(super) struct ForecastArgs {
     /// Time of the export, such as 2026-03-01T15:04:05Z [default: the newest time in it, or the clock]
     #[arg(long, value_name = "TIME")]
     now: Option<String>,
-    /// When the rollout began [default: as the export says]
+    /// When the rollout began [default: from the export]
     #[arg(long, value_name = "TIME")]
     released: Option<String>,
     /// Forecast again whenever a file changes, with the clock as the time; Ctrl-C ends the program
@@ -82,7 +82,7 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
         let changed: Vec<Option<SystemTime>> =
             args.status.iter().map(|path| modified(path)).collect();
         if before.as_ref() != Some(&changed) {
-            // A file that is being written may be cut off: it is read again when it changes.
+            // A file that is being written may be incomplete. It is read again when it changes.
             match args.once(&varied, variant, threads) {
                 Err(failure @ Failure::Input(_)) => failure.print(),
                 other => other?,
@@ -97,7 +97,7 @@ pub(super) fn forecast(args: &ForecastArgs) -> Result<(), Failure> {
 }
 
 impl ForecastArgs {
-    /// The number of the variant that is asked for.
+    /// Returns the index of the requested variant.
     fn variant(&self, varied: &VariedExperiment) -> Result<usize, Failure> {
         let variants = &varied.base().variants;
         let mut asked = Vec::new();
@@ -147,7 +147,7 @@ impl ForecastArgs {
     }
 }
 
-/// The present time in RFC 3339.
+/// Returns the present time in RFC 3339.
 fn clock() -> String {
     jiff::Timestamp::now().to_string()
 }

@@ -13,7 +13,7 @@ pub(super) fn completions(shell: Shell) -> Result<(), Failure> {
     print(&script)
 }
 
-/// The manual page of the program, or of one of its commands.
+/// Prints the manual page of the program or of one of its commands.
 pub(super) fn man(name: Option<&str>) -> Result<(), Failure> {
     let mut program = Cli::command();
     program.build();

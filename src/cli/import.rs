@@ -1,4 +1,4 @@
-//! `fleetsim import`: from exports of clusters, images and strategies to an experiment.
+//! `fleetsim import`: converts exports of clusters, images and strategies to an experiment.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(super) struct ImportArgs {
     /// Output folder: new or empty
     #[arg(short, long, value_name = "DIR")]
     out: PathBuf,
-    /// Replace an experiment that an earlier import wrote; unless it is the same, it is kept as DIR.before-import
+    /// Replace an experiment that an earlier import wrote; unless it is identical, it is kept as DIR.before-import
     #[arg(long)]
     replace: bool,
 }

@@ -1,8 +1,8 @@
-//! `fleetsim init`: asks what an experiment needs, and writes one that runs.
+//! `fleetsim init`: asks for the inputs of an experiment, and writes an experiment that runs.
 //!
-//! Every question has an answer in brackets, which Enter accepts, and an option that answers it beforehand. Without a
-//! terminal the answers are read line by line; where the input ends, the answers in brackets are taken. An answer that
-//! is not valid is asked again at a terminal, and refused elsewhere.
+//! Every question has a default answer in brackets, which Enter accepts, and an option that answers it in advance.
+//! Without a terminal the answers are read line by line; at the end of the input, the defaults are used. An invalid
+//! answer is asked again at a terminal, and rejected otherwise.
 
 mod product;
 mod template;
@@ -25,16 +25,16 @@ pub(super) struct InitArgs {
     /// Folder to write; it must not exist, or be empty
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-    /// The product that rolls releases out
+    /// The product that manages rollouts
     #[arg(long, value_enum, value_name = "PRODUCT")]
     product: Option<ProductChoice>,
-    /// Number of clusters; of instances for Cloud Foundry
+    /// Number of clusters; for Cloud Foundry, of instances
     #[arg(long, value_name = "N")]
     clusters: Option<String>,
     /// Nodes of a cluster
     #[arg(long, value_name = "N")]
     nodes: Option<String>,
-    /// Where the clusters are: proposes the links of such sites
+    /// Location of the clusters: suggests typical links of such sites
     #[arg(long, value_enum, value_name = "KIND")]
     site: Option<SiteKind>,
     /// Downlink of a cluster's site, such as `100 Mbit/s`
@@ -55,7 +55,7 @@ pub(super) struct InitArgs {
     /// Settings to compare, such as `1, 10%, 100%`
     #[arg(long, value_name = "LIST")]
     settings: Option<String>,
-    /// Ask nothing: take the answers in brackets
+    /// Ask nothing: use the default answers
     #[arg(long, short)]
     yes: bool,
 }
@@ -82,7 +82,7 @@ pub(super) fn init(args: &InitArgs) -> Result<(), Failure> {
     ))
 }
 
-/// Refuses a folder with something in it.
+/// Rejects a folder that is not empty.
 fn free(folder: &Path) -> Result<(), Failure> {
     let taken = match std::fs::read_dir(folder) {
         Ok(mut entries) => entries.next().is_some(),
@@ -98,7 +98,7 @@ fn free(folder: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Writes the experiment and checks it. A failure leaves nothing behind.
+/// Writes the experiment and checks it. A failure leaves no files behind.
 fn write(folder: &Path, text: &str) -> Result<(), Failure> {
     let existed = folder.exists();
     let file = folder.join("experiment.yaml");
@@ -123,10 +123,10 @@ fn write_checked(folder: &Path, file: &Path, text: &str) -> Result<(), Failure> 
 /// A question of `fleetsim init`.
 #[derive(Clone, Copy)]
 struct InitQuestion<'q> {
-    /// The option that answers it beforehand.
+    /// The option that answers the question in advance.
     option: &'q str,
     text: &'q str,
-    /// The answer in brackets.
+    /// The default answer in brackets.
     proposed: &'q str,
 }
 
@@ -139,15 +139,16 @@ impl InitQuestion<'_> {
     }
 }
 
-/// Asks one question after the other.
+/// Asks the questions one after the other.
 struct Interview {
-    /// Nothing is asked any more.
+    /// Whether no more questions are asked.
     silent: bool,
     at_terminal: bool,
 }
 
 impl Interview {
-    /// The answer to a question: the value `given` by its option, what the person types, or the proposed one.
+    /// Returns the answer to a question: the value `given` by its option, the text that the person types, or the
+    /// default.
     fn ask<T>(
         &mut self,
         given: Option<&str>,
@@ -175,7 +176,7 @@ impl Interview {
         }
     }
 
-    /// The choice of an option, or else by its name or number in a menu.
+    /// Returns the value of an option, or else the choice by its name or number in a menu.
     fn choose<C: ValueEnum>(
         &mut self,
         given: Option<C>,
@@ -201,7 +202,8 @@ impl Interview {
         self.ask(None, question, |answer| chosen(answer, &names))
     }
 
-    /// The next line of the input. After its end, lines are empty and nothing is asked any more.
+    /// Returns the next line of the input. After the end of the input, lines are empty and no more questions are
+    /// asked.
     fn line(&mut self, prompt: &str) -> Result<String, Failure> {
         output::err(prompt);
         let mut line = String::new();
@@ -218,7 +220,7 @@ impl Interview {
         Ok(line)
     }
 
-    /// The fields of a cluster's link: its site as measured, unless a person knows better.
+    /// Returns the fields of a cluster's link: measured values of its site, unless the person enters others.
     fn link(&mut self, args: &InitArgs, is_app: bool) -> Result<String, Failure> {
         let is_known = args.downlink.is_some() && args.rtt.is_some();
         let site = match args.site {
@@ -352,7 +354,7 @@ fn whole_number(answer: &str, most: u64) -> Result<u64, String> {
     }
 }
 
-/// A rate, as it was written.
+/// Checks a rate and returns it as it was written.
 fn rate(answer: &str) -> Result<String, String> {
     match BytesPerSec::parse(answer) {
         Ok(_) => Ok(answer.to_owned()),
@@ -360,7 +362,7 @@ fn rate(answer: &str) -> Result<String, String> {
     }
 }
 
-/// A duration, as it was written.
+/// Checks a duration and returns it as it was written.
 fn duration(answer: &str) -> Result<String, String> {
     match SimDuration::parse(answer) {
         Ok(_) => Ok(answer.to_owned()),
@@ -372,7 +374,7 @@ fn size(answer: &str) -> Result<Bytes, String> {
     Bytes::parse(answer).map_err(|error| error.to_string())
 }
 
-/// The choice with this name or number of a menu.
+/// Returns the choice with this name or number in a menu.
 fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
     let name = match answer.parse::<usize>() {
         Ok(number @ 1..) if number <= names.len() => names[number - 1].as_str(),
@@ -386,7 +388,7 @@ fn chosen<C: ValueEnum>(answer: &str, names: &[String]) -> Result<C, String> {
     })
 }
 
-/// Values between commas: counts or percentages.
+/// Returns comma-separated values: counts or percentages.
 fn amounts(answer: &str) -> Result<Vec<String>, String> {
     let mut values = Vec::new();
     for value in answer.split(',') {

@@ -1,7 +1,7 @@
-//! Ctrl-C, SIGTERM and SIGHUP end the program immediately, with exit code 130, in the middle of a run too.
+//! Ctrl-C, SIGTERM and SIGHUP end the program immediately, with exit code 130, even in the middle of a run.
 //!
-//! Why does nothing look at a flag and end by itself? A thread that works may be anywhere: in a run of ten minutes, in
-//! a parser, in a chart. So the signal removes what is unfinished and ends the process. Saved runs are on disk, results
+//! A flag that threads check would not be sufficient: a thread may be anywhere, in a run of ten minutes, in a parser,
+//! in a chart. So the signal handler removes unfinished files and ends the process. Saved runs are on disk, results
 //! are published as a whole or not at all, and the processes of runs end with fleetsim.
 
 use std::process::exit;
@@ -17,21 +17,21 @@ use super::{Failure, output, progress};
 /// The work that a signal would interrupt.
 static WORK: Mutex<CurrentWork> = Mutex::new(CurrentWork::None);
 
-/// Longest time to print the last words. A terminal or a pipe may have stopped to take any.
+/// Maximum time for printing the last message. A terminal or a pipe may no longer accept output.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// The current work of the program.
 enum CurrentWork {
-    /// Nothing whose end has to be reported.
+    /// No work whose end must be reported.
     None,
-    /// It simulates or calibrates, and saves no runs.
+    /// A simulation or a calibration that saves no runs.
     Unsaved,
-    /// A study, which saves its runs; how many of all it may have, in words.
+    /// A study that saves its runs, and a description of their total number.
     Study(SavedRuns, String),
 }
 
 impl CurrentWork {
-    /// The text after a signal.
+    /// Returns the message after a signal.
     fn last_words(&self) -> String {
         let interrupted = "interrupted; no results were written\n";
         match self {
@@ -43,7 +43,7 @@ impl CurrentWork {
     }
 }
 
-/// The line on saved runs; empty without any.
+/// Returns the line about saved runs; empty if there are none.
 pub(super) fn saved(runs: usize, of_all: &str) -> String {
     match runs {
         0 => String::new(),
@@ -56,23 +56,23 @@ pub(super) fn saved(runs: usize, of_all: &str) -> String {
     }
 }
 
-/// Waits for signals from now on.
+/// Starts to listen for signals.
 pub(super) fn listen() -> Result<(), Failure> {
     let listening = ctrlc::set_handler(|| fleetsim::io::abandon(end));
     listening.map_err(|error| Failure::Machine(format!("cannot listen for signals: {error}")))
 }
 
-/// From now on, a signal interrupts a study with these saved runs, and says that they are some `of_all`.
+/// Registers a study with these saved runs for the message after a signal; `of_all` describes their total number.
 pub(super) fn study_begins(runs: SavedRuns, of_all: String) {
     set(CurrentWork::Study(runs, of_all));
 }
 
-/// From now on, a signal interrupts nothing.
+/// Registers that no study is in progress any more.
 pub(super) fn study_ended() {
     set(CurrentWork::None);
 }
 
-/// Does work that saves nothing, unless it is part of a study.
+/// Does work that saves no runs, unless it is part of a study.
 pub(super) fn during<T>(work: impl FnOnce() -> T) -> T {
     let is_own = matches!(
         *WORK.lock().unwrap_or_else(PoisonError::into_inner),
@@ -92,7 +92,7 @@ fn set(work: CurrentWork) {
     *WORK.lock().unwrap_or_else(PoisonError::into_inner) = work;
 }
 
-/// Ends the program. Nothing is saved or published any more.
+/// Ends the program. Nothing more is saved or published.
 fn end() {
     let work = WORK.lock().unwrap_or_else(PoisonError::into_inner);
     let last_words = work.last_words();

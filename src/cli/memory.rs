@@ -1,4 +1,4 @@
-//! `--memory`: the most that a simulation may take. A study that needs more is refused before the first run.
+//! `--memory`: the memory limit of a simulation. A study that needs more is rejected before the first run.
 
 use std::thread::available_parallelism;
 
@@ -8,10 +8,10 @@ use fleetsim::units::{Bytes, WithUnit, counted};
 
 use super::{Failure, output};
 
-/// The most memory that a command may take.
+/// The memory limit of a command.
 #[derive(Args, Clone, Copy, Debug)]
 pub(super) struct MemoryArgs {
-    /// Most memory that the simulation may take, by an estimate; more is refused
+    /// Maximum memory of the simulation, by an estimate; a study that needs more is rejected
     #[arg(long = "memory", value_name = "SIZE", default_value_t = MOST_MEMORY, value_parser = Bytes::parse)]
     pub(super) most: Bytes,
 }
@@ -23,11 +23,11 @@ impl Default for MemoryArgs {
 }
 
 impl MemoryArgs {
-    /// The number of threads: the wanted one, by default one for each core, or fewer where these take too much.
-    /// Results do not depend on it.
+    /// Returns the number of threads: the requested number, by default one for each core, or fewer if these need too
+    /// much memory. Results do not depend on it.
     ///
     /// # Errors
-    /// When one run at a time takes too much.
+    /// Returns an error if one run at a time needs too much memory.
     pub(super) fn threads(
         self,
         estimate: &MemoryEstimate,
@@ -50,7 +50,7 @@ impl MemoryArgs {
     }
 }
 
-/// The refusal, with the option that allows it.
+/// Returns the error with the option that allows the required memory.
 fn too_much(refused: &TooMuchMemory) -> Failure {
     Failure::Usage(format!(
         "this cannot be simulated: {refused}\n  make it smaller, or allow more with `{}`",
@@ -58,7 +58,7 @@ fn too_much(refused: &TooMuchMemory) -> Failure {
     ))
 }
 
-/// The option that allows this memory.
+/// Returns the option that allows this memory.
 pub(super) fn option(needed: Bytes) -> String {
     let gigabytes = needed.get().div_ceil(1_000_000_000);
     format!("--memory {gigabytes}GB")

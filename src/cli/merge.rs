@@ -1,8 +1,8 @@
-//! `fleetsim merge`: the results of a study whose runs were simulated as shards.
+//! `fleetsim merge`: merges the results of a study whose runs were simulated as shards.
 //!
-//! The command that the shards record is run again, with their runs in place of simulations, so that the results are
-//! those of a single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each
-//! variant, for its details, and those whose number follows from the results of others.
+//! The command in the shards is run again with their runs instead of simulations, so that the results are those of a
+//! single run, byte for byte. Runs that no shard could know are simulated: the displayed run of each variant, for its
+//! details, and runs whose number depends on the results of others.
 
 use std::path::PathBuf;
 
@@ -14,10 +14,10 @@ use super::{Again, Command, DetailArgs, Failure, OutputFormat, SimulateArgs, out
 
 #[derive(Args, Debug)]
 pub(super) struct MergeArgs {
-    /// Folders with shards, or single shards: together all of one study
+    /// Folders with shards, or single shards, which together form one study
     #[arg(value_name = "SHARDS", required = true)]
     shards: Vec<PathBuf>,
-    /// The experiment [default: the one that the shards name, below the current folder]
+    /// The experiment [default: the experiment named in the shards, below the current folder]
     #[arg(long, value_name = "EXPERIMENT")]
     experiment: Option<PathBuf>,
     /// Output folder, as for the command that simulated the shards [default: results/<experiment>]
@@ -66,7 +66,7 @@ pub(super) fn merge(args: &MergeArgs) -> Result<(), Failure> {
 }
 
 impl MergeArgs {
-    /// Has the command take its runs from the shards.
+    /// Makes the command take its runs from the shards.
     fn complete(&self, simulate: &mut SimulateArgs, set: ShardSet) -> Result<(), Failure> {
         if let Some(experiment) = &self.experiment {
             simulate.experiment.experiment.clone_from(experiment);

@@ -1,8 +1,8 @@
 //! The command line: arguments and exit codes.
 //!
 //! Results go to stdout, progress and errors to stderr. Exit codes: 0 success; 1 the file system failed, or results
-//! must not be written there; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a limit of the
-//! experiment was exceeded or is undecided, or a plan has no certain answer; 130 interrupted.
+//! must not be written to the folder; 2 wrong usage, or an input that is missing, damaged or invalid; 99 a limit of
+//! the experiment was exceeded or is undecided, or a plan has no certain answer; 130 interrupted.
 
 mod assumptions;
 mod calibrate;
@@ -89,9 +89,9 @@ enum Command {
     Explore(explore::ExploreArgs),
     /// Find the fastest setting that meets your limits, and print it ready to paste
     Plan(plan::PlanArgs),
-    /// Show what a change of an experiment makes different, e.g. for a pull request
+    /// Show the effects of a change of an experiment, e.g. for a pull request
     Compare(compare::CompareArgs),
-    /// Forecast when a rollout in progress will be done, from what the product shows now
+    /// Forecast when a rollout in progress will be done, from the state that the product shows
     Forecast(forecast::ForecastArgs),
     /// Show how much each constant of the model matters, and which decisions it changes
     Sensitivity(sensitivity::SensitivityArgs),
@@ -123,7 +123,7 @@ enum Command {
     },
 }
 
-/// The experiment, with values that replace its own.
+/// The experiment, with values that override its own.
 #[derive(Args, Debug, Default)]
 struct ExperimentArgs {
     /// Folder of the experiment, or its experiment.yaml
@@ -143,7 +143,7 @@ struct ExperimentArgs {
     allow_commands: bool,
 }
 
-/// The arguments that all commands that simulate share.
+/// The arguments shared by all commands that simulate.
 #[derive(Args, Debug)]
 struct SimulateArgs {
     #[command(flatten)]
@@ -175,8 +175,7 @@ struct SimulateArgs {
     recorded: Vec<String>,
 }
 
-/// The options of the machine, which also a repeated run takes from the command line, and not from the recorded
-/// command.
+/// The options of the machine, which a repeated run takes from the command line instead of from the recorded command.
 #[derive(Args, Debug)]
 struct Again {
     /// Number of threads; does not affect results [default: all cores]
@@ -199,37 +198,38 @@ enum OutputFormat {
     Json,
 }
 
-/// Why a command failed. It determines the exit code.
+/// The reason why a command failed. It determines the exit code.
 #[derive(Debug, thiserror::Error)]
 enum Failure {
     /// The experiment is invalid or cannot be read.
     #[error("the experiment is invalid")]
     Input(#[from] LoadError),
-    /// This build does not support what the command asks for.
+    /// This build does not support the requested feature.
     #[error("{0}")]
     Usage(String),
     /// Results, charts or the page cannot be written or read.
     #[error(transparent)]
     Record(#[from] ResultsError),
-    /// Shards do not make up a study.
+    /// The shards do not form a complete study.
     #[error(transparent)]
     Shards(#[from] ShardError),
-    /// A shard has no more to do.
+    /// A shard has nothing more to do.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
     /// Another failure of the machine.
     #[error("{0}")]
     Machine(String),
-    /// Existing results are not what the program computes.
+    /// Existing results differ from those that the program computes.
     #[error("{place}: not reproduced; differs in {files}")]
     Different { place: String, files: String },
     /// The results exceed an asserted limit, or have too few runs to decide; they are written and printed.
     #[error("an asserted limit was exceeded, or has too few runs to decide")]
     Assertion,
-    /// No setting meets all limits of a plan; with several worlds, in these. The plan is written and printed.
+    /// No setting meets all limits of a plan; contains the worlds if there are several. The plan is written and
+    /// printed.
     #[error("no setting meets every limit and completes in every run{}", in_worlds(.0))]
     NoSetting(Vec<String>),
-    /// The runs of a plan do not show which setting is the best; with several worlds, in these.
+    /// The runs of a plan do not show which setting is the best; contains the worlds if there are several.
     #[error("the runs do not show which setting is the best{}", in_worlds(.0))]
     Uncertain(Vec<String>),
 }
@@ -253,14 +253,14 @@ impl Failure {
             Self::Record(_) | Self::Machine(_) | Self::Different { .. } | Self::OtherShards => 1,
             Self::Shards(ShardError::Results(_)) => 1,
             Self::Input(_) | Self::Usage(_) | Self::Shards(_) => 2,
-            // The code that k6 uses, so that a pipeline can distinguish it from a crash.
+            // The exit code of k6, so that a pipeline can distinguish it from a crash.
             Self::Assertion | Self::NoSetting(_) | Self::Uncertain(_) => 99,
         }
     }
 
     fn print(&self) {
         match self {
-            // It has its own layout, a snippet for each problem, perhaps in colours.
+            // The error has its own layout: a snippet for each problem, possibly in colours.
             Self::Input(error) => {
                 let problems = error.problems.len();
                 let count = if problems > 1 {
@@ -313,7 +313,7 @@ impl Command {
         }
     }
 
-    /// The arguments of a command that simulates.
+    /// Returns the arguments of a command that simulates.
     fn simulate(&mut self) -> Option<&mut SimulateArgs> {
         match self {
             Self::Run(args) => Some(&mut args.simulate),
@@ -323,7 +323,7 @@ impl Command {
         }
     }
 
-    /// The options that the results of a command record. `None` for other commands.
+    /// Returns the options that the results of a command record. `None` for other commands.
     fn recorded(&mut self) -> Option<&mut Vec<String>> {
         match self {
             Self::Calibrate(args) => Some(&mut args.recorded),
@@ -365,7 +365,7 @@ impl OutputFormat {
         }
     }
 
-    /// A record of a plan, an analysis or a calibration, in the words of `text` or as JSON.
+    /// Prints a record of a plan, an analysis or a calibration, as `text` or as JSON.
     fn record<Record: Serialize>(
         self,
         record: &Record,
@@ -391,7 +391,7 @@ impl ExperimentArgs {
         Ok(load(&self.experiment, &self.overrides())?)
     }
 
-    /// Refuses to simulate an experiment that starts commands which were not allowed, or do not exist.
+    /// Rejects an experiment that starts commands which were not allowed or do not exist.
     fn allow_commands(&self, experiment: &Experiment) -> Result<(), Failure> {
         for variant in &experiment.variants {
             if let Some(command) = variant.scenario.strategy.command()
@@ -414,22 +414,22 @@ impl ExperimentArgs {
 }
 
 impl SimulateArgs {
-    /// The number of threads for a study that takes this much memory.
+    /// Returns the number of threads for a study that needs this much memory.
     ///
     /// # Errors
-    /// When it takes too much.
+    /// Returns an error if it needs too much.
     fn threads_for(&self, estimate: &MemoryEstimate) -> Result<Option<u16>, Failure> {
         self.memory.threads(estimate, self.threads)
     }
 
-    /// The folder of the whole study's results.
+    /// Returns the folder of the whole study's results.
     fn target(&self, provenance: &Provenance) -> PathBuf {
         self.out
             .clone()
             .unwrap_or_else(|| Path::new("results").join(&provenance.experiment))
     }
 
-    /// Has the work done again, to be compared with the results in `folder`.
+    /// Repeats the work, for comparison with the results in `folder`.
     fn again(&mut self, folder: &Path, ours: &Again) {
         self.experiment.allow_commands = ours.allow_commands;
         self.threads = ours.threads;

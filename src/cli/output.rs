@@ -1,7 +1,8 @@
-//! Writing to the terminal and to the files that options name.
+//! Writes to the terminal and to the files that options name.
 //!
-//! All text for the terminal passes one place, which escapes what a terminal would obey. A file is written beside its
-//! place and renamed, so that a failure leaves the old one. A reader that closes the pipe does not cause an error.
+//! All text for the terminal passes through one place, which escapes control characters. A file is written under a
+//! temporary name and renamed, so that a failure leaves the old file. A reader that closes the pipe does not cause an
+//! error.
 
 use std::fs::{self, File, Metadata};
 use std::io::{self, BufWriter, Error, ErrorKind, IsTerminal, Write, stderr, stdout};
@@ -15,7 +16,7 @@ use fleetsim::scenario::Experiment;
 
 use super::Failure;
 
-/// The name of standard output where an option names a file.
+/// The name of standard output in options that take a file.
 pub(crate) const STANDARD: &str = "-";
 
 /// Prints results. A closed pipe, as with `head`, is not a failure; a full disk is.
@@ -30,7 +31,7 @@ pub(super) fn out(text: &str) -> Result<(), Failure> {
     }
 }
 
-/// Waits for this time. Returns false as soon as nobody reads standard output any more, as behind `head`.
+/// Waits for this time. Returns false as soon as nobody reads standard output any more, as after `head` has exited.
 pub(super) fn wait(time: Duration) -> bool {
     #[cfg(unix)]
     {
@@ -60,12 +61,12 @@ pub(crate) fn err(text: &str) {
     styled_err(&printable(text));
 }
 
-/// Prints text with colours, which must be printable but for these.
+/// Prints text with colours, which may contain no other control characters.
 pub(crate) fn styled_err(text: &str) {
     let _ = stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes the asserted limits of these results as a JUnit report, if a file is named. `inputs` as for [`file`].
+/// Writes the asserted limits of these results as a JUnit report, if a file is named. For `inputs` see [`file`].
 pub(crate) fn junit(
     to: Option<&Path>,
     results: &Results,
@@ -77,7 +78,7 @@ pub(crate) fn junit(
     written.map_err(|error| failure(&error, to))
 }
 
-/// Checks, before any work, that [`junit`] can write.
+/// Checks, before any work, that [`junit`] can write its file.
 pub(crate) fn check_junit(to: Option<&Path>, inputs: &[PathBuf]) -> Result<(), Failure> {
     let Some(to) = to else { return Ok(()) };
     check_writable(to, inputs).map_err(|error| failure(&error, to))
@@ -90,7 +91,7 @@ fn check_writable(to: &Path, inputs: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// The files of the experiment that a user `named`.
+/// Returns the files of the experiment that a user `named`.
 pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
     let folder = if named.is_dir() {
         named
@@ -101,11 +102,11 @@ pub(crate) fn inputs(named: &Path, experiment: &Experiment) -> Vec<PathBuf> {
     inputs.map(|input| folder.join(&input.path)).collect()
 }
 
-/// Writes what an option asks for: to standard output, to a device or pipe, or to a file, which is replaced as a whole.
-/// Links are followed.
+/// Writes the output of an option: to standard output, to a device or pipe, or to a file, which is replaced as a
+/// whole. Links are followed.
 ///
 /// # Errors
-/// When the place is one of the `inputs` or in it, belongs to results, or cannot be written.
+/// Returns an error if the file is one of the `inputs` or inside one, belongs to results, or cannot be written.
 pub(crate) fn file(
     to: &Path,
     inputs: &[PathBuf],
@@ -144,7 +145,7 @@ struct PartialFile {
     temporary: Temporary,
 }
 
-/// The file to write. `None`: standard output, a device or a pipe.
+/// Returns the file to write. `None`: standard output, a device or a pipe.
 fn target_file(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<TargetFile>> {
     if to == Path::new(STANDARD) {
         return Ok(None);
@@ -174,7 +175,7 @@ fn target_file(to: &Path, inputs: &[PathBuf]) -> io::Result<Option<TargetFile>> 
     Ok(Some(TargetFile { path, old }))
 }
 
-/// Whether a file is one of the inputs, or in one of them.
+/// Returns whether a file is one of the inputs, or inside one of them.
 fn is_input(file: &Path, inputs: &[PathBuf]) -> bool {
     let mut inputs = inputs.iter().filter_map(|input| input.canonicalize().ok());
     inputs.any(|input| file.starts_with(input))
@@ -185,7 +186,7 @@ fn is_in_results(file: &Path) -> bool {
     folders.any(|folder| folder.join(PROVENANCE_FILE).exists())
 }
 
-/// A terminal gets all text in one piece, escaped.
+/// Writes to standard output; a terminal gets all text in one piece, escaped.
 fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
     let mut stdout = stdout().lock();
     if stdout.is_terminal() {
@@ -198,7 +199,7 @@ fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result
     out.flush()
 }
 
-/// A new hidden file in the folder of `place`. Those of killed processes are removed.
+/// Creates a hidden file in the folder of `place`. Those of killed processes are removed.
 fn partial_file(place: &Path) -> io::Result<PartialFile> {
     let name = place.file_name().unwrap_or_default().to_string_lossy();
     let start = format!(".{name}.fleetsim-");
@@ -215,7 +216,7 @@ fn partial_file(place: &Path) -> io::Result<PartialFile> {
     unreachable!("a folder has fewer files")
 }
 
-/// Creates a file and locks it. `None`: another process took it for abandoned before it was locked.
+/// Creates a file and locks it. `None`: another process treated the file as abandoned before it was locked.
 fn create_locked(path: &Path) -> io::Result<Option<PartialFile>> {
     let file = File::create_new(path)?;
     let temporary = Temporary::new(path.to_owned());
@@ -244,7 +245,7 @@ fn remove_abandoned(place: &Path, start: &str) {
     }
 }
 
-/// Whether a name is `start` and two numbers, of the process and of the attempt.
+/// Returns whether a name is `start` and two numbers, for the process and the attempt.
 fn is_partial_name(name: &str, start: &str) -> bool {
     let numbers = name
         .strip_prefix(start)
@@ -259,12 +260,12 @@ fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Whether no process writes the file.
+/// Returns whether no process is writing the file.
 fn is_unlocked(path: &Path) -> bool {
     File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// A place that cannot be written.
+/// Returns the error for a file that cannot be written.
 pub(crate) fn failure(error: &Error, place: &Path) -> Failure {
     let name = if place == Path::new(STANDARD) {
         "to standard output".into()
@@ -274,12 +275,12 @@ pub(crate) fn failure(error: &Error, place: &Path) -> Failure {
     Failure::Machine(format!("cannot write {name}: {error}"))
 }
 
-/// Whether colours are wanted on stderr: it is a terminal and `NO_COLOR` is not set.
+/// Returns whether stderr uses colours: it is a terminal and `NO_COLOR` is not set.
 pub(crate) fn stderr_has_colour() -> bool {
     stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// An error with its causes, in one line.
+/// Returns an error with its causes, in one line.
 pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut next = error.source();
@@ -293,7 +294,7 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     text
 }
 
-/// Columns of the terminal; 100 when stdout is not a terminal, so that files look the same everywhere.
+/// The width of the terminal in columns; 100 if stdout is not a terminal, so that files look the same everywhere.
 pub(crate) fn width() -> usize {
     const DEFAULT: usize = 100;
     if stdout().is_terminal() {
@@ -303,7 +304,7 @@ pub(crate) fn width() -> usize {
     }
 }
 
-/// A whole number with thousands separators: `1,000`.
+/// Formats an integer with thousands separators: `1,000`.
 pub(crate) fn grouped(number: u64) -> String {
     indicatif::HumanCount(number).to_string()
 }

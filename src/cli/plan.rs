@@ -1,4 +1,4 @@
-//! `fleetsim plan`: search for the fastest settings that meet all limits, write the plan, print the answer.
+//! `fleetsim plan`: searches for the fastest settings that meet all limits, writes the plan, and prints the answer.
 
 use clap::Args;
 use fleetsim::report;
@@ -35,7 +35,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
         .plan
         .clone()
         .expect("a planned experiment has a plan");
-    // The upper bound, which it seldom reaches: the search decides how many runs it needs.
+    // The upper bound, which is seldom reached: the search decides how many runs it needs.
     let runs = run_count_at_most(&experiment, &wanted, args.compare_exhaustive);
     let estimate = MemoryEstimate::of_search(&experiment, runs);
     let threads = args.simulate.threads_for(&estimate)?;
@@ -85,7 +85,7 @@ pub(super) fn plan(args: &PlanArgs) -> Result<(), Failure> {
     judged(&found.plan)
 }
 
-/// Fails unless the runs show the best setting of every question.
+/// Returns an error unless the runs show the best setting of every question.
 fn judged(plan: &PlanRecord) -> Result<(), Failure> {
     if plan.is_answered() {
         return Ok(());
@@ -105,7 +105,7 @@ fn judged(plan: &PlanRecord) -> Result<(), Failure> {
     Err(Failure::Uncertain(worlds(undecided)))
 }
 
-/// The worlds of these questions, where there are several.
+/// Returns the worlds of these questions, if there are several.
 fn worlds<'q>(questions: impl IntoIterator<Item = &'q Question>) -> Vec<String> {
     let mut worlds = Vec::new();
     for question in questions {

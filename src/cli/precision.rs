@@ -1,4 +1,4 @@
-//! The precision that a study reached: for the provenance of its results, and in words at its end.
+//! The precision that a study reached, for the provenance of its results and as text.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use fleetsim::scenario::Precision;
 use fleetsim::study::{MeasurePrecision, judge};
 use itertools::Itertools;
 
-/// The precision asked for, for the provenance.
+/// Returns the requested precision, for the provenance.
 pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
     let measures = precision.of.iter();
     PrecisionAsked {
@@ -17,7 +17,7 @@ pub(super) fn asked(precision: &Precision) -> PrecisionAsked {
     }
 }
 
-/// The precision of each variant, and the text that reports it.
+/// Returns the precision of each variant, and the text that reports it.
 pub(super) fn found(
     precision: &Precision,
     variants: &[VariantRecord],
@@ -53,7 +53,7 @@ pub(super) fn found(
     (found, text)
 }
 
-/// The measures that are to be precise, in words.
+/// Lists the measures that must be precise.
 pub(super) fn measures(precision: &Precision) -> String {
     precision.of.iter().join(" and ")
 }
@@ -74,7 +74,8 @@ fn summary(precision: &Precision, found: &[PrecisionFound]) -> String {
     )
 }
 
-/// `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have it.
+/// Returns a text such as `completion_s ±7.3%`; for a measure that some runs lack, with the number of runs that have
+/// it.
 fn in_words(judged: &MeasurePrecision, runs: u32) -> String {
     let MeasurePrecision {
         measure,

@@ -1,7 +1,7 @@
-//! Progress of a study: an estimate in one line before the long part, and a bar on a terminal.
+//! Progress of a study: an estimate in one line before the longest part, and a bar on a terminal.
 //!
-//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of the runs
-//! of the same variant so far or, before one has finished, by the number of events. Progress does not affect results.
+//! Runs of different variants take very different times, so remaining runs are weighted: by the mean time of finished
+//! runs of the same variant or, before one has finished, by the number of events. Progress does not affect results.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -17,14 +17,14 @@ use itertools::izip;
 
 use super::output::{self, grouped};
 
-/// A study that takes longer than this gets an estimate.
+/// Minimum duration of a study for an estimate.
 const LONG: Duration = Duration::from_secs(10);
 
 /// Shows the progress of a study on stderr.
 pub(super) struct StudyProgress {
     bar: ProgressBar,
     state: Arc<Mutex<StudyTimings>>,
-    /// The upper bound of runs, where their number is not known in advance.
+    /// The upper bound of the number of runs, if that is not known in advance.
     most: Option<u64>,
 }
 
@@ -32,7 +32,7 @@ pub(super) struct StudyProgress {
 #[derive(Debug, Default)]
 struct StudyTimings {
     threads: usize,
-    /// Of each variant.
+    /// The timings of each variant.
     variants: Vec<VariantTimings>,
     running: HashMap<Job, Instant>,
     is_estimated: bool,
@@ -44,7 +44,7 @@ struct VariantTimings {
     wanted: u32,
     /// Whether the detailed run at the end is done.
     detailed: bool,
-    /// Whether the runs keep their details, so that there is none.
+    /// Whether the runs keep their details, so that there is no detailed run.
     has_details: bool,
     /// Number of timed runs, and their total time.
     timed: u32,
@@ -54,14 +54,14 @@ struct VariantTimings {
 }
 
 impl VariantTimings {
-    /// Runs that are still to be simulated, with the detailed one.
+    /// The number of remaining runs, including the detailed one.
     fn runs_left(&self) -> u32 {
         let needs_details = !self.detailed && !self.has_details;
         self.wanted.saturating_sub(self.at_hand) + u32::from(needs_details)
     }
 }
 
-/// Runs of all variants.
+/// Numbers of runs over all variants.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct RunCounts {
     at_hand: u64,
@@ -71,7 +71,7 @@ struct RunCounts {
 /// The bar on stderr, if there is one.
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
-/// A bar on stderr that looks like `template`; silent when that is not a terminal.
+/// Returns a bar on stderr that looks like `template`; silent if stderr is not a terminal.
 pub(super) fn bar(bar: ProgressBar, template: &str) -> ProgressBar {
     let bar = bar
         .with_style(ProgressStyle::with_template(template).expect("the template is well-formed"));
@@ -92,7 +92,7 @@ pub(super) fn clear() {
     }
 }
 
-/// A part of the bar that `write` writes from the timings.
+/// Returns a part of the bar that `write` writes from the timings.
 fn shown_timings(
     state: &Arc<Mutex<StudyTimings>>,
     write: fn(&StudyTimings, &mut dyn fmt::Write) -> fmt::Result,
@@ -104,7 +104,8 @@ fn shown_timings(
 }
 
 impl StudyProgress {
-    /// For a study of `variants` on `threads` threads; `most` is the upper bound of runs where it may need more.
+    /// Creates the progress of a study of `variants` on `threads` threads. `most` is the upper bound of runs if it may
+    /// need more.
     pub(super) fn new(variants: usize, threads: usize, most: Option<u64>) -> Self {
         let variants = vec![VariantTimings::default(); variants];
         let state = Arc::new(Mutex::new(StudyTimings {
@@ -205,7 +206,8 @@ impl StudyTimings {
         }
     }
 
-    /// The estimate of a long study, once its first runs are known. `None`: it is short, or was estimated before.
+    /// Returns the estimate of a long study, once its first runs are known. `None`: it is short, or was estimated
+    /// before.
     fn first_estimate(
         &mut self,
         firsts: &[&RunRecord],
@@ -220,7 +222,7 @@ impl StudyTimings {
         (left > LONG).then(|| estimate(self, left, results_bytes(firsts, wanted), most))
     }
 
-    /// Expected time of a run of this variant.
+    /// Returns the expected time of a run of this variant.
     fn each(&self, variant: &VariantTimings) -> Duration {
         if variant.timed > 0 {
             return variant.took / variant.timed;
@@ -248,7 +250,7 @@ impl StudyTimings {
         done
     }
 
-    /// Remaining time on one thread.
+    /// Returns the remaining time on one thread.
     fn work_left(&self) -> Duration {
         let mut left = Duration::ZERO;
         for variant in &self.variants {
@@ -257,7 +259,7 @@ impl StudyTimings {
         left
     }
 
-    /// Remaining time on all threads. `None` before a run has finished.
+    /// Returns the remaining time on all threads. `None` before a run has finished.
     fn left(&self) -> Option<Duration> {
         if self.variants.iter().all(|variant| variant.timed == 0) {
             return None;
@@ -275,8 +277,8 @@ impl StudyTimings {
     }
 }
 
-/// Expected time of the statistics of these numbers of runs, which one thread makes: for each run, each measure and
-/// its difference are resampled, and those that are compared once more for each pair of variants.
+/// Returns the expected time of the statistics of these numbers of runs, which one thread computes: for each run, each
+/// measure and its difference are resampled, and compared measures once more for each pair of variants.
 fn statistics(wanted: &[u32]) -> Duration {
     const SAMPLE: u32 = 100;
     const COMPARED: usize = 8;
@@ -292,7 +294,7 @@ fn statistics(wanted: &[u32]) -> Duration {
     once * times as u32
 }
 
-/// The estimate in one line.
+/// Returns the estimate in one line.
 fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u64>) -> String {
     let RunCounts { at_hand, wanted } = state.runs();
     let saved = if at_hand > state.variants.len() as u64 {
@@ -320,7 +322,7 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
         in_words(left),
         state.threads,
         plural_ending(state.threads),
-        // In whole megabytes.
+        // Rounded to megabytes.
         (results.get() as f64 / 1e6).round().max(1.0),
     )
 }
@@ -329,7 +331,7 @@ const fn plural_ending(count: usize) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// Expected size of the results folder, from the first run of every variant.
+/// Returns the expected size of the results folder, from the first run of every variant.
 fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     // Bytes of a row: averages over the results of the experiments 01, 02, 04 and 05 of this repository. Whole folders
     // are 0.9 to 1.6 times as large.
@@ -338,7 +340,7 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     const BIN: u64 = 160;
     const CLUSTER: u64 = 180;
     const PASS: u64 = 80;
-    // Six charts as SVG and PNG: 0.2 MB each, and a part for each variant.
+    // Six charts as SVG and PNG: 0.2 MB each, plus a part for each variant.
     const CHARTS: u64 = 1_200_000;
     const CHARTS_OF_VARIANT: u64 = 150_000;
     let mut bytes = CHARTS;
@@ -354,7 +356,7 @@ fn results_bytes(firsts: &[&RunRecord], wanted: &[u32]) -> Bytes {
     Bytes::new(bytes)
 }
 
-/// A duration as people say it: `40 s`, `2 min`, `1.5 h`.
+/// Formats a duration for people: `40 s`, `2 min`, `1.5 h`.
 fn in_words(duration: Duration) -> String {
     match duration.as_secs_f64() {
         seconds @ ..10.0 => format!("{} s", seconds.ceil()),
@@ -410,7 +412,7 @@ mod tests {
         assert_eq!(state.runs(), runs);
         state.ended(Job::Run((0, 10)), Duration::from_secs(7));
         state.ended(Job::Detail(1), Duration::from_secs(60));
-        // Six runs took 12 s; nine and the detail are left.
+        // Six runs took 12 s; nine and the detailed run remain.
         let left = state.left().expect("runs have ended");
         let each = 132.0 / (6.0 * 1000.0 + 2.0 * 60_000.0) * 130.0;
         let expected = (10.0 * 2.0 + 21.0 * each) / 2.0;

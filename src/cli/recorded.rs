@@ -1,7 +1,7 @@
-//! The command that results or shards record, and its files: all of it may be a stranger's.
+//! The command that results or shards record, and its files. All of it may come from a stranger.
 //!
-//! A recorded command has the options that decide results, as they were asked for. It names what to simulate, and
-//! nothing else is taken from it: no place to write to, no permission, no number of threads.
+//! A recorded command has the options that affect results, as the user gave them. Only the names of the inputs are
+//! taken from it: not the output folder, permissions, or the number of threads.
 
 use std::ffi::OsString;
 
@@ -15,10 +15,10 @@ const OWN: [&str; 9] = [
     "out", "replace", "threads", "memory", "format", "shard", "round", "junit", "details",
 ];
 
-/// Of those that decide none, this is recorded for readers and has no effect.
+/// An option without effect on results that is recorded for readers and ignored.
 pub(super) const ALLOW_COMMANDS: &str = "allow-commands";
 
-/// A command line, with the options that its results will record.
+/// Parses a command line, with the options that its results will record.
 pub(super) fn parsed(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<Command, Error> {
@@ -34,10 +34,10 @@ pub(super) fn parsed(
     Ok(command)
 }
 
-/// The recorded command.
+/// Returns the recorded command.
 ///
 /// # Errors
-/// When it is not one that fleetsim records.
+/// Returns an error if it is not a command that fleetsim records.
 pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     let words = shell::words(recorded);
     let Ok((_, options)) = read(&words) else {
@@ -57,18 +57,18 @@ pub(super) fn command(recorded: &str) -> Result<Command, Failure> {
     Err(refused(recorded, "be one that this program can run"))
 }
 
-/// The refusal of a recorded command, which it `must` be otherwise.
+/// Returns the error for a recorded command, with the form that it `must` have.
 fn refused(recorded: &str, must: &str) -> Failure {
     Failure::Usage(format!("the recorded command `{recorded}` must {must}"))
 }
 
-/// An option that was given, with one of its values.
+/// An option on the command line, with one of its values.
 struct GivenOption {
     long: String,
     value: Option<String>,
 }
 
-/// A command, and the options that were given, in their order.
+/// Returns a command, and its given options in their order.
 fn read(
     words: impl IntoIterator<Item = impl Into<OsString> + Clone>,
 ) -> Result<(Command, Vec<GivenOption>), Error> {
@@ -86,7 +86,7 @@ fn read(
     Ok((command, options.collect()))
 }
 
-/// The values of an option, each with its index on the command line.
+/// Returns the values of an option, each with its index on the command line.
 fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
     let id = arg.get_id().as_str();
     let Some(long) = arg.get_long() else {
@@ -118,9 +118,9 @@ fn given(arg: &Arg, matches: &ArgMatches) -> Vec<(usize, GivenOption)> {
 mod tests {
     use super::*;
 
-    /// A new option either decides results, or must be refused in a stranger's command.
+    /// Any new option must affect results, or be rejected in a stranger's command.
     #[test]
-    fn these_options_may_come_from_a_stranger() {
+    fn the_options_that_a_stranger_may_set_are_known() {
         let mut found: Vec<String> = Vec::new();
         for name in ["run", "plan", "sensitivity", "calibrate"] {
             let program = Cli::command();

@@ -1,4 +1,4 @@
-//! `fleetsim report`: redraw the charts of existing results or of a plan, and print the comparison or the plan.
+//! `fleetsim report`: redraws the charts of existing results or of a plan, and prints the comparison or the plan.
 //!
 //! Nothing is simulated: charts and comparison come from the tables, which stay unchanged.
 
@@ -87,7 +87,7 @@ impl ResultsKind {
 /// Results whose charts are drawn.
 enum DrawnResults {
     Study(Box<report::Results>),
-    /// Other results, as they are printed.
+    /// Other results, as text.
     Text(String),
 }
 

@@ -1,23 +1,23 @@
-//! Files of a revision of a git repository: `main:rollouts/shop`. The `git` program reads them from the objects of the
-//! repository that the current folder is in; nothing is checked out, and the work tree stays as it is.
+//! Files of a revision of a git repository: `main:rollouts/shop`. The `git` program reads them from the object store
+//! of the repository that contains the current folder; nothing is checked out, and the work tree does not change.
 //!
-//! [`Repository`] keeps git from starting anything that the repository's configuration names.
+//! [`Repository`] prevents git from starting programs that the repository's configuration names.
 
 use std::path::{Component, Path, PathBuf};
 
 use fleetsim::io::{EntryKind, MOST_BYTES, Repository, RevisionEntry};
 
-/// The file of an experiment in a revision, if the text is `REVISION:PATH`. The path is a folder with an
-/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system, where there
+/// Returns the file of an experiment in a revision, if the text is `REVISION:PATH`. The path is a folder with an
+/// `experiment.yaml`, or the file, relative to the current folder. `None`: it is a path of the file system, and there
 /// is no such revision.
 ///
 /// # Errors
-/// When there is no such revision, or no such path in it.
+/// Returns an error if there is no such revision, or no such path in it.
 pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
     let Some((revision, path)) = parts(place) else {
         return Ok(None);
     };
-    // `C:\rollout` of Windows is a path, and an option is none.
+    // `C:\rollout` of Windows is a path, and a text like an option is not a revision.
     if revision.len() < 2 || revision.starts_with('-') {
         return Ok(None);
     }
@@ -27,7 +27,7 @@ pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
         Err(_) if place.exists() => return Ok(None),
         Err(error) => return Err(format!("{nothing}, and {error}")),
     };
-    // A revision comes before a path of the same name, which a change under review could bring along. No revision has
+    // A revision takes precedence over a path of the same name, which a change under review could add. No revision has
     // a name like `./main`.
     if !current.repository.has_revision(revision)? {
         if place.exists() {
@@ -66,7 +66,7 @@ pub(super) fn open(place: &Path) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The revision and the path. `None`: the text names no revision.
+/// Returns the revision and the path. `None`: the text names no revision.
 fn parts(place: &Path) -> Option<(&str, &Path)> {
     let (revision, path) = place.to_str()?.split_once(':')?;
     Some((revision, Path::new(path)))
@@ -75,7 +75,7 @@ fn parts(place: &Path) -> Option<(&str, &Path)> {
 /// The current folder in the work tree of its repository.
 struct CurrentFolder {
     repository: Repository,
-    /// Below the top of the work tree.
+    /// The path below the top of the work tree.
     below: PathBuf,
 }
 
@@ -93,7 +93,7 @@ impl CurrentFolder {
         })
     }
 
-    /// The file or folder at a path relative to this folder.
+    /// Returns the file or folder at a path relative to this folder.
     fn entry(&self, revision: &str, path: &Path) -> Result<RevisionEntry, String> {
         let path = from_top(&self.below, path)
             .ok_or_else(|| format!("`{}` is outside of the repository", path.display()))?;
@@ -104,8 +104,8 @@ impl CurrentFolder {
     }
 }
 
-/// A path relative to a folder of the work tree, as one from the top: without `.` and `..`. `None`: it leads out of the
-/// work tree.
+/// Converts a path relative to a folder of the work tree to one relative to the top, without `.` and `..`. `None`: it
+/// leads out of the work tree.
 fn from_top(folder: &Path, path: &Path) -> Option<String> {
     let mut names: Vec<&str> = Vec::new();
     for part in folder.components().chain(path.components()) {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_is_named_from_the_top_of_the_work_tree() {
+    fn a_path_is_relative_to_the_top_of_the_work_tree() {
         let cases = [
             ("", "rollouts/shop/../v1.json", Some("rollouts/v1.json")),
             ("rollouts", "./a", Some("rollouts/a")),

@@ -1,4 +1,4 @@
-//! `fleetsim run`: simulate, write the results folder, print the comparison.
+//! `fleetsim run`: simulates, writes the results folder, and prints the comparison.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -32,7 +32,7 @@ pub(super) struct RunArgs {
     pub(super) detail: DetailArgs,
 }
 
-/// Notes on the strategies for a reader of the results, a line for each note with its strategies.
+/// Returns the notes on the strategies for a reader of the results, a line for each note with its strategies.
 pub(super) fn notes(experiment: &Experiment) -> String {
     let mut by_text: BTreeMap<String, BTreeSet<&str>> = BTreeMap::new();
     for variant in &experiment.variants {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     let shards = args.simulate.shard.shard.map_or(1, |shard| shard.of);
     let estimate = MemoryEstimate::of_study(&experiment, shards);
     let threads = args.simulate.threads_for(&estimate)?;
-    // Check before the long work that results can be written there, and the JUnit report.
+    // Check before the long work that the results and the JUnit report can be written.
     let provenance = provenance(&experiment, args);
     let words = StudyWords {
         name: "study",
@@ -79,7 +79,7 @@ pub(super) fn run(args: &RunArgs) -> Result<(), Failure> {
     output::err(&notes(&experiment));
     let simulated = simulate(&experiment, &recording.journal, threads);
     if recording.is_shard() {
-        // Constants are drawn whatever the results are.
+        // Constants are drawn regardless of the results.
         let drawn = draw(args, &experiment, &recording.journal, threads);
         return recording.publish_shard([simulated.map(drop), drawn.map(drop)]);
     }
@@ -100,14 +100,14 @@ struct SimulatedStudy {
     variants: Vec<VariantRecord>,
     /// The runs with drawn constants, if the experiment draws them.
     drawn: Option<DrawnRuns>,
-    /// Whether unstated links decide the answer, in sentences.
+    /// Sentences on whether unstated links change the answer.
     deciding_links: Vec<String>,
 }
 
-/// The results of a study as they were written.
+/// The written results of a study.
 struct WrittenResults {
     results: report::Results,
-    /// The precision that was reached, in words.
+    /// The precision that was reached, as text.
     precision: String,
 }
 
@@ -126,7 +126,7 @@ fn complete(
     })
 }
 
-/// The number of all runs.
+/// Returns the number of all runs.
 fn of_all(experiment: &Experiment) -> String {
     let (least, most) = study::run_counts(experiment);
     if least == most {
@@ -136,14 +136,14 @@ fn of_all(experiment: &Experiment) -> String {
     }
 }
 
-/// Prints the comparison and the asserted limits. Fails unless all of these are met.
+/// Prints the comparison and the asserted limits. Fails unless all limits are met.
 fn print(args: &RunArgs, results: &report::Results) -> Result<(), Failure> {
     let format = args.simulate.format;
     output::out(&format.comparison(results, args.detail.detail()))?;
     let (all_hold, verdicts) = report::verdicts(results);
     match format {
         OutputFormat::Text => output::out(&verdicts)?,
-        // Standard output is JSON and nothing else.
+        // Standard output contains only JSON.
         OutputFormat::Json => output::err(&verdicts),
     }
     if all_hold {
@@ -192,7 +192,7 @@ fn write(
     Ok(WrittenResults { results, precision })
 }
 
-/// Adds the precision of each variant to the provenance, and returns it in words; empty if none was asked for.
+/// Adds the precision of each variant to the provenance, and returns it as text; empty if no precision was requested.
 fn record_precision(
     experiment: &Experiment,
     variants: &[VariantRecord],
@@ -208,7 +208,7 @@ fn record_precision(
     text
 }
 
-/// The runs with drawn constants. `None`: the experiment's constants are not drawn.
+/// Simulates the runs with drawn constants. `None`: the experiment's constants are not drawn.
 fn draw(
     args: &RunArgs,
     experiment: &Experiment,
@@ -231,10 +231,10 @@ fn draw(
     Ok(Some(drawn))
 }
 
-/// Runs of a variant that make a few more of them cheap.
+/// Number of runs of a variant from which a few more are considered cheap.
 const MANY: u32 = 10;
 
-/// Whether unstated links decide the answer, in sentences.
+/// Returns sentences on whether unstated links change the answer.
 fn deciding_links(
     args: &RunArgs,
     experiment: &Experiment,

@@ -1,4 +1,4 @@
-//! `fleetsim sensitivity`: how much each constant matters for an experiment and its decisions.
+//! `fleetsim sensitivity`: the effect of each constant on an experiment and its decisions.
 
 use clap::Args;
 use fleetsim::report;
@@ -24,7 +24,7 @@ use super::{Failure, SimulateArgs, output, progress, run};
 pub(super) struct SensitivityArgs {
     #[command(flatten)]
     pub(super) simulate: SimulateArgs,
-    /// Maximum number of runs of all parts; 0 leaves out the screening [default: what one constant at a time and
+    /// Maximum number of runs of all parts; 0 leaves out the screening [default: as many as one constant at a time and
     /// changing decisions need, and 2000 for the screening]
     #[arg(long, value_name = "N")]
     budget: Option<u64>,
@@ -87,7 +87,7 @@ pub(super) fn sensitivity(args: &SensitivityArgs) -> Result<(), Failure> {
     )
 }
 
-/// Refuses constants and variants that are not there.
+/// Rejects constants and variants that do not exist.
 fn check(args: &SensitivityArgs, varied: &VariedExperiment) -> Result<(), Failure> {
     let constants = varied.constants();
     for name in &args.constants {

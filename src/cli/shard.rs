@@ -1,7 +1,7 @@
-//! `--shard I/N`: simulate a share of a study's runs, for `fleetsim merge`.
+//! `--shard I/N`: simulates a share of a study's runs, for `fleetsim merge`.
 //!
-//! A shard is published like results: written aside and renamed when it is complete. A shard that is there, whole, is
-//! left as it is, so a task that is started again costs nothing.
+//! A shard is published like results: it is written under a temporary name and renamed when it is complete. An
+//! existing complete shard is left unchanged, so a task that is restarted costs nothing.
 
 use std::path::{Path, PathBuf};
 
@@ -19,8 +19,8 @@ pub(super) struct ShardArgs {
     /// Indexed Job or a Slurm array. Writes DIR/I-of-N [default DIR: results/<experiment>.shards]
     #[arg(long, value_name = "I/N", help_heading = "Several machines")]
     pub(super) shard: Option<StudyShard>,
-    /// The round of runs: 1 has those that depend on no others; K has those that follow from all shards of the rounds
-    /// before, which DIR must have
+    /// The round of runs: round 1 has the runs that depend on no others; round K has the runs that follow from all
+    /// shards of the earlier rounds, which DIR must contain
     #[arg(
         long,
         value_name = "K",
@@ -32,7 +32,7 @@ pub(super) struct ShardArgs {
     round: u32,
 }
 
-/// A shard that is to be written.
+/// A shard that will be written.
 pub(super) struct ShardPlace {
     shard: StudyShard,
     round: u32,
@@ -41,7 +41,7 @@ pub(super) struct ShardPlace {
 }
 
 impl ShardArgs {
-    /// The place of the shard of a study with this name. `None`: the whole study is wanted.
+    /// Returns the place of the shard of a study with this name. `None`: the whole study is requested.
     pub(super) fn place(
         &self,
         out: Option<&Path>,
@@ -74,7 +74,7 @@ impl ShardPlace {
         self.home.join(self.shard.folder_name(self.round))
     }
 
-    /// The provenance of the shard from that of the whole study.
+    /// Returns the provenance of the shard, from that of the whole study.
     pub(super) fn described(&self, mut whole: Provenance) -> Result<Provenance, Failure> {
         let whole_command = whole.command.clone();
         whole.command = format!("{whole_command} {}", self.shard.flags(self.round));
@@ -88,7 +88,7 @@ impl ShardPlace {
         Ok(whole)
     }
 
-    /// The shards of the rounds before. `None` in the first one.
+    /// Returns the shards of the earlier rounds. `None` in the first round.
     pub(super) fn earlier(&self) -> Result<Option<ShardSet>, Failure> {
         let rounds = self.round - 1;
         if rounds == 0 {
@@ -101,7 +101,7 @@ impl ShardPlace {
     }
 }
 
-/// SHA-256 of this program's file. Two builds of one version may simulate differently.
+/// Returns the SHA-256 of this program's file. Two builds of one version may simulate differently.
 pub(super) fn program_sha256() -> Result<String, Failure> {
     match std::env::current_exe().and_then(std::fs::read) {
         Ok(bytes) => Ok(sha256(&bytes)),

@@ -2,7 +2,7 @@
 //!
 //! The text can be pasted into a POSIX shell: words that a shell would change are quoted.
 
-/// The words as one command. A word with a NUL byte, which no shell can pass on, stays as it is.
+/// Joins the words to one command. A word with a NUL byte, which no shell can pass on, is unchanged.
 pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> String {
     let mut quoted = Vec::new();
     for word in words {
@@ -15,7 +15,7 @@ pub(super) fn quoted<S: AsRef<str>>(words: impl IntoIterator<Item = S>) -> Strin
     quoted.join(" ")
 }
 
-/// The words of a recorded command. Without a valid one: none, which no command line accepts.
+/// Splits a recorded command into words. An invalid command has no words, which no command line accepts.
 pub(super) fn words(command: &str) -> Vec<String> {
     shlex::split(command).unwrap_or_default()
 }

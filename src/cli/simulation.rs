@@ -1,4 +1,4 @@
-//! Shared by commands that simulate: threads, saved runs, and provenance.
+//! Parts shared by commands that simulate: threads, saved runs, and provenance.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ use super::shard::program_sha256;
 use super::shell::quoted;
 use super::{ExperimentArgs, Failure, SimulateArgs, interrupt, output, progress};
 
-/// Threads that simulate.
+/// The threads that simulate.
 pub(super) struct Simulation {
     pub(super) pool: rayon::ThreadPool,
 }
@@ -33,7 +33,7 @@ impl Simulation {
         Ok(Self { pool })
     }
 
-    /// Does work whose progress `bar` shows, and clears the bar.
+    /// Does work while `bar` shows its progress, and then clears the bar.
     pub(super) fn behind<T: Send>(
         bar: &ProgressBar,
         threads: Option<u16>,
@@ -68,12 +68,12 @@ impl Simulation {
 pub(super) struct StudyWords<'w> {
     /// `study`, `search` or `analysis`.
     pub(super) name: &'w str,
-    /// The number of all runs, such as ` of 20`; empty where it is not known.
+    /// The number of all runs, such as ` of 20`; empty if it is not known.
     pub(super) of_all: String,
 }
 
 impl<'w> StudyWords<'w> {
-    /// A study whose number of runs is not known.
+    /// Returns the names for a study whose number of runs is not known.
     pub(super) const fn named(name: &'w str) -> Self {
         Self {
             name,
@@ -82,19 +82,19 @@ impl<'w> StudyWords<'w> {
     }
 }
 
-/// Results in the making: the folder to be published, and the runs that are saved until then.
+/// Results in progress: the folder to be published, and the runs that are saved until then.
 pub(super) struct Recording {
     target: PathBuf,
     pub(super) publication: Publication,
     pub(super) journal: Journal,
-    /// As in [`StudyWords`].
+    /// See [`StudyWords`].
     of_all: String,
     reproduce: bool,
 }
 
 impl Recording {
-    /// Checks that results can be written, and reports that runs of an unfinished study are reused. `None`: a shard
-    /// is wanted that is there already.
+    /// Checks that results can be written, and reports that runs of an unfinished study are reused. `None`: the
+    /// requested shard already exists.
     pub(super) fn begin(
         args: &SimulateArgs,
         mut provenance: Provenance,
@@ -145,7 +145,7 @@ impl Recording {
         }))
     }
 
-    /// Whether this is a shard, which is published by [`Recording::publish_shard`].
+    /// Returns whether this is a shard, which is published by [`Recording::publish_shard`].
     pub(super) const fn is_shard(&self) -> bool {
         self.journal.shard().is_some()
     }
@@ -180,7 +180,7 @@ impl Recording {
         Ok(())
     }
 
-    /// The simulated runs. After a failure, the journal stays if it has runs, which are reported.
+    /// Returns the simulated runs. After a failure, the journal stays if it has runs, which are reported.
     pub(super) fn or_saved<T>(self, simulated: Result<T, Failure>) -> Result<(T, Self), Failure> {
         match simulated {
             Ok(simulated) => Ok((simulated, self)),
@@ -199,8 +199,8 @@ impl Recording {
         Ok(failure)
     }
 
-    /// Writes tables, charts and whatever else belongs to the results, with its name on stderr for each step. After a
-    /// failure as [`Recording::or_saved`].
+    /// Writes tables, charts and other parts of the results, with the name of each step on stderr. Failures are
+    /// handled as in [`Recording::or_saved`].
     pub(super) fn write<T>(
         mut self,
         write: impl FnOnce(&mut Publication, &mut dyn FnMut(&str)) -> Result<T, Failure>,
@@ -213,8 +213,8 @@ impl Recording {
         self.or_saved(written)
     }
 
-    /// Publishes the results, prints `notes` and where they are. To reproduce: compares them with the existing ones,
-    /// and adds the files that these lack. Returns whether there are new results to print.
+    /// Publishes the results, prints `notes` and the folder. When reproducing, compares the results with the existing
+    /// ones, and adds the files that these lack. Returns whether there are new results to print.
     pub(super) fn finish(self, notes: &str) -> Result<bool, Failure> {
         let Self {
             publication,
@@ -228,8 +228,8 @@ impl Recording {
     }
 }
 
-/// The journal of a study. Without a folder for it, the study continues, and a note says that interrupted runs are
-/// lost. To `reproduce` results, every run is simulated: nothing that was saved before can show that they are right.
+/// Returns the journal of a study. If it cannot be stored, the study continues, and a note says that interrupted runs
+/// are lost. With `reproduce`, every run is simulated, because saved runs cannot verify results.
 fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, ResultsError> {
     if let Some(stray) = Journal::beside(target) {
         output::err(&format!(
@@ -252,7 +252,7 @@ fn journal(target: &Path, key: &str, reproduce: bool) -> Result<Journal, Results
     }
 }
 
-/// The runs of shards that belong to the study of `provenance`.
+/// Returns the runs of shards that belong to the study of `provenance`.
 fn known_runs(
     set: Option<&ShardSet>,
     provenance: &Provenance,
@@ -282,7 +282,7 @@ fn write_inputs(publication: &Publication, experiment: &Experiment) -> Result<()
     Ok(())
 }
 
-/// Publishes the results and prints where they are, as [`Recording::finish`] does.
+/// Publishes the results and prints their folder, like [`Recording::finish`].
 pub(super) fn finish(
     target: &Path,
     publication: Publication,
@@ -292,7 +292,7 @@ pub(super) fn finish(
     reported(target, published, reproduce, "")
 }
 
-/// Prints `notes` and where the results are, or how they compare. Returns whether there are new results to print.
+/// Prints `notes` and the folder of the results, or their comparison. Returns whether there are new results to print.
 fn reported(
     target: &Path,
     published: Published,
@@ -313,8 +313,8 @@ fn reported(
     Ok(!reproduce)
 }
 
-/// Refuses to replace a finished study by one that the command line makes smaller, or gives another seed or other
-/// settings. A change in the experiment's file is meant for all of its results.
+/// Refuses to replace a finished study by a smaller one, or by one with another seed or other settings on the command
+/// line. A change in the experiment's file applies to all of its results.
 fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsError> {
     let Some(found) = Provenance::read(target)? else {
         return Ok(());
@@ -332,7 +332,7 @@ fn keep_finished(target: &Path, args: &ExperimentArgs) -> Result<(), ResultsErro
     Ok(())
 }
 
-/// The line that names the results folder, and how it changed.
+/// Returns the line that names the results folder and its changes.
 pub(super) fn place_of(target: &Path, published: &Published) -> String {
     let place = target.display();
     match published {
@@ -344,7 +344,7 @@ pub(super) fn place_of(target: &Path, published: &Published) -> String {
     }
 }
 
-/// The first few of many names.
+/// Returns the first few of many names.
 fn some_of(names: &[String]) -> String {
     const SHOWN: usize = 4;
     let shown = names.iter().take(SHOWN).join(", ");
@@ -355,7 +355,7 @@ fn some_of(names: &[String]) -> String {
     }
 }
 
-/// The provenance of an experiment's runs.
+/// Returns the provenance of an experiment's runs.
 pub(super) fn described(
     experiment: &Experiment,
     command: &str,
@@ -382,8 +382,8 @@ fn digest(input: &InputFile) -> FileDigest {
     }
 }
 
-/// The command that reproduces the results. It names the experiment by its folder, below `experiments` if it is there,
-/// or by its file, so that results do not depend on where the experiment is or how it was named.
+/// Returns the command that reproduces the results. It names the experiment by its folder, below `experiments` if it
+/// is there, or by its file, so that results do not depend on where the experiment is or how it was named.
 fn reproduce(
     command: &str,
     args: &ExperimentArgs,
@@ -422,8 +422,8 @@ pub(super) fn starts_commands(experiment: &Experiment) -> bool {
         .any(|variant| variant.scenario.strategy.command().is_some())
 }
 
-/// Identifies runs: the program, the values in the experiment's files and the seed. Two builds of one version may
-/// simulate differently, so the program is identified by its file.
+/// Returns a key that identifies runs: the program, the values in the experiment's files and the seed. Two builds of
+/// one version may simulate differently, so the program is identified by the hash of its file.
 fn run_key(experiment: &Experiment) -> String {
     let program = std::env::current_exe().and_then(std::fs::metadata);
     let built = program.and_then(|file| Ok((file.len(), file.modified()?)));

@@ -1,7 +1,6 @@
-//! The timers of a controller: what each is for, by its number. Their times are in the engine's queue.
+//! The pending timers of a controller, with the purpose of each by its number. Their times are in the engine's queue.
 //!
-//! A product may run several controllers, each with an agenda. The highest bits of a number say which agenda it is
-//! from.
+//! A product may run several controllers, each with its own agenda. The highest bits of a number identify its agenda.
 
 use super::Plane;
 use crate::engine::EventId;
@@ -15,11 +14,11 @@ pub struct Agenda<T> {
     free: Vec<u32>,
 }
 
-/// Timers that an agenda can hold at a time.
+/// Maximum number of pending timers in an agenda.
 const MOST: u32 = 1 << 29;
 
 impl<T> Agenda<T> {
-    /// The agenda of a product's controller of this number, from 0 to 7.
+    /// Creates the agenda of a product's controller with this number, from 0 to 7.
     pub const fn of_controller(number: u32) -> Self {
         assert!(
             number < 8,
@@ -47,21 +46,21 @@ impl<T> Agenda<T> {
         number
     }
 
-    /// The timer goes off. Returns what it is for; `None`: it is of another agenda.
+    /// Removes a timer that fires. Returns its purpose; `None`: the timer belongs to another agenda.
     pub fn take(&mut self, number: u32) -> Option<T> {
         let (_, item) = self.slot(number)?.take()?;
         self.free.push(number);
         Some(item)
     }
 
-    /// The purpose of a pending timer. `None`: it is of another agenda.
+    /// Returns the purpose of a pending timer. `None`: the timer belongs to another agenda.
     pub fn peek(&self, number: u32) -> Option<&T> {
         let slot = number.checked_sub(self.first)? as usize;
         let (_, item) = self.slots.get(slot)?.as_ref()?;
         Some(item)
     }
 
-    /// Removes a timer before its time. Returns what it was for.
+    /// Cancels a timer. Returns its purpose.
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<T> {
         let (event, item) = self.slot(number)?.take()?;
         plane.cancel(event);
@@ -69,7 +68,7 @@ impl<T> Agenda<T> {
         Some(item)
     }
 
-    /// Removes all timers for which this is true.
+    /// Cancels all timers for which `is_over` returns true.
     pub fn cancel_if(&mut self, is_over: impl Fn(&T) -> bool, plane: &mut Plane<'_>) {
         for number in 0..self.slots.len() {
             if self.slots[number]
@@ -81,7 +80,7 @@ impl<T> Agenda<T> {
         }
     }
 
-    /// The purposes of the pending timers, in no order that means anything.
+    /// Returns the purposes of the pending timers, in unspecified order.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.slots.iter().flatten().map(|(_, item)| item)
     }

@@ -1,11 +1,11 @@
-//! A controller's client of the API server: latencies, limits, requests that are given up, and conflicts.
+//! A controller's client of the API server: latencies, rate limits, cancelled requests, and conflicts.
 //!
 //! Follows kubernetes/client-go (`rest`, `util/retry`), golang.org/x/time/rate and controller-runtime, which makes a
 //! client, and so a limit, for each kind of object. Each request draws its latency from one random stream, and waits
-//! for a token where the client has a limit. Tokens are handed out in the order of the calls. A request that is given
-//! up while it waits for its token is not sent; its token goes back unless a later request has one already.
+//! for a token if the client has a limit. Tokens are assigned in the order of the calls. A request that is cancelled
+//! while it waits for its token is not sent; its token is returned unless a later request already has one.
 //!
-//! A limit that never binds changes nothing: neither the draws nor their order depend on whether there is one.
+//! A limit that is never reached changes nothing: neither the draws nor their order depend on it.
 //!
 //! The time of an answer is known when a request is sent, so a pass computes the times of all its requests at its
 //! beginning. Their tokens are reserved then.
@@ -25,9 +25,9 @@ pub struct ApiClient {
     watch_delay: SimDuration,
     /// A full bucket for a kind of object. `None`: there is no limit.
     limit: Option<Reservations>,
-    /// The limits of the kinds in use, by their number.
+    /// The limits of the kinds in use, by their index.
     kinds: Vec<KindLimit>,
-    /// Durations of requests in turn are drawn as a sum ([`Self::drawing_sums`]).
+    /// Whether the total duration of consecutive requests is drawn as a sum ([`Self::drawing_sums`]).
     draws_sums: bool,
 }
 
@@ -35,29 +35,30 @@ pub struct ApiClient {
 #[derive(Clone, Debug)]
 struct KindLimit {
     bucket: Reservations,
-    /// Requests that wait for their tokens, in the order of these: when each is sent, and whether it can be given up.
+    /// Requests that wait for their tokens, ordered by the time at which each is sent, and whether each can be
+    /// cancelled.
     waiting: VecDeque<(SimTime, bool)>,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ApiRequest {
-    /// The limit lets it go then.
+    /// The time at which the limit lets the request be sent.
     pub sent: SimTime,
-    /// Its answer arrives then.
+    /// The time at which the answer arrives.
     pub answered: SimTime,
 }
 
 /// The retries of a write that meets a conflict (`util/retry` of client-go).
 #[derive(Clone, Copy, Debug)]
 pub struct RetryPolicy {
-    /// Wait before the second try.
+    /// The wait before the second try.
     pub first: SimDuration,
-    /// Ratio of a wait to the one before it.
+    /// Ratio of a wait to the previous one.
     pub factor: u64,
-    /// Largest share of a wait that is added to it.
+    /// Maximum share of a wait that is added to it at random.
     pub jitter: f64,
-    /// Tries altogether.
+    /// Maximum number of tries.
     pub tries: u32,
 }
 
@@ -79,14 +80,14 @@ impl RetryPolicy {
     };
 }
 
-/// `nth` parts of `count` equal ones.
+/// Returns the sum of the first `nth` of `count` equal parts.
 fn part(total: SimDuration, nth: usize, count: usize) -> SimDuration {
     let nanos = u128::from(total.as_nanos()) * nth as u128 / count as u128;
     SimDuration::from_nanos(nanos as u64)
 }
 
 impl ApiClient {
-    /// The client of the controller that is called `name` in the random streams.
+    /// Creates the client of a controller that is called `name` in the random streams.
     pub fn new(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self {
             latency: settings.request.clone(),
@@ -99,9 +100,9 @@ impl ApiClient {
         }
     }
 
-    /// Requests that follow one another take a time that is drawn for all of them at once. It is for controllers that
-    /// make a request for every target in every pass. Whether there is a limit makes no difference to the draws: a
-    /// limit that never binds changes nothing.
+    /// Draws the total duration of consecutive requests at once. For controllers that make a request for every target
+    /// in every pass. The draws do not depend on whether there is a limit, so a limit that never binds changes
+    /// nothing.
     pub fn drawing_sums(self) -> Self {
         Self {
             draws_sums: true,
@@ -109,7 +110,7 @@ impl ApiClient {
         }
     }
 
-    /// As [`Self::new`], of a controller whose requests are counted elsewhere.
+    /// Like [`Self::new`], for a controller whose requests are counted elsewhere.
     pub fn without_limit(settings: &ControlLoop, streams: &Streams, name: &'static str) -> Self {
         Self {
             limit: None,
@@ -117,7 +118,7 @@ impl ApiClient {
         }
     }
 
-    /// Draws the duration of a request that no limit holds back.
+    /// Draws the duration of a request, without any limit.
     pub fn latency(&mut self) -> SimDuration {
         self.latency.sample(&mut self.draws)
     }
@@ -127,7 +128,7 @@ impl ApiClient {
         self.request(kind, at, false)
     }
 
-    /// As [`Self::send`], of a caller that may give the request up ([`Self::give_up`]).
+    /// Like [`Self::send`], for a caller that may cancel the request ([`Self::give_up`]).
     pub fn send_for_now(&mut self, kind: usize, at: SimTime) -> ApiRequest {
         self.request(kind, at, true)
     }
@@ -140,7 +141,7 @@ impl ApiClient {
         }
     }
 
-    /// When the limit lets a request go.
+    /// Returns the time at which the limit lets a request be sent.
     fn admit(&mut self, kind: usize, at: SimTime, can_be_given_up: bool) -> SimTime {
         let Some(full) = &self.limit else {
             return at;
@@ -160,7 +161,7 @@ impl ApiClient {
         sent
     }
 
-    /// Gives up the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
+    /// Cancels the requests of [`Self::send_for_now`] about a kind that still wait for their tokens.
     pub fn give_up(&mut self, kind: usize, now: SimTime) {
         let Some(KindLimit { bucket, waiting }) = self.kinds.get_mut(kind) else {
             return;
@@ -181,7 +182,7 @@ impl ApiClient {
         let total = self.latency.sample_sum(count, &mut self.draws);
         let mut waits = SimDuration::ZERO;
         if self.limit.is_some() {
-            // Where a limit binds, each request takes an equal part of the sum.
+            // If there is a limit, each request takes an equal part of the sum.
             for nth in 0..count {
                 let at = begin + waits + part(total, nth, count);
                 waits += self.admit(kind, at, false) - at;
@@ -190,11 +191,11 @@ impl ApiClient {
         begin + waits + total
     }
 
-    /// Updates an object that is read from a cache and that somebody last wrote at `written`. The update is refused
-    /// where the cache did not show that write yet; the object is read again after a wait. Returns when it is written.
+    /// Updates an object that is read from a cache and was last written at `written`. The update is rejected if the
+    /// cache did not show that write yet; the object is then read again after a wait. Returns the time of the write.
     ///
     /// # Errors
-    /// The time of the last conflict, when the tries are used up.
+    /// Returns the time of the last conflict if all tries fail.
     pub fn update(
         &mut self,
         kind: usize,
@@ -222,8 +223,8 @@ impl ApiClient {
             .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
     }
 
-    /// Whether an update that is answered at `answered`, of an object that was read from the cache at `read`, meets a
-    /// conflict with a write of `written`.
+    /// Returns whether an update that is answered at `answered`, of an object that was read from the cache at `read`,
+    /// conflicts with a write at `written`.
     pub fn is_conflict(&self, read: SimTime, answered: SimTime, written: SimTime) -> bool {
         written <= answered && read < written + self.watch_delay
     }
@@ -258,7 +259,7 @@ mod tests {
     #[test]
     fn each_kind_of_object_has_a_limit_that_spreads_requests_beyond_its_burst() {
         let mut client = client(50, 2);
-        // Tokens after the burst of 2 come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
+        // After the burst of 2, tokens come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
         assert_eq!(
             [0; 4].map(|_| client.send(0, SimTime::ZERO).answered),
             [5, 5, 25, 45].map(millis)
@@ -287,17 +288,17 @@ mod tests {
             [0, 1, 3, 40, 1_000].map(|count| client.in_turn(0, millis(100), count))
         };
         assert_eq!(sums(client(0, 0)), sums(client(1_000_000_000, 1_000_000)));
-        // 1,000 requests of some 7.6 ms each would be through in 7.6 s; at 10 a second the last is sent after 99.9 s.
+        // 1,000 requests of about 7.6 ms each would take 7.6 s; at 10 a second the last is sent after 99.9 s.
         let bound = client(10, 1).in_turn(0, SimTime::ZERO, 1_000).as_secs_f64();
         assert!((99.9..99.92).contains(&bound), "{bound}");
     }
 
     #[test]
-    fn requests_that_are_given_up_return_the_tokens_that_no_later_request_follows() {
+    fn abandoned_requests_return_their_tokens_unless_a_later_request_has_one() {
         let mut client = client(100, 1);
         let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
         assert_eq!(sent, [0, 10, 20].map(millis));
-        // The token of another caller at 30 ms keeps those before it from going back.
+        // Another caller has the token at 30 ms, so the earlier tokens are not returned.
         assert_eq!(client.send(0, SimTime::ZERO).sent, millis(30));
         assert_eq!(
             [0; 2].map(|_| client.send_for_now(0, SimTime::ZERO).sent),
@@ -355,7 +356,7 @@ mod tests {
         let mut client =
             ApiClient::new(&ControlLoop::kubernetes(), &Streams::new(1, 0), "test").drawing_sums();
         let mean = client.in_turn(0, SimTime::ZERO, REQUESTS).as_secs_f64() / REQUESTS as f64;
-        // 7 ms · exp(0.4² / 2) = 7.583 ms; its standard deviation is 3.2 ms / sqrt(100 000) = 0.01 ms.
+        // 7 ms · exp(0.4² / 2) = 7.583 ms; the standard error is 3.2 ms / sqrt(100,000) = 0.01 ms.
         assert!((mean - 0.007_583).abs() < 0.000_05, "{mean}");
     }
 }

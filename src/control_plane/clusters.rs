@@ -1,33 +1,32 @@
-//! The clusters of a run, as a controller instructs them and asks about them.
+//! The clusters of a run, which a controller instructs and queries.
 
 use crate::rollout::Revision;
 use crate::world::{ClusterId, Queue, World};
 
 /// The clusters of a run: the simulated world, or a recorded fleet in a test.
 pub trait Clusters {
-    /// Whether a cluster answers the management cluster.
+    /// Returns whether a cluster answers the management cluster.
     fn is_online(&self, cluster: ClusterId) -> bool;
 
-    /// Whether a cluster that does not answer will do so again.
+    /// Returns whether a cluster that does not answer will answer again.
     fn is_repair_due(&self, cluster: ClusterId) -> bool;
 
-    /// Whether a container of the cluster waits after a failure.
+    /// Returns whether a container of the cluster is in back-off after a failure.
     fn is_backing_off(&self, cluster: ClusterId) -> bool;
 
-    /// Whether a container of the cluster never becomes ready.
+    /// Returns whether a container of the cluster never becomes ready.
     fn is_stuck(&self, cluster: ClusterId) -> bool;
 
-    /// The management cluster instructs a cluster to run a revision.
+    /// Instructs a cluster to run a revision.
     fn instruct(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
-    /// The management cluster pauses the deployment of a cluster, or resumes it.
+    /// Pauses or resumes the deployment of a cluster.
     fn pause(&mut self, _cluster: ClusterId, _is_paused: bool, _queue: &mut Queue) {}
 
-    /// The management cluster itself applies a revision in a cluster; one that is offline never hears of it.
+    /// Applies a revision in a cluster from the management cluster; an offline cluster never receives it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
-    /// The management cluster instructs a cluster to remove what it runs. That downloads nothing, and the simulated
-    /// world continues unchanged.
+    /// Instructs a cluster to remove what it runs. That downloads nothing, and the simulated world does not change.
     fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 }
 

@@ -1,4 +1,4 @@
-//! The seam between a product and everything else: one state machine for each product.
+//! The interface between a product and the rest of fleetsim: one state machine for each product.
 
 use super::{Clusters, Plane, StatusLog};
 use crate::process::ProcessError;
@@ -7,22 +7,22 @@ use crate::rollout::{Hold, Revision};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, Report};
 
-/// A person's act in mid-rollout.
+/// A person's action during a rollout.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Change {
     /// Another revision is released.
     Release(Revision),
-    /// The rollout is stopped, or resumed.
+    /// The rollout is stopped (`true`) or resumed.
     Stop(bool),
-    /// The clusters' object has other labels now.
+    /// The labels of the cluster's object change.
     Labels(ClusterId, Labels),
-    /// A cluster leaves what the rollout selects, or comes to it.
+    /// A cluster joins (`true`) or leaves the selection of the rollout.
     Selected(ClusterId, bool),
     /// A person approves a stage, before it begins or after its end.
     Approve {
         /// The stage's name.
         stage: String,
-        /// Before the stage, not after it.
+        /// Whether the approval is before the stage, not after it.
         before: bool,
     },
 }
@@ -30,79 +30,82 @@ pub enum Change {
 /// An input of a controller.
 #[derive(Clone, Copy, Debug)]
 pub enum ControllerInput<'a> {
-    /// The new revision is released. The controller has only observed until now.
+    /// The new revision is released. Until now the controller has only observed.
     Released,
-    /// The controller knows of a cluster's report.
+    /// A cluster's report arrives at the controller.
     Report(Report),
-    /// A timer of [`Plane::timer`] goes off, by its number.
+    /// A timer of [`Plane::timer`] fires, identified by its number.
     Timer(u32),
-    /// The status that [`Plane::shows`] announced was shown; passes that wait may begin.
+    /// The status that [`Plane::shows`] announced was shown; waiting passes may begin.
     Shown,
-    /// The controller's cache shows what a person has changed.
+    /// The controller's cache shows a person's change.
     Person(&'a Change),
-    /// A cluster is cut off from the management cluster (`false`), or is back. For external processes only.
+    /// A cluster is cut off from the management cluster (`false`), or has returned. For external processes only.
     Link(ClusterId, bool),
-    /// Nothing happens in the world before this time, or ever before the horizon. For external processes only.
+    /// Nothing happens in the world before this time, or before the horizon if `None`. For external processes only.
     Quiet(Option<SimTime>),
-    /// The world is over, and the controller may go on until it reports completion. For external processes only.
+    /// The simulated world has ended, and the controller may continue until it reports completion. For external
+    /// processes only.
     Over,
 }
 
 /// Facts about a controller that hold for a whole run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traits {
-    /// It looks at the progress deadlines of Deployments. They are simulated for such a controller only.
+    /// Whether the controller considers the progress deadlines of Deployments. They are simulated only for such a
+    /// controller.
     pub sees_progress_deadlines: bool,
-    /// It knows no paused clusters: `paused` has no meaning.
+    /// Whether the product has no paused clusters, so that `paused` has no meaning.
     pub ignores_pause: bool,
-    /// It reports the completion of a rollout itself. A run then waits for that report.
+    /// Whether the controller reports the completion of a rollout itself. A run then waits for that report.
     pub reports_completion: bool,
     /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch
     /// delay.
     pub report_delay: Option<SimDuration>,
-    /// It is a process that keeps its own time.
+    /// Whether the controller is a process with its own clock.
     pub is_process: bool,
 }
 
 /// One product's controller during one run.
 pub trait Controller {
-    /// Facts that hold for the whole run.
+    /// Returns the facts that hold for the whole run.
     fn traits(&self) -> Traits {
         Traits::default()
     }
 
-    /// Takes one input at `now`, and acts on `plane`. It has no clock and no queue of its own.
+    /// Handles one input at `now`, and acts on `plane`. It has neither a clock nor an event queue.
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>);
 
-    /// Whether the product sees the target on its wanted revision and ready.
+    /// Returns whether the product sees the target ready on its wanted revision.
     fn is_done(&self, cluster: ClusterId) -> bool;
 
-    /// Whether the product never updates a target by its own settings. It counts as paused.
+    /// Returns whether the product's own settings exclude a target from updates. Such a target counts as paused.
     fn leaves_alone(&self, _cluster: ClusterId) -> bool {
         false
     }
 
-    /// Whether nothing that is scheduled here would change anything while the world stays as it is. A rollout counts as
-    /// stalled then. A product that polls by a timer, or retries what must fail, answers this question.
+    /// Returns true if no pending step can change anything until the world changes. The rollout then counts as
+    /// stalled. Relevant for products that poll by a timer or retry failing operations.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         false
     }
 
-    /// The rule that blocks the rollout now.
+    /// Returns the rule that blocks the rollout now.
     fn hold(&self) -> Option<Hold>;
 
-    /// The stage that each target is in, for people; empty for none.
+    /// Returns the stages of each target, for people; empty for none.
     fn stages(&self) -> Vec<String>;
 
-    /// Shows the conditions that people see on the product's objects: at the start, after [`Plane::shows`], at the end.
+    /// Shows the conditions that people see on the product's objects: at the start, after [`Plane::shows`], and at the
+    /// end.
     fn show(&mut self, _log: &mut StatusLog) {}
 
-    /// The purpose of a pending timer, in words for a count of such timers. `None`: it has no name.
+    /// Returns the purpose of a pending timer, as a name for counts. `None`: it has no name.
     fn timer_kind(&self, _number: u32) -> Option<&'static str> {
         None
     }
 
-    /// The run is over. Returns the error that ended the controller's process, if any.
+    /// Ends the run. Returns the error that ended the controller's process, if any.
     fn finish(&mut self) -> Option<ProcessError> {
         None
     }

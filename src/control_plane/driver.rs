@@ -17,12 +17,12 @@ pub struct ControlPlane<'s> {
     /// Facts about the controller.
     pub traits: Traits,
     watch_delay: SimDuration,
-    /// People's changes in the order of time, since the release.
+    /// People's changes in the order of time since the release.
     changes: &'s [(SimDuration, Change)],
-    /// Which clusters answer, as a process knows it.
+    /// Which clusters answer, according to an external process.
     online: Vec<bool>,
     record: Record,
-    /// The log of the conditions that the product shows to people. `None`: it is not recorded.
+    /// The log of the conditions that the product shows to people. `None`: not recorded.
     statuses: Option<StatusLog>,
 }
 
@@ -35,7 +35,7 @@ impl std::fmt::Debug for ControlPlane<'_> {
 }
 
 impl<'s> ControlPlane<'s> {
-    /// A control plane of this number of `clusters`. All of them answer at first.
+    /// Creates a control plane of this number of `clusters`. Initially all of them answer.
     pub fn new(
         controller: Box<dyn Controller + 's>,
         clusters: usize,
@@ -57,13 +57,13 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// From now on, what the product shows to people is recorded.
+    /// Starts recording the conditions that the product shows to people.
     pub fn record_statuses(&mut self) {
         self.statuses = Some(StatusLog::default());
         self.show(SimTime::ZERO);
     }
 
-    /// From now on, people act as they were seen to.
+    /// Makes people act as they were observed to.
     pub fn follow_acts(&mut self, acts: SeenActs) {
         self.record.seen_acts = Some(acts);
     }
@@ -75,7 +75,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// The conditions that the product has shown by `end`.
+    /// Takes the conditions that the product has shown by `end`.
     pub fn take_statuses(&mut self, end: SimTime) -> Vec<StatusRow> {
         self.show(end);
         self.statuses
@@ -83,48 +83,48 @@ impl<'s> ControlPlane<'s> {
             .map_or_else(Vec::new, |mut log| log.take())
     }
 
-    /// The passes so far, in the order in which they began.
+    /// Takes the passes so far, in the order in which they began.
     pub fn take_passes(&mut self) -> Vec<PassRow> {
         std::mem::take(&mut self.record.passes)
     }
 
-    /// When the rollout waited for a person, in any order.
+    /// Takes the intervals in which the rollout waited for a person, in any order.
     pub fn take_pauses(&mut self) -> Vec<(SimTime, SimTime)> {
         std::mem::take(&mut self.record.pauses)
     }
 
-    /// When timed waits of the strategy went on at the same time as such waits, in any order.
+    /// Takes the intervals in which timed waits of the strategy overlapped such waits, in any order.
     pub fn take_timed_waits(&mut self) -> Vec<(SimTime, SimTime)> {
         std::mem::take(&mut self.record.timed_waits)
     }
 
-    /// When the product first reported completion itself.
+    /// Returns the time at which the product first reported completion.
     pub const fn reported(&self) -> Option<SimTime> {
         self.record.reported
     }
 
-    /// First promotions of a cluster to a revision.
+    /// Returns the number of first promotions of a cluster to a revision.
     pub const fn first_promotions(&self) -> u64 {
         self.record.first_promotions
     }
 
-    /// Whether the controller's process has failed.
+    /// Returns whether the controller's process has failed.
     pub const fn has_failed(&self) -> bool {
         self.record.failure.is_some()
     }
 
-    /// Number of the controller's pending timers.
+    /// Returns the number of the controller's pending timers.
     pub const fn timers(&self) -> usize {
         self.record.timers
     }
 
-    /// The run is over. Returns the error of the controller's process, if it has one.
+    /// Ends the run. Returns the error of the controller's process, if it has one.
     pub fn finish(&mut self) -> Option<ProcessError> {
         let at_end = self.controller.finish();
         self.record.failure.take().or(at_end)
     }
 
-    /// Reports have reached the management cluster.
+    /// Handles reports that have reached the management cluster.
     pub fn arrive(&mut self, reports: Vec<Report>, queue: &mut Queue) {
         let delay = self.traits.report_delay.unwrap_or(self.watch_delay);
         self.record.in_flight += reports.len();
@@ -133,7 +133,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// The new revision is released now: the controller begins, and people's times count from here.
+    /// Releases the new revision now: the controller begins, and people's times count from here.
     pub fn release(&self, queue: &mut Queue) {
         let delay = if self.traits.is_process {
             SimDuration::ZERO
@@ -149,7 +149,7 @@ impl<'s> ControlPlane<'s> {
         queue.schedule(queue.now(), Event::Driver(DriverEvent::Released));
     }
 
-    /// Tells a process which clusters were cut off, or are back.
+    /// Notifies a process of clusters that were cut off or have returned.
     pub fn links(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if !self.traits.is_process {
             return;
@@ -163,7 +163,7 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// An event of the control plane. Returns the clusters whose state the controller may see differently now.
+    /// Handles an event of the control plane. Returns the clusters whose state may have changed for the controller.
     pub fn handle(
         &mut self,
         event: DriverEvent,
@@ -211,7 +211,7 @@ impl<'s> ControlPlane<'s> {
         std::mem::take(&mut self.record.changed)
     }
 
-    /// After every event: a process may advance to the time of the next one that can be news for it.
+    /// Lets a process advance to the time of the next event that is relevant to it. Called after every event.
     pub fn follow(
         &mut self,
         next: Option<SimTime>,
@@ -223,20 +223,20 @@ impl<'s> ControlPlane<'s> {
         }
     }
 
-    /// The world is over: a process continues alone until it reports completion.
+    /// Lets a process continue alone after the end of the simulated world, until it reports completion.
     pub fn conclude(&mut self, clusters: &mut dyn Clusters, queue: &mut Queue) {
         if self.traits.is_process && !self.has_failed() {
             self.input(ControllerInput::Over, clusters, queue);
         }
     }
 
-    /// Whether the product can still report completion when nothing happens in the world any more.
+    /// Returns whether the product can still report completion when nothing more happens in the world.
     pub fn may_report(&self, clusters: &dyn Clusters) -> bool {
         let is_working = self.record.in_flight > 0 || !self.controller.is_idle(clusters);
         is_working && self.record.reported.is_none() && !self.has_failed()
     }
 
-    /// One input of the controller.
+    /// Passes one input to the controller.
     pub fn input(
         &mut self,
         input: ControllerInput<'_>,

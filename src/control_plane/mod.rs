@@ -1,7 +1,7 @@
 //! A management cluster's control plane, with the parts that affect rollouts: the same for all products.
 //!
-//! A product's controller is one state machine ([`Controller`]): it takes one [`ControllerInput`] at a time, and acts
-//! through the [`Plane`]. It is built from the parts that Kubernetes controllers are built from:
+//! A product's controller is one state machine ([`Controller`]): it handles one [`ControllerInput`] at a time, and
+//! acts through the [`Plane`]. It consists of the same parts as Kubernetes controllers:
 //!
 //! ```text
 //!   reports, people ──watch delay──▶ Controller::handle ──▶ Runtime (work queue, workers, timers)
@@ -10,12 +10,12 @@
 //!                                     the engine's queue ◀── ApiClient (latency, limits) ──▶ instructions
 //! ```
 //!
-//! All times are in the engine's queue. Events that are due at one instant happen in the order in which they were
+//! All times are in the engine's queue. Events that are due at the same instant happen in the order in which they were
 //! scheduled. Latencies and tokens are drawn in one place, [`ApiClient`]. [`ControlPlane`] connects a controller with
 //! a simulated world, and with recorded fleets in tests. An external process is a controller, too.
 //!
-//! Sources: kubernetes/client-go (`util/workqueue`, `util/retry`, `rest`) and controller-runtime; each file names what
-//! it follows. Left out: the CPU time of controllers, an API server that slows down under load, watches that break.
+//! Sources: kubernetes/client-go (`util/workqueue`, `util/retry`, `rest`) and controller-runtime; each file names its
+//! source. Left out: the CPU time of controllers, an API server that slows down under load, watches that break.
 
 mod agenda;
 mod api_client;

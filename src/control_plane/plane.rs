@@ -1,4 +1,4 @@
-//! The actions that a controller may take: set timers, instruct clusters, and report what it did.
+//! The actions that a controller may take: set timers, instruct clusters, and report its own actions.
 
 use super::clusters::Clusters;
 use crate::engine::EventId;
@@ -8,9 +8,9 @@ use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue};
 
-/// The control plane as a controller acts on it, at one instant.
+/// The control plane at one instant, as a controller acts on it.
 pub struct Plane<'a> {
-    /// The clusters, with what the management cluster can ask about them.
+    /// The clusters, which the controller can query.
     pub clusters: &'a mut dyn Clusters,
     pub(super) queue: &'a mut Queue,
     pub(super) record: &'a mut Record,
@@ -19,34 +19,35 @@ pub struct Plane<'a> {
 /// The record of a controller's actions so far.
 #[derive(Debug, Default)]
 pub(super) struct Record {
-    /// Its pending timers.
+    /// The number of the controller's pending timers.
     pub(super) timers: usize,
-    /// Reports and instructions on their way.
+    /// The number of reports and instructions in flight.
     pub(super) in_flight: usize,
     pub(super) passes: Vec<PassRow>,
     /// The revision that each cluster was last promoted to.
     pub(super) promoted: Vec<Option<Revision>>,
-    /// The revisions that each cluster was ever promoted to, as bits.
+    /// The set of revisions that each cluster was ever promoted to, as a bit mask.
     pub(super) ever_promoted: Vec<u32>,
-    /// First promotions of a cluster to a revision. Going back and forth between revisions does not count as progress.
+    /// The number of first promotions of a cluster to a revision. Going back and forth between revisions does not
+    /// count as progress.
     pub(super) first_promotions: u64,
-    /// Clusters whose state the controller sees differently since the last input.
+    /// Clusters whose state has changed for the controller since the last input.
     pub(super) changed: Vec<ClusterId>,
-    /// When it waited for a person, in any order.
+    /// The intervals in which the rollout waited for a person, in any order.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// When a timed wait of the strategy went on at the same time, in any order.
+    /// The intervals in which a timed wait of the strategy overlapped such a wait, in any order.
     pub(super) timed_waits: Vec<(SimTime, SimTime)>,
-    /// When it first reported completion.
+    /// The time at which the product first reported completion.
     pub(super) reported: Option<SimTime>,
-    /// The acts of people that a run follows. `None`: they are those of its own models.
+    /// The people's actions that a run follows. `None`: the run's own models apply.
     pub(super) seen_acts: Option<SeenActs>,
     pub(super) failure: Option<ProcessError>,
-    /// Its objects may show something else since the last input.
+    /// Whether the product's objects may have changed since the last input.
     pub(super) shows: bool,
 }
 
 impl Record {
-    /// A pass promotes a cluster.
+    /// Records that a pass promotes a cluster.
     fn note_promotion(&mut self, cluster: ClusterId, revision: Revision) {
         let Revision(number) = revision;
         let bit = 1 << number.min(u32::BITS - 1);
@@ -58,22 +59,23 @@ impl Record {
     }
 }
 
-/// The acts of people that the export of a rollout in progress shows.
+/// People's actions that the export of a rollout in progress shows.
 #[derive(Clone, Debug)]
 pub struct SeenActs {
-    /// The time at which the rollout was seen.
+    /// The time at which the rollout was observed.
     pub now: SimTime,
-    /// Acts that people had made by then, at least.
+    /// Minimum number of actions that people had made by then.
     pub made: usize,
-    /// When each target was instructed, or `now` for an unknown time before that. `None`: it was not instructed.
+    /// The time at which each target was instructed, or `now` for an unknown earlier time. `None`: it was not
+    /// instructed.
     pub began: Vec<Option<SimTime>>,
 }
 
 impl SeenActs {
-    /// When the `nth` act is made, from 0, that is asked for at `asked`, while targets were `promoted`.
+    /// Returns the time of the `nth` action, from 0, that is requested at `asked`, after `promoted` were promoted.
     ///
-    /// A target that was seen further than the run is shows that the act was made before it was instructed. An act
-    /// that was not seen is made after now.
+    /// If a target was observed further ahead than in the run, the action was made before the target was instructed.
+    /// An action that was not observed is made after `now`.
     fn time(
         &self,
         nth: usize,
@@ -90,7 +92,7 @@ impl SeenActs {
         match began.or((nth < self.made).then_some(self.now)) {
             Some(at) if at < self.now => Some(at.max(asked)),
             Some(_) => Some(asked),
-            // An act at the very instant would count as seen.
+            // An action at exactly this instant would count as observed.
             None => own.map(|at| at.max(self.now + SimDuration::from_millis(1))),
         }
     }
@@ -105,12 +107,12 @@ impl std::fmt::Debug for Plane<'_> {
 }
 
 impl Plane<'_> {
-    /// The present time.
+    /// Returns the present time.
     pub fn now(&self) -> SimTime {
         self.queue.now()
     }
 
-    /// Sets a timer; a time that is past means now. The number comes back in [`super::ControllerInput::Timer`].
+    /// Sets a timer; a past time means now. [`super::ControllerInput::Timer`] returns the number.
     pub fn timer(&mut self, at: SimTime, number: u32) -> EventId {
         self.record.timers += 1;
         self.queue.schedule(
@@ -119,12 +121,13 @@ impl Plane<'_> {
         )
     }
 
-    /// Removes a timer that has not gone off.
+    /// Cancels a timer that has not fired.
     pub fn cancel(&mut self, timer: EventId) {
         self.record.timers -= usize::from(self.queue.cancel(timer).is_some());
     }
 
-    /// A write that instructs a cluster's agent takes effect at `at`; [`NOTHING`] removes what the cluster runs.
+    /// Writes an instruction to a cluster's agent that takes effect at `at`; [`NOTHING`] removes what the cluster
+    /// runs.
     pub fn instruct(&mut self, at: SimTime, cluster: ClusterId, revision: Revision) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
@@ -137,7 +140,7 @@ impl Plane<'_> {
         }
     }
 
-    /// A write that pauses a cluster's deployment, or resumes it, takes effect at `at`.
+    /// Pauses or resumes a cluster's deployment by a write that takes effect at `at`.
     pub fn pause(&mut self, at: SimTime, cluster: ClusterId, is_paused: bool) {
         if at > self.queue.now() {
             self.record.in_flight += 1;
@@ -148,8 +151,8 @@ impl Plane<'_> {
         }
     }
 
-    /// A pass decides that a cluster gets a revision, and instructs it at `at`. A cluster that is paused or has no
-    /// agent never hears of it.
+    /// Promotes a cluster to a revision in a pass, and instructs it at `at`. A cluster that is paused or has no agent
+    /// never receives the instruction.
     pub fn deploy(
         &mut self,
         at: SimTime,
@@ -163,17 +166,17 @@ impl Plane<'_> {
         }
     }
 
-    /// A cluster's agent is instructed now to remove what it runs.
+    /// Instructs a cluster's agent now to remove what it runs.
     pub fn remove(&mut self, cluster: ClusterId) {
         self.instruct(self.now(), cluster, NOTHING);
     }
 
-    /// The management cluster itself applies a revision in a cluster now; one that is offline never hears of it.
+    /// Applies a revision in a cluster from the management cluster now; an offline cluster never receives it.
     pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
         self.clusters.push(cluster, revision, self.queue);
     }
 
-    /// A pass begins.
+    /// Begins a pass.
     pub fn begin_pass(&mut self, unavailable: u64) {
         let t_s = self.now().as_secs_f64();
         self.record.passes.push(PassRow {
@@ -186,8 +189,8 @@ impl Plane<'_> {
         });
     }
 
-    /// The last pass that began continues until `end`, and creates objects. A pass that continues after the last
-    /// target was ready has been recorded.
+    /// Extends the last pass until `end`, with the number of created objects. A pass that continues after the last
+    /// target became ready is already recorded.
     pub fn pass_until(&mut self, end: SimTime, created: u64) {
         if let Some(pass) = self.record.passes.last_mut() {
             pass.duration_s = end.as_secs_f64() - pass.t_s;
@@ -195,7 +198,7 @@ impl Plane<'_> {
         }
     }
 
-    /// A pass decides that a cluster gets a revision, which counts once for each cluster and revision.
+    /// Promotes a cluster to a revision in a pass, which counts once for each cluster and revision.
     pub fn promote(&mut self, cluster: ClusterId, revision: Revision) {
         let before = self.record.promoted[cluster.index()].replace(revision);
         self.record.note_promotion(cluster, revision);
@@ -206,28 +209,29 @@ impl Plane<'_> {
         }
     }
 
-    /// The passes so far. A process reports its own.
+    /// Returns the passes so far. A process reports its own.
     pub fn passes(&mut self) -> &mut Vec<PassRow> {
         &mut self.record.passes
     }
 
-    /// [`super::Controller::is_done`] of a cluster may have another answer now.
+    /// Notifies that [`super::Controller::is_done`] may have changed for a cluster.
     pub fn changed(&mut self, cluster: ClusterId) {
         self.record.changed.push(cluster);
     }
 
-    /// The product's own status says that the rollout of the new revision is complete.
+    /// Reports that the product's own status shows the rollout of the new revision as complete.
     pub fn reports_completion(&mut self, at: SimTime) {
         self.record.reported.get_or_insert(at);
     }
 
-    /// The rollout waits for a person from `asked` until `given`, by the delays of people in the strategy.
+    /// Records that the rollout waits for a person from `asked` until `given`, according to the delays in the
+    /// strategy.
     pub fn waits_for_person(&mut self, asked: SimTime, given: SimTime) {
         self.record.pauses.push((asked, given));
     }
 
-    /// When the person acts that the rollout waits for from `asked` on: at the time of the strategy's own model, unless
-    /// the run follows what people did. `None`: never.
+    /// Returns the time at which a person acts on a request made at `asked`: the time of the strategy's own model,
+    /// unless the run follows observed actions. `None`: never.
     pub fn person_acts(&mut self, asked: SimTime, own: Option<SimTime>) -> Option<SimTime> {
         let Record {
             seen_acts,
@@ -242,22 +246,22 @@ impl Plane<'_> {
         given.inspect(|given| self.waits_for_person(asked, *given))
     }
 
-    /// A timed wait of the strategy lasts from `begins` until `ends`, while the rollout also waits for a person.
+    /// Records a timed wait of the strategy from `begins` until `ends`, while the rollout also waits for a person.
     pub fn waits_for_time(&mut self, begins: SimTime, ends: SimTime) {
         self.record.timed_waits.push((begins, ends));
     }
 
-    /// The product's objects may show something else now.
+    /// Announces that the product's objects may have changed.
     pub fn shows(&mut self) {
         self.record.shows = true;
     }
 
-    /// Whether [`Plane::shows`] was called and the objects were not asked yet.
+    /// Returns whether [`Plane::shows`] was called and the objects were not queried yet.
     pub(super) const fn is_to_show(&self) -> bool {
         self.record.shows
     }
 
-    /// The controller's process has failed: the run ends with this error.
+    /// Records that the controller's process has failed: the run ends with this error.
     pub fn fail(&mut self, error: ProcessError) {
         self.record.failure.get_or_insert(error);
     }

@@ -1,8 +1,8 @@
 //! The settings of a product's control loop: data, not code.
 //!
-//! Each product's configuration names its values. The cost of a pass is
-//! that of its API requests: controllers read from caches and compute in microseconds, and wait for the API server in
-//! milliseconds. Left out: the processor time of a pass, and an API server that slows down under load.
+//! Each product's configuration names its values. The duration of a pass is the duration of its API requests:
+//! controllers read from caches and compute in microseconds, but wait for the API server for milliseconds. Left out:
+//! the CPU time of a pass, and an API server that slows down under load.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -21,9 +21,9 @@ use crate::world::DurationModel;
 #[cfg_attr(test, derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ControlLoop {
-    /// One request to the API server, from its sending to its answer.
+    /// Duration of one request to the API server, from sending to the answer.
     pub request: DurationModel,
-    /// Requests per second and kind of object of the controller's client; 0 means no limit.
+    /// Maximum requests per second of the controller's client, for each kind of object; 0 means no limit.
     pub client_qps: u32,
     /// Requests that the client may send before its limit applies.
     pub client_burst: u32,
@@ -31,25 +31,25 @@ pub struct ControlLoop {
     pub watch_delay: SimDuration,
 }
 
-/// One request to an API server. Source: writes of 10 clients to etcd 3.6 on three nodes with NVMe disks, median 6.4 to
-/// 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a median of 7 and a
-/// p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
+/// Duration of one request to an API server. Source: writes of 10 clients to etcd 3.6 on three nodes with NVMe disks,
+/// median 6.4 to 7.6 ms, p90 10.7 to 12.6 ms (rancher/dartboard@7a1d06b6, `docs/20250513`); this lognormal has a
+/// median of 7 and a p90 of 11.7 ms. Spread: p95 14 to 23 ms with etcd 3.5, 188 to 275 ms with PostgreSQL by kine.
 pub const API_REQUEST: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(7),
     sigma: 0.4,
 };
 
-/// From the answer to a write until a cache shows it. Source: `benches/watch-delay` measures medians of 0.2 to 0.6 ms
-/// and p99 of 0.9 to 1.6 ms on one machine, to which a network adds.
+/// Delay from the answer to a write until a cache shows it. Source: `benches/watch-delay` measures medians of 0.2 to
+/// 0.6 ms and p99 of 0.9 to 1.6 ms on one machine; a network adds to this.
 pub const WATCH_DELAY: SimDuration = SimDuration::from_millis(1);
 
 impl ControlLoop {
-    /// The loop of a controller in Kubernetes whose client has no limit.
+    /// The loop of a Kubernetes controller whose client has no limit.
     pub const fn kubernetes() -> Self {
         Self::limited(0, 0)
     }
 
-    /// The loop of a controller in Kubernetes whose client sends up to `qps` requests a second.
+    /// The loop of a Kubernetes controller whose client sends up to `qps` requests a second.
     pub const fn limited(qps: u32, burst: u32) -> Self {
         Self {
             request: API_REQUEST,

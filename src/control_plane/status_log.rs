@@ -1,10 +1,10 @@
 //! The conditions that the product's objects show to people during one run, as a log of changes.
 //!
-//! A controller shows all its conditions after every pass, and the log keeps those that changed. It stays small however
-//! large the fleet is: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for each of them, and
-//! [`ALL_MAX`] for all. Of changes at one time the last is kept. Where a pair has more, changes that follow each other
-//! faster than a certain time are left out. This time doubles until the rest fits. The first and the last change of
-//! each pair always stay.
+//! A controller shows all its conditions after every pass, and the log keeps those that changed. Its size is bounded
+//! regardless of the size of the fleet: at most [`PAIRS_MAX`] pairs of object and condition, [`ROWS_MAX`] rows for
+//! each pair, and [`ALL_MAX`] in total. Of several changes at the same time the last is kept. If a pair has more
+//! changes than allowed, those that follow each other faster than a minimum spacing are left out. The spacing doubles
+//! until the rest fits. The first and the last change of each pair are always kept.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::results::StatusRow;
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};
 
-/// Most pairs of object and condition. Others are left out.
+/// Maximum number of pairs of object and condition. Others are left out.
 const PAIRS_MAX: usize = 1_000;
 
-/// Most rows of a pair.
+/// Maximum number of rows of a pair.
 const ROWS_MAX: usize = 500;
 
-/// Most rows of all pairs.
+/// Maximum number of rows of all pairs.
 const ALL_MAX: usize = 20_000;
 
 /// The log of one run.
@@ -26,7 +26,7 @@ const ALL_MAX: usize = 20_000;
 pub struct StatusLog {
     now: SimTime,
     pairs: BTreeMap<(String, String), History>,
-    /// Number of changes so far, which orders those of one time.
+    /// Number of changes so far, which orders changes of the same time.
     changes: usize,
 }
 
@@ -34,7 +34,7 @@ pub struct StatusLog {
 #[derive(Debug, Default)]
 struct History {
     kept: Vec<StatusChange>,
-    /// The last change, if it follows the one before it faster than `spacing`.
+    /// The last change, if it follows the previous one faster than `spacing`.
     last: Option<StatusChange>,
     spacing: SimDuration,
 }
@@ -49,17 +49,17 @@ struct StatusChange {
 }
 
 impl StatusLog {
-    /// Conditions that are shown from here on are shown at `now`.
+    /// Sets the time of the conditions that are shown from here on.
     pub fn at(&mut self, now: SimTime) {
         self.now = now;
     }
 
-    /// These conditions are shown now, and those of other objects are unchanged.
+    /// Shows these conditions now; those of other objects are unchanged.
     pub fn show(&mut self, conditions: impl IntoIterator<Item = ObjectCondition>) {
         self.show_at(None, conditions);
     }
 
-    /// As [`StatusLog::show`], at a time that is not before the last one of the same condition. `None`: now.
+    /// Like [`StatusLog::show`], at a time that is not before the last one of the same condition. `None`: now.
     pub fn show_at(
         &mut self,
         at: Option<SimTime>,
@@ -92,7 +92,7 @@ impl StatusLog {
         }
     }
 
-    /// The rows, in the order of their times. The log is empty afterwards.
+    /// Takes the rows, in the order of their times, and leaves the log empty.
     pub fn take(&mut self) -> Vec<StatusRow> {
         let pairs = std::mem::take(&mut self.pairs);
         let most = ROWS_MAX.min(ALL_MAX / pairs.len().max(1));
@@ -149,7 +149,7 @@ impl History {
         }
     }
 
-    /// Doubles the time between changes until at most `most` are left. The last one stays.
+    /// Doubles the spacing between changes until at most `most` are left. The last one stays.
     fn thin(&mut self, most: usize) {
         let last = self.last.take().or_else(|| self.kept.last().cloned());
         while self.kept.len() > most {
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_are_kept_and_their_order_is_that_of_time() {
+    fn only_changes_are_kept_in_chronological_order() {
         let mut log = StatusLog::default();
         let field = |value: &str| ObjectCondition::field("Bundle/app", "display.state", value);
         log.at(at(1));
@@ -241,7 +241,7 @@ mod tests {
             (2.0, "Bundle/app display.state", "NotReady"),
             (3.0, "GitRepo/app display.state", "NotReady"),
             (4.0, "Bundle/app Ready", "True"),
-            // It was shown and is empty again. A field that was always empty has no row.
+            // The field was shown and is empty again. A field that was always empty has no row.
             (4.0, "Bundle/app display.state", ""),
         ];
         assert_eq!(

@@ -1,11 +1,11 @@
-//! The work queue of a controller with its workers, and the timers that put keys back into it.
+//! The work queue of a controller with its workers, and the timers that add keys to it again.
 //!
-//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime: a key that is added while it waits is
-//! merged with itself, one that is added while a worker is at it comes up again when that worker is done, and no two
-//! workers are at one key. Keys wait first come, first served. A rate limiter says when a failed key comes back: the
-//! larger of a back-off that doubles for each key and one bucket for all keys.
+//! Follows kubernetes/client-go (`util/workqueue`) and controller-runtime. A key that is added while it waits is
+//! merged with itself. A key that is added while a worker processes it is processed again afterwards. No two workers
+//! process the same key. Keys are processed first come, first served. A rate limiter determines when a failed key
+//! returns: the longer wait of a back-off that doubles for each key, and of one token bucket for all keys.
 //!
-//! The workers belong to the controller, and keys may be of several rollouts.
+//! The workers belong to the controller, and keys may belong to several rollouts.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
@@ -18,11 +18,11 @@ use crate::units::{SimDuration, SimTime};
 /// A controller's work queue with its workers and timers. `K`: keys; `S`: the controller's own steps in time.
 #[derive(Clone, Debug)]
 pub struct Runtime<K, S> {
-    /// The release has begun; before it no worker takes a key.
+    /// Whether the release has begun; before it no worker takes a key.
     is_released: bool,
     free_workers: usize,
     waiting: VecDeque<K>,
-    /// The keys that wait or that a worker is at, or that have a timer.
+    /// The keys that wait, are being processed, or have a timer.
     keys: BTreeMap<K, QueuedKey>,
     agenda: Agenda<Due<K, S>>,
 }
@@ -30,9 +30,9 @@ pub struct Runtime<K, S> {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct QueuedKey {
     is_waiting: bool,
-    /// A worker is at it.
+    /// Whether a worker is processing the key.
     is_taken: bool,
-    /// The time and the number of the timer that adds it.
+    /// The time and the number of the timer that adds the key.
     timer: Option<(SimTime, u32)>,
 }
 
@@ -40,18 +40,18 @@ struct QueuedKey {
 #[derive(Clone, Copy, Debug)]
 enum Due<K, S> {
     Add(K),
-    /// A worker is done with a key. The pass has reported completion, or has not.
+    /// A worker is done with a key, and whether the pass has reported completion.
     Finished(K, bool),
     Step(S),
 }
 
 impl<K: Copy + Ord, S> Runtime<K, S> {
-    /// The queue of a product's only controller, with this number of workers.
+    /// Creates the queue of a product's only controller, with this number of workers.
     pub fn new(workers: usize) -> Self {
         Self::of_controller(0, workers)
     }
 
-    /// The queue of a product's controller of this number ([`Agenda::of_controller`]).
+    /// Creates the queue of a product's controller with this number ([`Agenda::of_controller`]).
     pub fn of_controller(number: u32, workers: usize) -> Self {
         Self {
             is_released: false,
@@ -62,12 +62,12 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Workers take keys from now on.
+    /// Lets workers take keys from now on.
     pub fn start(&mut self) {
         self.is_released = true;
     }
 
-    /// Workers take keys from now on. The release adds this one.
+    /// Lets workers take keys from now on, and adds the key of the release.
     pub fn release(&mut self, key: K) {
         self.start();
         self.add(key);
@@ -88,7 +88,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// Adds a key at a time. The earlier one counts if there are two.
+    /// Adds a key at a time. If it is added twice, the earlier time applies.
     pub fn add_at(&mut self, key: K, at: SimTime, plane: &mut Plane<'_>) {
         let state = self.keys.entry(key).or_default();
         match state.timer {
@@ -99,17 +99,17 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         state.timer = Some((at, self.agenda.add(at, Due::Add(key), plane)));
     }
 
-    /// Sets a timer for a step of the controller's own. Returns its number.
+    /// Sets a timer for one of the controller's own steps. Returns its number.
     pub fn step(&mut self, at: SimTime, step: S, plane: &mut Plane<'_>) -> u32 {
         self.agenda.add(at, Due::Step(step), plane)
     }
 
-    /// Removes a timer of [`Self::step`] before its time.
+    /// Cancels a timer of [`Self::step`].
     pub fn cancel(&mut self, number: u32, plane: &mut Plane<'_>) {
         self.agenda.cancel(number, plane);
     }
 
-    /// A timer goes off. Returns the controller's step, if it was for one.
+    /// Handles a timer. Returns the controller's step, if it was for one.
     pub fn due(&mut self, number: u32, plane: &mut Plane<'_>) -> Option<S> {
         match self.agenda.take(number)? {
             Due::Step(step) => return Some(step),
@@ -128,8 +128,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         None
     }
 
-    /// The purpose of a pending timer, in words for a count; `step` names the controller's own steps. `None`: it is of
-    /// another queue.
+    /// Returns the purpose of a pending timer, as a name for counts; `step` names the controller's own steps. `None`:
+    /// the timer belongs to another queue.
     pub fn timer_kind(
         &self,
         number: u32,
@@ -142,8 +142,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         })
     }
 
-    /// The next key that a free worker takes. A timer of the key stays, as in client-go. A pass that has ended is shown
-    /// before the next one begins.
+    /// Returns the next key for a free worker. A timer of the key stays, as in client-go. The status of a completed
+    /// pass is shown before the next pass begins.
     pub fn take(&mut self, plane: &Plane<'_>) -> Option<K> {
         if !self.is_released || self.free_workers == 0 || plane.is_to_show() {
             return None;
@@ -158,7 +158,7 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         Some(key)
     }
 
-    /// A worker is done with a key, which comes up again if it was added meanwhile.
+    /// Ends a worker's processing of a key, which is queued again if it was added meanwhile.
     pub fn done(&mut self, key: K) {
         self.free_workers += 1;
         let state = self
@@ -173,8 +173,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         }
     }
 
-    /// The pass of a key ends at `end`: the product's objects then show what it has written. `created`: objects that it
-    /// creates. `completes`: they show the rollout as complete.
+    /// Ends the pass of a key at `end`, when the product's objects show what it has written. `created`: the number of
+    /// objects that it creates. `completes`: the objects show the rollout as complete.
     pub fn end_pass(
         &mut self,
         key: K,
@@ -187,12 +187,12 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         self.agenda.add(end, Due::Finished(key, completes), plane);
     }
 
-    /// Whether a worker is at a key.
+    /// Returns whether a worker is processing a key.
     pub fn is_busy(&self) -> bool {
         self.keys.values().any(|state| state.is_taken)
     }
 
-    /// The controller's own steps that are still to come.
+    /// Returns the controller's own pending steps.
     pub fn steps(&self) -> impl Iterator<Item = &S> {
         self.agenda.iter().filter_map(|due| match due {
             Due::Step(step) => Some(step),
@@ -200,13 +200,13 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         })
     }
 
-    /// Whether nothing is to come here.
+    /// Returns whether nothing is pending here.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.agenda.iter().next().is_none()
     }
 }
 
-/// When a failed key comes back.
+/// Determines when a failed key is added again.
 #[derive(Clone, Debug)]
 pub struct RateLimiter<K> {
     bucket: Reservations,
@@ -214,12 +214,12 @@ pub struct RateLimiter<K> {
 }
 
 impl<K: Copy + Ord> RateLimiter<K> {
-    /// Requeues a second of all keys together, and how many may come at once. Source:
-    /// `DefaultTypedControllerRateLimiter` of client-go.
+    /// Maximum requeues per second of all keys together, and the burst. Source: `DefaultTypedControllerRateLimiter` of
+    /// client-go.
     const PER_SECOND: f64 = 10.0;
     const BURST: u32 = 100;
 
-    /// Controller-runtime's default.
+    /// Creates controller-runtime's default limiter.
     pub fn controller_default() -> Self {
         Self {
             bucket: Reservations::new(Self::PER_SECOND, Self::BURST),
@@ -227,7 +227,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         }
     }
 
-    /// When a key that fails now comes back.
+    /// Returns the time at which a key that fails now is added again.
     pub fn again(&mut self, key: K, now: SimTime) -> SimTime {
         let failures = self.failures.entry(key).or_default();
         let wait = back_off(*failures);
@@ -236,7 +236,7 @@ impl<K: Copy + Ord> RateLimiter<K> {
         turn.max(now + wait)
     }
 
-    /// When a key comes back whose pass ends with this request.
+    /// Returns the time at which a key whose pass ends with this request is added again.
     pub fn requeue(&mut self, key: K, end: SimTime, request: QueueRequest) -> Option<SimTime> {
         if matches!(request, QueueRequest::RateLimited | QueueRequest::Error) {
             return Some(self.again(key, end));
@@ -249,22 +249,22 @@ impl<K: Copy + Ord> RateLimiter<K> {
         }
     }
 
-    /// A key has succeeded: its next failure is its first one.
+    /// Resets the back-off of a key that has succeeded.
     pub fn forget(&mut self, key: K) {
         self.failures.remove(&key);
     }
 }
 
-/// Workers that each piece of work occupies for a time that is known when it begins.
+/// Workers that are occupied by each task for a duration that is known at its start.
 #[derive(Clone, Debug)]
 pub struct WorkerPool {
     size: usize,
-    /// When each worker in use is free.
+    /// The time at which each worker in use becomes free.
     busy: BinaryHeap<Reverse<SimTime>>,
 }
 
 impl WorkerPool {
-    /// A pool of this number of workers.
+    /// Creates a pool of this number of workers.
     pub fn new(size: usize) -> Self {
         Self {
             size,
@@ -272,7 +272,7 @@ impl WorkerPool {
         }
     }
 
-    /// The first worker that is free takes work of this duration. Returns when it ends.
+    /// Assigns work of this duration to the first free worker. Returns its end.
     pub fn work(&mut self, now: SimTime, duration: SimDuration) -> SimTime {
         let is_free = self.busy.peek().is_some_and(|Reverse(free)| *free <= now);
         let begin = if is_free || self.busy.len() >= self.size {

@@ -1,7 +1,7 @@
 //! The controls of a page: settings that a reader may change, in groups.
 //!
-//! They are the settings in force, with the values of the sweep and the ranges of the model's constants. Left out is
-//! what belongs to the experiment as a whole, and what names a file. Other settings can be typed as for `--set`.
+//! They are the settings in force, with the values of the sweep and the ranges of the model's constants. Left out are
+//! settings of the experiment as a whole, and settings that name a file. Other settings can be typed as for `--set`.
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -12,17 +12,17 @@ use crate::scenario::{Experiment, SettingInForce, is_setting_of_experiment};
 /// A setting that a reader may change.
 #[derive(Debug, Serialize)]
 pub(super) struct Control {
-    /// The strategy that it is for; empty for all.
+    /// The strategy that the control applies to; empty for all.
     strategy: String,
     group: &'static str,
     path: String,
     value: String,
     origin: String,
-    /// Values to choose from: of the sweep, or from the low to the high end of a range.
+    /// Values to choose from: those of the sweep, or from the low to the high end of a range.
     values: Vec<String>,
 }
 
-/// The groups: of the settings below these paths. The first that fits counts.
+/// The groups, with the paths below which their settings are. The first match counts.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Strategy", &["strategies."]),
     (
@@ -44,14 +44,14 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Limits", &["assert"]),
 ];
 
-/// The group of settings that the experiment sweeps, and that of all others.
+/// The names of the group of swept settings and of the group of all others.
 const SWEPT: &str = "Swept settings";
 const OTHERS: &str = "All other settings and constants";
 
-/// Settings that are not in force until somebody writes them.
+/// Settings that are in force only if they are written.
 const UNWRITTEN: [&str; 2] = ["startsAt", "assert"];
 
-/// The controls, in the order of the page.
+/// Returns the controls, in the order of the page.
 pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
     let mut controls = swept_controls(experiment);
     let everywhere = &experiment.settings.everywhere;
@@ -79,7 +79,7 @@ pub(super) fn controls(experiment: &Experiment) -> Vec<Control> {
     controls
 }
 
-/// The controls of the settings that the experiment sweeps.
+/// Returns the controls of the settings that the experiment sweeps.
 fn swept_controls(experiment: &Experiment) -> Vec<Control> {
     let settings = experiment
         .variants
@@ -104,12 +104,12 @@ fn swept_controls(experiment: &Experiment) -> Vec<Control> {
     controls
 }
 
-/// Whether a setting with this path is in force.
+/// Returns whether a setting with this path is in force.
 fn has_path(settings: &[SettingInForce], path: &str) -> bool {
     settings.iter().any(|setting| setting.path == path)
 }
 
-/// The place of a control's group on the page.
+/// Returns the position of a control's group on the page.
 fn rank(control: &Control) -> usize {
     if control.group == SWEPT {
         return 0;
@@ -120,7 +120,7 @@ fn rank(control: &Control) -> usize {
     }
 }
 
-/// The group of a setting.
+/// Returns the group of a setting.
 fn group_of(path: &str) -> &'static str {
     for (group, starts) in GROUPS {
         if starts.iter().any(|start| path.starts_with(start)) {
@@ -130,7 +130,7 @@ fn group_of(path: &str) -> &'static str {
     OTHERS
 }
 
-/// Whether a setting is on the page only as a control of the sweep, or not at all.
+/// Returns whether a setting is on the page only as a control of the sweep, or not at all.
 fn is_left_out(path: &str, controls: &[Control]) -> bool {
     let top = path.split(['.', '[']).next().unwrap_or_default();
     let mut keys_of_files = [".file", ".manifest", ".previous", ".table"].into_iter();
@@ -141,7 +141,7 @@ fn is_left_out(path: &str, controls: &[Control]) -> bool {
     is_of_experiment || names_file || is_swept
 }
 
-/// Adds the controls of settings in force, of one strategy or of all.
+/// Adds the controls of settings in force, for one strategy or for all.
 fn add<'s>(
     controls: &mut Vec<Control>,
     strategy: &str,
@@ -158,7 +158,7 @@ fn add<'s>(
         if is_left_out(path, controls) {
             continue;
         }
-        // Faults as a whole are a map, and readers change its fields instead.
+        // `faults` is a map; readers change its fields instead.
         if path == "faults" {
             for (key, value) in inside {
                 let path = format!("faults.{key}");

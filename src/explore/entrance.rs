@@ -1,17 +1,17 @@
-//! Connections that have not shown the token of the page.
+//! Connections that have not presented the token of the page.
 //!
-//! Any user of this machine can open them, so they have places of their own and take none from those who know the
-//! token. When another one comes, the oldest is closed: a reader's request arrives whole, within a millisecond.
+//! Any user of this machine can open them, so they have their own slots and take none from readers with the token. If
+//! there are too many, the oldest is closed: a reader's request arrives completely within a millisecond.
 
 use std::collections::VecDeque;
 use std::io;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Most strangers at a time.
+/// Maximum number of connections without the token.
 pub(super) const MOST_STRANGERS: usize = 32;
 
-/// The strangers, oldest first.
+/// The connections without the token, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Entrance(Mutex<Strangers>);
 
@@ -27,17 +27,17 @@ struct WaitingStream {
     stream: TcpStream,
 }
 
-/// The place of a stranger. Dropped, it is free.
+/// The slot of a connection without the token. It is freed when dropped.
 pub(super) struct StrangerPlace {
     entrance: Arc<Entrance>,
     number: u64,
 }
 
 impl Entrance {
-    /// Gives a connection a place, and closes the oldest when there are too many.
+    /// Assigns a slot to a connection, and closes the oldest if there are too many.
     ///
     /// # Errors
-    /// When the process has too many open files.
+    /// Returns an error if the process has too many open files.
     pub(super) fn admit(self: &Arc<Self>, stream: &TcpStream) -> io::Result<StrangerPlace> {
         let stream = stream.try_clone()?;
         let mut strangers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_stranger_is_closed_when_another_one_comes() {
+    fn the_oldest_unauthenticated_connection_is_closed_when_another_arrives() {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a port");
         let address = listener.local_addr().expect("an address");
         let entrance = Arc::new(Entrance::default());

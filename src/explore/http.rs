@@ -1,22 +1,22 @@
 //! The part of HTTP/1.1 that a page on this machine needs: one request for each connection, with limits on its size
-//! and its time. `httparse` reads the head.
+//! and time. `httparse` parses the head.
 //!
-//! Why no server library? The small ones limit neither the size of a head nor the time that a client may take for it,
-//! and hide the connection, which says whether the page is still open.
+//! No server library is used: the small ones limit neither the size of a head nor the time for sending it, and they
+//! hide the connection, which shows whether the page is still open.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
-/// Most bytes of a head, of its lines, and of a body.
+/// Maximum number of bytes of a head, of its lines, and of a body.
 const MOST_HEAD: usize = 16 * 1024;
 const MOST_LINES: usize = 64;
 const MOST_BODY: usize = 512 * 1024;
 
-/// Longest time that a client may take to send a head, to send a body, or to take a part of an answer.
+/// Maximum time for a client to send a head, to send a body, or to receive a part of a response.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Longest time in which the rest of a refused request is taken, and most bytes of it.
+/// Maximum time for reading the rest of a rejected request, and maximum number of its bytes.
 const LAST_PATIENCE: Duration = Duration::from_secs(1);
 const MOST_IGNORED: usize = 4 * 1024 * 1024;
 
@@ -25,13 +25,13 @@ pub(super) struct HttpHead {
     pub(super) method: String,
     pub(super) path: String,
     lines: Vec<(String, String)>,
-    /// Bytes of the body.
+    /// The length of the body in bytes.
     length: usize,
     /// The received part of the body.
     body: Vec<u8>,
 }
 
-/// A status of HTTP. Those of refusals say why there is no answer.
+/// An HTTP status. Error statuses say why there is no response.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct HttpStatus {
     code: u16,
@@ -56,7 +56,7 @@ impl HttpStatus {
 }
 
 impl HttpHead {
-    /// The value of a line of the head; empty without one. Names are in lowercase.
+    /// Returns the value of a header; empty if it is missing. Names are in lowercase.
     pub(super) fn line(&self, name: &str) -> &str {
         for (known, value) in &self.lines {
             if known == name {
@@ -66,10 +66,11 @@ impl HttpHead {
         ""
     }
 
-    /// Reads a head, which must arrive within [`PATIENCE`] as a whole.
+    /// Reads a head, which must arrive completely within [`PATIENCE`].
     ///
     /// # Errors
-    /// When it is not one, is too large, or takes too long. `None`: the client has gone.
+    /// Returns an error if it is not a head, is too large, or takes too long. `None`: the client has closed the
+    /// connection.
     pub(super) fn read(stream: &mut TcpStream) -> Result<Self, Option<HttpStatus>> {
         let end = Instant::now() + PATIENCE;
         let _ = stream.set_write_timeout(Some(PATIENCE));
@@ -86,10 +87,10 @@ impl HttpHead {
         }
     }
 
-    /// Reads the body, which must arrive within [`PATIENCE`] as a whole.
+    /// Reads the body, which must arrive completely within [`PATIENCE`].
     ///
     /// # Errors
-    /// As [`HttpHead::read`].
+    /// See [`HttpHead::read`].
     pub(super) fn read_body(
         mut self,
         stream: &mut TcpStream,
@@ -103,8 +104,8 @@ impl HttpHead {
     }
 }
 
-/// Refuses a request, and takes the rest of it: a connection that is closed with bytes left unread is reset, and the
-/// client may not see the answer.
+/// Rejects a request, and reads the rest of it: closing a connection with unread bytes resets it, and the client may
+/// not see the response.
 pub(super) fn refuse(stream: &mut TcpStream, status: HttpStatus) {
     let end = Instant::now() + LAST_PATIENCE;
     let _ = write_head(stream, status, "text/plain");
@@ -143,7 +144,7 @@ fn more(
     }
 }
 
-/// A head, whose body is still to come, and its size. `None`: it has not ended yet.
+/// Parses a head, and returns it with its size. `None`: it is incomplete.
 fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
     let mut lines = [httparse::EMPTY_HEADER; MOST_LINES];
     let mut head = httparse::Request::new(&mut lines);
@@ -162,7 +163,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
             .trim()
             .to_owned();
         let name = line.name.to_ascii_lowercase();
-        // Headers that decide on the origin and on the end of the body must be given once.
+        // Headers that determine the origin or the end of the body must occur only once.
         let is_twice = lines.iter().any(|(known, _)| *known == name);
         if is_twice && ["host", "origin", "content-length", "content-type"].contains(&name.as_str())
         {
@@ -184,7 +185,7 @@ fn parsed(bytes: &[u8]) -> Result<Option<(HttpHead, usize)>, HttpStatus> {
     Ok(Some((request, size)))
 }
 
-/// The length of a body, as its head states it.
+/// Returns the length of a body according to its head.
 fn body_length(text: &str) -> Result<usize, HttpStatus> {
     if text.is_empty() {
         return Ok(0);
@@ -198,7 +199,7 @@ fn body_length(text: &str) -> Result<usize, HttpStatus> {
     }
 }
 
-/// Writes the head of an answer of this type, whose body ends with the connection.
+/// Writes the head of a response of this type, whose body ends with the connection.
 pub(super) fn write_head(
     stream: &mut TcpStream,
     HttpStatus { code, words }: HttpStatus,
@@ -212,7 +213,8 @@ pub(super) fn write_head(
     stream.write_all(head.as_bytes())
 }
 
-/// Waits this long for the client to close the connection, on which it has nothing more to say. Returns whether it has.
+/// Waits this long for the client to close the connection, on which it sends nothing more. Returns whether it has
+/// closed it.
 pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
     if stream.set_read_timeout(Some(time)).is_err() {
         return true;
@@ -220,7 +222,7 @@ pub(super) fn closes_within(stream: &TcpStream, time: Duration) -> bool {
     match stream.peek(&mut [0; 1]) {
         Ok(0) => true,
         Ok(_) => {
-            // It has sent more than it should, which stays there.
+            // The client has sent more than it should, which remains unread.
             std::thread::sleep(time);
             false
         }

@@ -1,12 +1,12 @@
-//! Questions about an experiment while a reader looks: the same rollouts before and after a change of settings.
+//! Answers a reader's questions about an experiment: the same rollouts before and after a change of settings.
 //!
 //! An [`Explorer`] holds an experiment with all of its files, and reads no others. A [`PageQuestion`] names a variant
-//! to compare with, a variant to start from, and values of settings, which are those of `--set`. An [`Exploration`]
-//! answers it: it says which runs it needs next, and has an answer when it has got these. Whoever drives it decides on
-//! threads, and when to stop: a local server, or a worker in a page. So both give the same bytes.
+//! to compare with, a variant to start from, and values of settings, as for `--set`. An [`Exploration`] answers it: it
+//! returns the runs that it needs next, and has an answer when it has received them. The caller decides on threads,
+//! and when to stop: it is a local server, or a worker in a page. So both give the same bytes.
 //!
-//! Runs are asked for in the order of their replicates, before and after in pairs, with the experiment's seed. The
-//! answers have ever more of them, and the intervals of the differences shrink.
+//! Runs are requested in the order of their replicates, in pairs of before and after, with the experiment's seed.
+//! Successive answers use more runs, so the intervals of the differences shrink.
 
 mod controls;
 #[cfg(not(target_family = "wasm"))]
@@ -33,26 +33,26 @@ use crate::units::{Bytes, counted};
 #[cfg(not(target_family = "wasm"))]
 pub use server::{Server, serve};
 
-/// Numbers of pairs of runs after which there is an answer. The last ends the question.
+/// Numbers of pairs of runs after which there is an answer. The last one ends the question.
 const ANSWERS: [usize; 8] = [1, 3, 6, 10, 20, 40, 70, 100];
 
 const MOST_PAIRS: usize = ANSWERS[ANSWERS.len() - 1];
 
-/// Most values of a question, and bytes of each.
+/// Maximum number of values of a question, and of bytes of each value.
 const MOST_SET: usize = 100;
 const MOST_BYTES: usize = 4096;
 
-/// The memory limit of a page with the simulator inside, which can address 4 GB.
+/// The memory limit of a page with the embedded simulator, which can address 4 GB.
 const MOST_IN_PAGE: Bytes = Bytes::new(2_000_000_000);
 
-/// Variants whose runs are kept for the next question.
+/// Maximum number of variants whose runs are kept for the next question.
 const MOST_KEPT: usize = 4;
 
 /// A question of a reader.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct PageQuestion {
-    /// Its number, which its answers have.
+    /// The number of the question, which its answers contain.
     pub id: u64,
     /// The page that asks; its newer question stops an older one.
     #[serde(default)]
@@ -77,41 +77,41 @@ pub struct Trouble {
     pub fix: String,
 }
 
-/// An experiment that questions are asked about.
+/// An experiment and the state for answering questions about it.
 #[derive(Debug)]
 pub struct Explorer {
     experiment: Experiment,
     overrides: Overrides,
-    /// Most memory that a question may take, and runs at a time.
+    /// Maximum memory of a question, and maximum number of concurrent runs.
     memory: Bytes,
     at_once: usize,
     /// Runs of unchanged variants.
     kept: Mutex<BTreeMap<String, Vec<RunRecord>>>,
 }
 
-/// A question with the runs that it has.
+/// A question and its runs so far.
 #[derive(Debug)]
 pub struct Exploration {
     id: u64,
-    /// Before and after.
+    /// The variants before and after the change.
     variants: [Variant; 2],
     seed: u64,
     records: [VariantRecord; 2],
-    /// The variants are the same, so one run is both.
+    /// Whether the variants are the same, so that one run serves as both.
     is_same: bool,
-    /// Name and runs as they are kept.
+    /// The key under which the runs are kept.
     kept_as: String,
     provenance: Provenance,
     yaml: String,
     snippet: Option<Snippet>,
-    /// Pairs in the answers so far.
+    /// Number of pairs in the answers so far.
     told: usize,
 }
 
-/// Seed, replicates and values of the command line, as a page has them.
+/// Seed, replicates and values of the command line, in the format of a page.
 type PageOverrides = (Option<u64>, Option<u32>, Vec<String>);
 
-/// Sides of a comparison, as places in [`Exploration::records`].
+/// Sides of a comparison, as indices of [`Exploration::records`].
 const BEFORE: usize = 0;
 const AFTER: usize = 1;
 
@@ -123,17 +123,17 @@ pub struct ExploredRun {
     replicate: u32,
 }
 
-/// An experiment whose settings a question has changed, and its variant that the question is about.
+/// An experiment with the settings of a question, and the variant that the question is about.
 struct ChangedExperiment {
     experiment: Experiment,
     after: Variant,
 }
 
 impl Explorer {
-    /// An experiment as it was loaded with these `overrides`.
+    /// Creates an explorer from an experiment that was loaded with these `overrides`.
     ///
     /// # Errors
-    /// When every strategy starts a command, which a page must not.
+    /// Returns an error if every strategy starts a command, which a page must not do.
     pub fn new(experiment: Experiment, overrides: Overrides) -> Result<Self, String> {
         if experiment.variants.iter().all(starts_command) {
             return Err(
@@ -150,7 +150,7 @@ impl Explorer {
         })
     }
 
-    /// Refuses questions that take more memory than this with `at_once` runs at a time.
+    /// Rejects questions that need more memory than this with `at_once` concurrent runs.
     #[must_use]
     pub fn limited_to(self, memory: Bytes, at_once: usize) -> Self {
         Self {
@@ -160,17 +160,17 @@ impl Explorer {
         }
     }
 
-    /// The memory of a question about any of the experiment's variants.
+    /// Returns the memory of a question about any of the experiment's variants.
     #[must_use]
     pub fn memory(&self) -> MemoryEstimate {
         let variants: Vec<Variant> = self.usable().cloned().collect();
         MemoryEstimate::of_question(&self.experiment, &variants, MOST_PAIRS)
     }
 
-    /// The experiment in a page, from what [`Explorer::files`] wrote.
+    /// Creates the explorer in a page, from the output of [`Explorer::files`].
     ///
     /// # Errors
-    /// When the text is not that, or the experiment is invalid.
+    /// Returns an error if the text has another format, or the experiment is invalid.
     pub fn of_files(text: &str) -> Result<Self, String> {
         let (name, (seed, replicates, set), files): (String, PageOverrides, Vec<(String, String)>) =
             serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -188,8 +188,8 @@ impl Explorer {
         Ok(Self::new(experiment, overrides)?.limited_to(MOST_IN_PAGE, 1))
     }
 
-    /// The experiment's files and overrides, for a page: of files as much as is copied into results. Files that are not
-    /// text are left out.
+    /// Returns the experiment's files and overrides, for a page: the parts of files that are copied into results.
+    /// Files that are not text are left out.
     #[must_use]
     pub fn files(&self) -> Value {
         let Experiment { name, inputs, .. } = &self.experiment;
@@ -208,7 +208,7 @@ impl Explorer {
         json!([name, [seed, replicates, set], texts])
     }
 
-    /// The question that the page opens with: the first variant, unchanged.
+    /// Returns the question that the page opens with: the first variant, unchanged.
     #[must_use]
     pub fn first(&self) -> PageQuestion {
         let first = self.usable().next().expect("checked when it was made");
@@ -224,11 +224,11 @@ impl Explorer {
         variants.filter(|variant| !starts_command(variant))
     }
 
-    /// The page with the first answer. `engine` is the simulator as WebAssembly, compressed, as base64; empty for a
-    /// page that asks a server.
+    /// Returns the page with the first answer. `engine` is the simulator as WebAssembly, compressed, in base64; empty
+    /// for a page that asks a server.
     ///
     /// # Errors
-    /// When the first variant cannot be simulated, in words.
+    /// Returns an error message if the first variant cannot be simulated.
     pub fn page(&self, engine: &str) -> Result<String, String> {
         let mut first = self
             .begin(&self.first())
@@ -258,7 +258,7 @@ impl Explorer {
     /// Reads and checks a question.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// Returns all problems of the question.
     pub fn begin(&self, question: &PageQuestion) -> Result<Exploration, Vec<Trouble>> {
         if question.set.len() > MOST_SET || question.set.iter().any(|set| set.len() > MOST_BYTES) {
             let message =
@@ -305,7 +305,7 @@ impl Explorer {
         Ok(exploration)
     }
 
-    /// The variant with this label.
+    /// Returns the variant with this label.
     fn named(&self, label: &str) -> Result<&Variant, Vec<Trouble>> {
         let found = self.usable().find(|variant| variant.label == label);
         found.ok_or_else(|| {
@@ -331,7 +331,8 @@ impl Explorer {
         }
     }
 
-    /// The experiment with these values, and its variant that is otherwise like `start`. `None`: nothing is changed.
+    /// Returns the experiment with these values, and its variant that is otherwise like `start`. `None`: nothing
+    /// changes.
     fn changed(
         &self,
         start: &Variant,
@@ -342,7 +343,7 @@ impl Explorer {
         }
         let paths: Vec<&str> = set.iter().map(|set| path_of(set)).collect();
         let mut overrides = self.overrides.clone();
-        // A value of the page takes the place of the command line's.
+        // A value of the page overrides the command line's.
         overrides.set.retain(|own| !paths.contains(&path_of(own)));
         overrides.set.extend_from_slice(set);
         let mut experiment = load_again(&self.experiment.name, &self.experiment.inputs, &overrides)
@@ -383,7 +384,7 @@ fn starts_command(variant: &Variant) -> bool {
     variant.scenario.strategy.command().is_some()
 }
 
-/// A variant as the page lists it.
+/// Returns a variant as the page lists it.
 fn shown_variant(variant: &Variant) -> Value {
     let mut settings = BTreeMap::new();
     for setting in &variant.settings {
@@ -392,7 +393,7 @@ fn shown_variant(variant: &Variant) -> Value {
     json!({"label": variant.label, "strategy": variant.strategy, "settings": settings})
 }
 
-/// The description of a variant as one side of a comparison.
+/// Returns the description of a variant as one side of a comparison.
 fn explored_info(variant: &Variant, side: &str) -> VariantInfo {
     VariantInfo {
         variant: side.to_owned(),
@@ -402,7 +403,7 @@ fn explored_info(variant: &Variant, side: &str) -> VariantInfo {
     }
 }
 
-/// One side of a comparison, without any run.
+/// Returns one side of a comparison, without any run.
 fn empty_record(side: &str) -> VariantRecord {
     VariantRecord {
         variant: side.to_owned(),
@@ -413,7 +414,7 @@ fn empty_record(side: &str) -> VariantRecord {
     }
 }
 
-/// The path of a setting in `PATH=VALUE`.
+/// Returns the path of a setting in `PATH=VALUE`.
 fn path_of(set: &str) -> &str {
     match set.split_once('=') {
         Some((path, _)) => path.trim(),
@@ -421,7 +422,8 @@ fn path_of(set: &str) -> &str {
     }
 }
 
-/// Whether a variant has the strategy of `start` and its settings, but for those with one of the changed `paths`.
+/// Returns whether a variant has the strategy of `start` and its settings, except for those with one of the changed
+/// `paths`.
 fn is_like(variant: &Variant, start: &Variant, paths: &[&str]) -> bool {
     let mut wanted = Vec::new();
     for Setting { path, value, .. } in &start.settings {
@@ -436,7 +438,7 @@ fn is_like(variant: &Variant, start: &Variant, paths: &[&str]) -> bool {
     variant.strategy == start.strategy && settings == wanted
 }
 
-/// A single error that belongs to no setting.
+/// Returns a single error that belongs to no setting.
 fn trouble(message: impl Into<String>, fix: &str) -> Vec<Trouble> {
     vec![Trouble {
         at: String::new(),
@@ -458,7 +460,7 @@ fn troubles(error: LoadError) -> Vec<Trouble> {
 }
 
 impl Exploration {
-    /// The runs up to the next answer; empty when the last was given.
+    /// Returns the runs up to the next answer; empty after the last answer.
     #[must_use]
     pub fn missing(&self) -> Vec<ExploredRun> {
         let Some(pairs) = self.next_answer() else {
@@ -476,33 +478,33 @@ impl Exploration {
         missing
     }
 
-    /// The pairs of the next answer.
+    /// Returns the number of pairs of the next answer.
     fn next_answer(&self) -> Option<usize> {
         ANSWERS.into_iter().find(|pairs| *pairs > self.told)
     }
 
-    /// Whether every answer was given.
+    /// Returns whether every answer was given.
     #[must_use]
     pub fn is_done(&self) -> bool {
         self.told >= MOST_PAIRS
     }
 
-    /// One run.
+    /// Simulates one run.
     ///
     /// # Errors
-    /// When its events repeat without end.
+    /// Returns an error if its events repeat endlessly.
     ///
     /// # Panics
-    /// Never: nothing stops it.
+    /// Never panics, because nothing stops the run.
     pub fn simulate(&self, run: ExploredRun) -> Result<RunRecord, RunFailure> {
         let record = self.simulate_until(run, &Stop::default())?;
         Ok(record.expect("nothing stops it"))
     }
 
-    /// One run. `None`: `stop` was set before its end.
+    /// Simulates one run. `None`: `stop` was set before its end.
     ///
     /// # Errors
-    /// When its events repeat without end.
+    /// Returns an error if its events repeat endlessly.
     pub fn simulate_until(
         &self,
         run: ExploredRun,
@@ -511,13 +513,13 @@ impl Exploration {
         sim::run_until(&self.variants[run.side], self.seed, run.replicate, stop)
     }
 
-    /// The answer when a run has failed, as one line of JSON.
+    /// Returns the answer after a run has failed, as one line of JSON.
     #[must_use]
     pub fn failure(&self, error: &RunFailure) -> String {
         refusal(self.id, &trouble(error.to_string(), ""))
     }
 
-    /// Takes a run, in the order of [`Exploration::missing`].
+    /// Adds a run, in the order of [`Exploration::missing`].
     pub fn add(&mut self, run: ExploredRun, mut record: RunRecord) {
         debug_assert_eq!(self.records[run.side].runs.len(), run.replicate as usize);
         if run.replicate > 0 {
@@ -531,7 +533,7 @@ impl Exploration {
         self.push(run.side, record);
     }
 
-    /// Takes runs of the variant before, which an earlier question has simulated.
+    /// Adds runs of the variant before, which an earlier question has simulated.
     fn reuse(&mut self, runs: Vec<RunRecord>) {
         if self.is_same {
             for run in &runs {
@@ -548,7 +550,7 @@ impl Exploration {
         self.records[side].runs.push(run);
     }
 
-    /// The results of the runs so far.
+    /// Returns the results of the runs so far.
     fn results(&self) -> Results {
         let [before, after] = &self.records;
         let pairs = before.runs.len().min(after.runs.len());
@@ -560,7 +562,7 @@ impl Exploration {
         Results::in_memory(self.provenance.clone(), tables)
     }
 
-    /// The answer with the runs of [`Exploration::missing`], as one line of JSON.
+    /// Returns the answer with the runs of [`Exploration::missing`], as one line of JSON.
     pub fn answer(&mut self) -> String {
         if let Some(pairs) = self.next_answer() {
             self.told = pairs;
@@ -579,7 +581,7 @@ impl Exploration {
         answer.to_string()
     }
 
-    /// `runs.csv` of the runs.
+    /// Returns `runs.csv` of the runs.
     fn csv(&self, tables: &Tables) -> String {
         for (name, bytes) in tables.files() {
             if name == "runs.csv" {
@@ -590,7 +592,7 @@ impl Exploration {
     }
 }
 
-/// The answer to a question that cannot be simulated, as one line of JSON.
+/// Returns the answer to a question that cannot be simulated, as one line of JSON.
 #[must_use]
 pub fn refusal(id: u64, troubles: &[Trouble]) -> String {
     json!({"id": id, "errors": troubles}).to_string()

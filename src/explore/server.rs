@@ -1,8 +1,9 @@
-//! The page on this machine, and the answers to its questions.
+//! Serves the page on this machine, and the answers to its questions.
 //!
-//! Only this machine can connect, and only who knows the token in the address gets an answer. A web page elsewhere may
-//! send requests here through the reader's browser: its `Origin` gives it away, and the name in `Host` where it had
-//! its own name point here. No request names a file: there are the page, and the questions.
+//! Only this machine can connect, and only clients with the token in the address get a response. A web page elsewhere
+//! may send requests here through the reader's browser. They are detected by their `Origin`, or by the name in `Host`
+//! if the page's own name resolves to this machine. No request names a file: there are only the page and the
+//! questions.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -18,13 +19,13 @@ use crate::engine::Stop;
 use crate::results::RunRecord;
 use crate::study::{StudyError, in_order};
 
-/// Most connections that have shown the token, at a time; a page needs two.
+/// Maximum number of concurrent connections that have presented the token; a page needs two.
 const MOST_READERS: usize = 32;
 
-/// Longest time until it is noticed that a page is closed.
+/// Maximum time until a closed page is noticed.
 const GLANCE: Duration = Duration::from_millis(100);
 
-/// A page that waits for readers.
+/// A server for the page, which waits for readers.
 #[derive(Debug)]
 pub struct Server {
     listener: TcpListener,
@@ -32,15 +33,15 @@ pub struct Server {
     page: String,
     explorer: Explorer,
     pool: rayon::ThreadPool,
-    /// Connections that have not shown the token.
+    /// Connections that have not presented the token.
     strangers: Arc<Entrance>,
-    /// Number of those that have.
+    /// Number of connections that have presented the token.
     readers: AtomicUsize,
-    /// Of each page, what stops its question.
+    /// The stop signal of each page's question.
     questions: Mutex<BTreeMap<String, Stop>>,
 }
 
-/// The place of a connection that has shown the token. Dropped, it is free.
+/// The slot of a connection that has presented the token. It is freed when dropped.
 struct ReaderPlace<'s>(&'s AtomicUsize);
 
 impl Drop for ReaderPlace<'_> {
@@ -49,10 +50,10 @@ impl Drop for ReaderPlace<'_> {
     }
 }
 
-/// Waits for connections on a free port of this machine; `pool` simulates.
+/// Opens a free port on this machine for connections; `pool` simulates.
 ///
 /// # Errors
-/// When the system has no port or no random numbers, or the first run fails.
+/// Returns an error if the system has no port or no random numbers, or the first run fails.
 pub fn serve(explorer: Explorer, pool: rayon::ThreadPool) -> Result<Arc<Server>, String> {
     let listener =
         TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).map_err(|error| error.to_string())?;
@@ -73,10 +74,10 @@ pub fn serve(explorer: Explorer, pool: rayon::ThreadPool) -> Result<Arc<Server>,
 }
 
 impl Server {
-    /// The address of the page.
+    /// Returns the address of the page.
     ///
     /// # Errors
-    /// When the system does not report the port.
+    /// Returns an error if the system does not report the port.
     pub fn address(&self) -> io::Result<String> {
         Ok(format!(
             "http://{}/{}/",
@@ -85,11 +86,11 @@ impl Server {
         ))
     }
 
-    /// Answers until the program ends.
+    /// Serves requests until the program ends.
     pub fn run(self: &Arc<Self>) {
         for stream in self.listener.incoming() {
             let Ok(mut stream) = stream else {
-                // Such as too many open files.
+                // For example, there are too many open files.
                 std::thread::sleep(Duration::from_millis(50));
                 continue;
             };
@@ -97,7 +98,7 @@ impl Server {
                 continue;
             };
             let server = Arc::clone(self);
-            // Without a thread, the connection is closed.
+            // If no thread can be started, the connection is closed.
             let _ = std::thread::Builder::new().spawn(move || {
                 server.answer(&mut stream, stranger);
                 let _ = stream.shutdown(Shutdown::Both);
@@ -105,7 +106,8 @@ impl Server {
         }
     }
 
-    /// Answers one connection. A refusal needs the place of a stranger, and all else that of a reader.
+    /// Handles one connection. Error responses use the slot of a connection without the token; all others use that of
+    /// a reader.
     fn answer(&self, stream: &mut TcpStream, stranger: StrangerPlace) {
         let head = match HttpHead::read(stream) {
             Ok(head) => head,
@@ -121,7 +123,7 @@ impl Server {
         if reader.is_none() {
             return refuse(stream, HttpStatus::UNAVAILABLE);
         }
-        // Whoever has closed the connection misses the answer.
+        // A client that has closed the connection misses the response.
         let _ = match route {
             Route::Page => self.write_page(stream),
             Route::Question => match question(head, stream) {
@@ -137,14 +139,14 @@ impl Server {
         stream.write_all(self.page.as_bytes())
     }
 
-    /// A place for a connection that has shown the token. `None`: all are taken.
+    /// Returns a slot for a connection that has presented the token. `None`: all are in use.
     fn reader(&self) -> Option<ReaderPlace<'_>> {
         let reader = ReaderPlace(&self.readers);
         let taken = self.readers.fetch_add(1, Ordering::SeqCst);
         (taken < MOST_READERS).then_some(reader)
     }
 
-    /// The purpose of a request, if it has the token and comes from the page.
+    /// Returns the purpose of a request, if it has the token and comes from the page.
     fn route(&self, request: &HttpHead) -> Result<Route, HttpStatus> {
         let host = request.line("host");
         let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
@@ -161,7 +163,7 @@ impl Server {
             .and_then(|path| path.strip_prefix(&self.token));
         match (request.method.as_str(), below) {
             ("GET", Some("/")) => Ok(Route::Page),
-            // A page elsewhere cannot send this type without asking first.
+            // A page elsewhere cannot send this type without a preflight request.
             ("POST", Some("/ask"))
                 if !origin.is_empty() && request.line("content-type") == "application/json" =>
             {
@@ -173,7 +175,8 @@ impl Server {
         }
     }
 
-    /// Answers a question, a line for each answer, until the last, a newer question, or the end of the connection.
+    /// Streams the answers to a question, one per line, until the last answer, a newer question, or the end of the
+    /// connection.
     fn stream(&self, stream: &mut TcpStream, question: &PageQuestion) -> io::Result<()> {
         let stop = Stop::default();
         let is_page = (1..=64).contains(&question.page.len());
@@ -184,7 +187,7 @@ impl Server {
             }
         }
         let answered = self.answer_question(stream, question, &stop);
-        // Ends the watch too.
+        // This also ends the watch.
         stop.set();
         let mut questions = self.questions();
         if let Some(newest) = questions.get(&question.page)
@@ -253,7 +256,7 @@ impl Server {
     }
 }
 
-/// Sets `stop` when the client closes the connection. Ends when it is set.
+/// Sets `stop` when the client closes the connection. Ends when `stop` is set.
 fn watch(stream: &TcpStream, stop: &Stop) -> io::Result<()> {
     let connection = stream.try_clone()?;
     let stop = stop.clone();

@@ -1,13 +1,14 @@
-//! Learning the pace: draws of the constants that fit the updates seen so far, each with its run to the end.
+//! Learns the pace of a rollout: draws of the constants that fit the observed updates, each with its run to the end.
 //!
-//! Constants are drawn from their ranges as `uncertainty: constants` does, and each draw is a run that follows the
-//! rollout until now ([`run_from`]). A draw weighs as much as the durations seen are likely under the durations of its
-//! own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of their weight, so that a
-//! few of them do not replace all others. Each then makes a Metropolis move: other values of some constants, perhaps
-//! with other random numbers. This is sequential Monte Carlo with tempering (Del Moral, Doucet and Jasra 2006).
+//! Constants are drawn from their ranges as for `uncertainty: constants`, and each draw is a run that follows the
+//! rollout until the present ([`run_from`]). The weight of a draw is the likelihood of the observed durations under
+//! the durations of its own run ([`CensoredFit`]). In each of [`ROUNDS`] rounds, draws are resampled by a part of
+//! their weight, so that a few of them do not displace all others. Each draw then makes a Metropolis move: other
+//! values of some constants, perhaps with other random numbers. This is sequential Monte Carlo with tempering (Del
+//! Moral, Doucet and Jasra 2006).
 //!
 //! Durations of targets are not independent given the constants, and not exactly lognormal. So they count as at most
-//! [`MOST_WEIGHT`] independent ones. `docs/forecast.md` has the coverage that this gives.
+//! [`MOST_WEIGHT`] independent durations. `docs/forecast.md` reports the resulting coverage.
 
 use crate::engine::{EntityKey, Stream, Streams, dist};
 use crate::results::ForecastHold;
@@ -17,15 +18,15 @@ use crate::stats::{CensoredFit, bisected};
 use crate::study::{StudyError, in_order};
 use crate::units::{SimDuration, SimTime};
 
-/// Rounds of resampling and moving. The last two have the whole weight.
+/// Number of rounds of resampling and moving. The last two use the whole weight.
 const ROUNDS: u32 = 6;
 
 /// A way to move to other values of the constants.
 struct Move {
     /// The share of the constants that change.
     changed: f64,
-    /// The step of a change as a share of a range. `None`: the constants are drawn again, which reaches all values of
-    /// constants that the updates seen say nothing about.
+    /// The size of a change as a share of a range. `None`: the constants are drawn again, which reaches all values of
+    /// constants that the observed updates do not determine.
     step: Option<f64>,
 }
 
@@ -49,10 +50,10 @@ const MOVES: [Move; 4] = [
     },
 ];
 
-/// Most independent durations that those seen count for.
+/// Maximum number of independent durations that the observed ones count for.
 const MOST_WEIGHT: f64 = 12.0;
 
-/// A draw of the constants, with what its run says.
+/// A draw of the constants, with the results of its run.
 #[derive(Clone, Debug)]
 pub(super) struct PaceDraw {
     replicate: u32,
@@ -61,18 +62,18 @@ pub(super) struct PaceDraw {
     pub(super) end: DrawEnd,
 }
 
-/// The end of a run that continues from now.
+/// The end of a run that continues from the present.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DrawEnd {
-    /// Seconds from the release until all targets but failed ones are ready; infinite for never.
+    /// Seconds from the release until all targets except failed ones are ready; infinite if never.
     pub(super) done_s: f64,
-    /// When each target was instructed, in seconds from the release.
+    /// The time at which each target was instructed, in seconds from the release.
     pub(super) instructed_s: Vec<Option<f64>>,
     /// The stage of each target.
     pub(super) stages: Vec<String>,
-    /// The greatest rate that the registry sends at for a second, from now on, in bytes per second.
+    /// Maximum rate at which the registry sends over a second, from the present on, in bytes per second.
     pub(super) egress_peak: f64,
-    /// Bytes that the registry sends from now on.
+    /// Bytes that the registry sends from the present on.
     pub(super) egress_bytes: f64,
     /// The rule that held the rollout.
     pub(super) hold: Option<ForecastHold>,
@@ -87,7 +88,7 @@ pub(super) struct DrawnRollout<'s> {
 }
 
 impl DrawnRollout<'_> {
-    /// The draws, equally likely, given what was seen. `run_done` is called after each run, from any thread.
+    /// Returns equally likely draws, given the observations. `run_done` is called after each run, from any thread.
     pub(super) fn learnt(
         &self,
         run_done: &(impl Fn() + Sync),
@@ -119,8 +120,8 @@ impl DrawnRollout<'_> {
         Ok(draws)
     }
 
-    /// A Metropolis move of a draw: other values of some constants, with the random numbers of `replicate` or its own.
-    /// Returns the draw itself if the move is rejected. `heat`: the part of the log-likelihood that counts.
+    /// Returns a Metropolis move of a draw: other values of some constants, with the random numbers of `replicate` or
+    /// its own. Returns the draw itself if the move is rejected. `heat`: the part of the log-likelihood that counts.
     fn moved(
         &self,
         draw: &PaceDraw,
@@ -145,7 +146,7 @@ impl DrawnRollout<'_> {
         }
     }
 
-    /// Whether a target has finished: before that there is nothing to learn from.
+    /// Returns whether a target has finished; before that there is nothing to learn from.
     pub(super) fn is_conditioned(&self) -> bool {
         self.seen
             .targets
@@ -153,7 +154,7 @@ impl DrawnRollout<'_> {
             .any(|target| target.state == SeenState::Ready)
     }
 
-    /// Number of runs.
+    /// Returns the number of runs.
     pub(super) fn runs(&self) -> u64 {
         let draws = u64::from(self.draws);
         if self.is_conditioned() {
@@ -194,7 +195,7 @@ impl DrawnRollout<'_> {
     }
 }
 
-/// The weights of draws when this part of their log-likelihoods counts, the greatest being 1.
+/// Returns the weights of draws when this part of their log-likelihoods counts; the maximum is 1.
 fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
     let mut most = f64::NEG_INFINITY;
     for draw in draws {
@@ -207,8 +208,8 @@ fn weights(draws: &[PaceDraw], part: f64) -> Vec<f64> {
     weights
 }
 
-/// The greatest part of the log-likelihood, from the one that counted so far, with which the weights are still those of
-/// half of the draws or more.
+/// Returns the largest part of the log-likelihood, from the current part on, at which the weights still correspond to
+/// at least half of the draws.
 fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
     if !has_few_draws(draws, 1.0 - heat) {
         return 1.0;
@@ -217,7 +218,7 @@ fn next_heat(draws: &[PaceDraw], heat: f64) -> f64 {
     next
 }
 
-/// Whether the weights are those of less than half of the draws, when this part of the log-likelihoods counts.
+/// Returns whether the weights correspond to less than half of the draws when this part of the log-likelihoods counts.
 fn has_few_draws(draws: &[PaceDraw], part: f64) -> bool {
     let mut sum = 0.0;
     let mut squares = 0.0;
@@ -228,7 +229,7 @@ fn has_few_draws(draws: &[PaceDraw], part: f64) -> bool {
     sum * sum / squares < 0.5 * draws.len() as f64
 }
 
-/// Draws by their weights, each as often as its share of all weights (systematic resampling).
+/// Resamples draws by their weights, each as often as its share of all weights (systematic resampling).
 fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDraw> {
     let weights = weights(draws, part);
     let step = weights.iter().sum::<f64>() / draws.len() as f64;
@@ -242,14 +243,14 @@ fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDr
             kept.push(draw.clone());
         }
     }
-    // Rounding may leave out the last.
+    // Rounding may leave out the last draw.
     while kept.len() < draws.len() {
         kept.extend(kept.last().or(draws.last()).cloned());
     }
     kept
 }
 
-/// Shares after one of the [`MOVES`].
+/// Returns the shares after one of the [`MOVES`].
 fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
     let number = dist::uniform(stream, 0.0, MOVES.len() as f64) as usize % MOVES.len();
     let Move { changed, step } = MOVES[number];
@@ -266,15 +267,15 @@ fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
     moved
 }
 
-/// A share a random step away, reflected at 0 and 1.
+/// Returns a share at a random distance, reflected at 0 and 1.
 fn one_step(share: f64, size: f64, stream: &mut Stream) -> f64 {
     let to = (share + size * libm::log(dist::lognormal(stream, 1.0, 1.0))).abs() % 2.0;
     if to > 1.0 { 2.0 - to } else { to }
 }
 
-/// The log-likelihood of the durations seen, under the durations of a run.
+/// Returns the log-likelihood of the observed durations, under the durations of a run.
 fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
-    // A world in which nothing ever finishes is as unlikely as can be.
+    // A world in which nothing ever finishes gets the minimum likelihood.
     let Some(fit) = CensoredFit::of(&own_durations(run, seen)) else {
         return -1e6;
     };
@@ -286,7 +287,7 @@ fn likelihood(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     terms.iter().sum::<f64>() * (MOST_WEIGHT / count).min(1.0)
 }
 
-/// The durations of a run's updates in seconds, and whether each was over at the end of the run.
+/// Returns the durations of a run's updates in seconds, and whether each had ended by the end of the run.
 fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     let mut durations = Vec::new();
     for (target, own) in run.own_ready.iter().enumerate() {
@@ -299,7 +300,8 @@ fn own_durations(run: &Continuation, seen: &RolloutSoFar) -> Vec<(f64, bool)> {
     durations
 }
 
-/// When the product of a run instructed a target. One that was seen waiting is instructed now at the earliest.
+/// Returns the time at which the product of a run instructed a target. A target that was observed waiting is
+/// instructed at the present or later.
 fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTime> {
     let instructed_s = run.record.clusters[target].instructed_s?;
     let instructed = SimTime::ZERO + SimDuration::from_secs_f64(instructed_s);
@@ -310,7 +312,7 @@ fn began(run: &Continuation, seen: &RolloutSoFar, target: usize) -> Option<SimTi
     }
 }
 
-/// The log-likelihood of a target's duration so far. `None`: it was not instructed, or has failed.
+/// Returns the log-likelihood of a target's duration so far. `None`: it was not instructed, or has failed.
 fn likelihood_of_target(
     run: &Continuation,
     seen: &RolloutSoFar,
@@ -328,17 +330,17 @@ fn likelihood_of_target(
     }
 }
 
-/// The seconds between two times; at least one.
+/// Returns the seconds between two times; at least one.
 fn span(from: SimTime, to: SimTime) -> f64 {
     to.saturating_since(from).as_secs_f64().max(1.0)
 }
 
-/// The logarithm of a probability that may be rounded to 0.
+/// Returns the logarithm of a probability that may be rounded to 0.
 fn ln_tail(share: f64) -> f64 {
     libm::log(share.max(1e-12))
 }
 
-/// The end of a run that continues from now.
+/// Returns the end of a run that continues from the present.
 fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     let record = &run.record;
     let now = seen.now.as_secs_f64();
@@ -371,7 +373,7 @@ fn end(run: &Continuation, seen: &RolloutSoFar) -> DrawEnd {
     end
 }
 
-/// Seconds from the release until all targets but failed ones are ready; infinite for never.
+/// Returns the seconds from the release until all targets except failed ones are ready; infinite if never.
 fn done_s(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     let record = &run.record;
     if !seen.targets.iter().any(has_failed) {
@@ -386,7 +388,7 @@ fn done_s(run: &Continuation, seen: &RolloutSoFar) -> f64 {
     last
 }
 
-/// Whether an update of a target has failed for good.
+/// Returns whether an update of a target has failed permanently.
 fn has_failed(target: &SeenTarget) -> bool {
     target.state == SeenState::Failed
 }

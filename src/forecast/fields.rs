@@ -1,4 +1,4 @@
-//! The fields of products' objects that say how far a rollout is. Others are ignored, and so are those of null.
+//! The fields of products' objects that show the progress of a rollout. Other fields and null values are ignored.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,10 +27,10 @@ pub(super) struct ShownCondition {
     pub(super) last_update_time: Option<String>,
 }
 
-/// An object in Kubernetes. The kinds differ in the fields that they have.
+/// A Kubernetes object. The kinds differ in the fields that they have.
 pub(super) type ShownObject = KubeObject<ShownSpec, ShownStatus>;
 
-/// The specification of an object in Kubernetes.
+/// The specification of a Kubernetes object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ShownSpec {
@@ -40,11 +40,11 @@ pub(super) struct ShownSpec {
     pub(super) staged: Option<String>,
     pub(super) target_cluster: String,
     pub(super) paused: OrDefault<bool>,
-    /// Of an update run.
+    /// The state of an update run.
     pub(super) state: Option<String>,
 }
 
-/// The status of an object in Kubernetes.
+/// The status of a Kubernetes object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(super) struct ShownStatus {
@@ -87,7 +87,7 @@ pub(super) struct StageCluster {
     pub(super) conditions: OrDefault<Vec<ShownCondition>>,
 }
 
-/// A Bundle with the dates that `KubeObject` leaves out: those of the last writes, which are large.
+/// A Bundle with the times of its last writes, which `KubeObject` omits because they are large.
 #[derive(Default, Deserialize)]
 pub(super) struct ShownBundle {
     pub(super) metadata: OrDefault<ManagedMetadata>,

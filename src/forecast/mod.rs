@@ -1,15 +1,15 @@
-//! The forecast of a rollout in progress: when it will be done, from what the product shows now.
+//! The forecast of a rollout in progress: when it will be done, given the state that the product shows.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `fields` | the fields of the products' objects |
-//! | `status` | exports of the product as facts about each target |
-//! | `draws` | draws of the constants that fit the updates seen so far, each with its run to the end |
+//! | `status` | conversion of the product's exports to facts about each target |
+//! | `draws` | draws of the constants that fit the observed updates, each with its run to the end |
 //!
-//! [`sim::run_from`](crate::sim::run_from) has the product's rules follow what was seen, and go on from there. The
-//! interval is total: it covers the constants that nobody knows, within their ranges, and randomness.
+//! In [`sim::run_from`](crate::sim::run_from) the product's rules follow the observed state, and continue from there.
+//! The interval is total: it covers the unknown constants, within their ranges, and randomness.
 //!
-//! Left out: what people will do, beyond the experiment's own models of them; errors of the model itself.
+//! Left out: future actions of people, beyond the experiment's own models of them; errors of the model itself.
 
 mod draws;
 mod fields;
@@ -34,14 +34,14 @@ use crate::units::{SimDuration, SimTime};
 use draws::{DrawEnd, DrawnRollout, PaceDraw};
 use status::{ShownRollout, ShownTarget};
 
-/// The probability that intervals are for.
+/// The probability of the intervals.
 const LEVEL: f64 = 0.9;
 
-/// Larger status files are refused, because they are held in memory as a whole. Without managed fields, 100,000
+/// Maximum size of a status file, because it is held in memory as a whole. Without managed fields, 100,000
 /// BundleDeployments have about 300 MB.
 const MOST_STATUS_BYTES: u64 = 500_000_000;
 
-/// Most targets that are named as slow.
+/// Maximum number of targets that are listed as slow.
 const MOST_SLOW: usize = 5;
 
 /// The inputs of a forecast.
@@ -51,7 +51,7 @@ pub struct ForecastInputs {
     pub status: Vec<PathBuf>,
     /// The time of the exports, in RFC 3339. `None`: the newest time in them, or `clock`.
     pub now: Option<String>,
-    /// When the rollout began, in RFC 3339. `None`: as the exports say.
+    /// The start of the rollout, in RFC 3339. `None`: from the exports.
     pub released: Option<String>,
     /// The present time, in RFC 3339.
     pub clock: String,
@@ -70,10 +70,10 @@ pub struct Forecaster<'s> {
 }
 
 impl<'s> Forecaster<'s> {
-    /// Reads what the product shows, for a variant of the experiment, by its number.
+    /// Reads the state that the product shows, for the variant of the experiment with this index.
     ///
     /// # Errors
-    /// All that is wrong with the exports, with places and fixes; or that they do not fit the experiment.
+    /// Returns all problems of the exports, with positions and fixes; or that they do not match the experiment.
     pub fn new(
         varied: &'s VariedExperiment,
         variant: usize,
@@ -87,7 +87,7 @@ impl<'s> Forecaster<'s> {
             .map_err(|problems| LoadError::new(problems, &first))
     }
 
-    /// Reads the exports. Problems that are of no object are those of the `first` file.
+    /// Reads the exports. Problems that belong to no object are assigned to the `first` file.
     fn read(
         varied: &'s VariedExperiment,
         variant: usize,
@@ -137,7 +137,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// Number of runs of [`Forecaster::forecast`].
+    /// Returns the number of runs of [`Forecaster::forecast`].
     #[must_use]
     pub fn runs(&self) -> u64 {
         if is_over(&self.seen) {
@@ -147,7 +147,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The rollout, to continue it in draws of the constants.
+    /// Returns the rollout for continuing it in draws of the constants.
     const fn drawn(&self) -> DrawnRollout<'_> {
         DrawnRollout {
             varied: self.varied,
@@ -157,16 +157,16 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The name of a target, which is a cluster of the fleet.
+    /// Returns the name of a target, which is a cluster of the fleet.
     fn name(&self, target: usize) -> &str {
         let scenario = &self.varied.base().variants[self.variant].scenario;
         &scenario.world.clusters[target].name
     }
 
-    /// Simulates, on the current rayon pool. `run_done` is called after each run, from any thread.
+    /// Simulates the forecast on the current rayon pool. `run_done` is called after each run, from any thread.
     ///
     /// # Errors
-    /// When a run failed.
+    /// Returns an error if a run failed.
     pub fn forecast(&self, run_done: impl Fn() + Sync) -> Result<ForecastRecord, StudyError> {
         let drawn = self.drawn();
         let is_over = is_over(&self.seen);
@@ -209,7 +209,7 @@ impl<'s> Forecaster<'s> {
         })
     }
 
-    /// The number of targets in each state.
+    /// Returns the number of targets in each state.
     fn counts(&self) -> SeenCounts {
         SeenCounts {
             targets: self.seen.targets.len(),
@@ -220,7 +220,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The number of targets in a state.
+    /// Returns the number of targets in a state.
     fn count(&self, state: SeenState) -> usize {
         let mut count = 0;
         for target in &self.seen.targets {
@@ -229,7 +229,7 @@ impl<'s> Forecaster<'s> {
         count
     }
 
-    /// Why the rollout stalls in the first draw in which it does, while targets wait.
+    /// Returns why the rollout stalls, from the first draw in which it does, if targets are waiting.
     fn hold(&self, draws: &[PaceDraw]) -> Option<ForecastHold> {
         if self.count(SeenState::Waiting) == 0 {
             return None;
@@ -237,7 +237,7 @@ impl<'s> Forecaster<'s> {
         draws.iter().find_map(|draw| draw.end.hold.clone())
     }
 
-    /// The time these seconds after the release.
+    /// Returns the time this many seconds after the release.
     fn at(&self, seconds: f64) -> ForecastTime {
         let at = self
             .released
@@ -248,8 +248,8 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The end of a rollout that is over: when the last target was ready, now at the latest. It loads the registry no
-    /// more.
+    /// Returns the end of a finished rollout: the time at which the last target was ready, at the latest the present.
+    /// It no longer loads the registry.
     fn ended(&self) -> DrawEnd {
         let mut last: Option<SimTime> = None;
         for target in &self.seen.targets {
@@ -263,7 +263,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// A time that is known.
+    /// Returns a known time as a span.
     fn moment(&self, seconds: f64) -> ForecastSpan {
         let at = Some(self.at(seconds));
         ForecastSpan {
@@ -273,8 +273,8 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The median and the interval of times, in seconds after the release. Exports give times to the second, so an
-    /// interval is not sharper than that.
+    /// Returns the median and the interval of times, in seconds after the release. Exports have times in seconds, so
+    /// an interval is not narrower than that.
     fn span(&self, seconds: &[f64]) -> ForecastSpan {
         let ForecastEstimate { median, low, high } = estimate(seconds);
         let low = (low - 1.0).max(self.seen.now.as_secs_f64());
@@ -285,12 +285,12 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The time these seconds after the release. `None`: never.
+    /// Returns the time this many seconds after the release. `None`: never.
     fn finite_at(&self, seconds: f64) -> Option<ForecastTime> {
         seconds.is_finite().then(|| self.at(seconds))
     }
 
-    /// The first stage that has not begun, or else the next target, in most draws.
+    /// Returns the first stage that has not begun, or else the next target, in most draws.
     fn next(&self, draws: &[PaceDraw]) -> Option<ForecastNext> {
         let stages = &draws.first()?.end.stages;
         let waiting = self.waiting();
@@ -303,14 +303,14 @@ impl<'s> Forecaster<'s> {
         Some(self.next_record(String::new(), first, draws, &waiting))
     }
 
-    /// The targets that wait to be instructed.
+    /// Returns the targets that wait to be instructed.
     fn waiting(&self) -> Vec<usize> {
         let mut waiting: Vec<usize> = (0..self.seen.targets.len()).collect();
         waiting.retain(|&target| self.seen.targets[target].state == SeenState::Waiting);
         waiting
     }
 
-    /// The targets of these whose stage has not begun: all of its targets wait.
+    /// Returns the targets whose stage has not begun: all of its targets wait.
     fn of_new_stages(&self, waiting: &[usize], stages: &[String]) -> Vec<usize> {
         let mut begun = BTreeSet::new();
         for (stage, target) in stages.iter().zip(&self.seen.targets) {
@@ -323,7 +323,8 @@ impl<'s> Forecaster<'s> {
         of_new
     }
 
-    /// The first of the candidates to be instructed, with the time at which each draw instructs the first of them.
+    /// Returns the first of the candidates to be instructed, with the time at which each draw instructs the first of
+    /// them.
     fn next_record(
         &self,
         stage: String,
@@ -343,7 +344,7 @@ impl<'s> Forecaster<'s> {
         }
     }
 
-    /// The targets that take longer than nearly all others.
+    /// Returns the targets that take longer than nearly all others.
     fn slow(&self, draws: &[PaceDraw]) -> Vec<SlowTarget> {
         let updates = self.updates(draws);
         let durations: Vec<(f64, bool)> = updates
@@ -372,7 +373,7 @@ impl<'s> Forecaster<'s> {
         slow
     }
 
-    /// The updates that have begun, with their durations so far.
+    /// Returns the updates that have begun, with their durations so far.
     fn updates(&self, draws: &[PaceDraw]) -> Vec<SeenUpdate> {
         let mut updates = Vec::new();
         for (target, seen) in self.seen.targets.iter().enumerate() {
@@ -396,8 +397,8 @@ impl<'s> Forecaster<'s> {
         updates
     }
 
-    /// When a target was instructed, in seconds from the release. Where the product does not say it, the median of the
-    /// draws.
+    /// Returns the time at which a target was instructed, in seconds from the release. If the product does not show
+    /// it, the median of the draws.
     fn instructed_s(&self, target: usize, draws: &[PaceDraw]) -> Option<f64> {
         if let Some(instructed) = self.seen.targets[target].instructed {
             return Some(instructed.as_secs_f64());
@@ -412,9 +413,9 @@ impl<'s> Forecaster<'s> {
 
 /// An update of a target that has begun.
 struct SeenUpdate {
-    /// The target's number.
+    /// The index of the target.
     target: usize,
-    /// How long it has taken so far.
+    /// The duration so far.
     for_s: f64,
     /// Whether the target is ready.
     is_over: bool,
@@ -423,7 +424,7 @@ struct SeenUpdate {
 /// A target that a draw instructs.
 #[derive(Clone, Copy)]
 struct Instructed {
-    /// In seconds from the release.
+    /// The time in seconds from the release.
     at_s: f64,
     target: usize,
 }
@@ -436,7 +437,7 @@ impl Instructed {
     }
 }
 
-/// The first target of the candidates that any draw instructs.
+/// Returns the first of the candidates that any draw instructs.
 fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instructed> {
     draws
         .iter()
@@ -444,7 +445,7 @@ fn first_instructed(draws: &[PaceDraw], candidates: &[usize]) -> Option<Instruct
         .min_by(Instructed::compare)
 }
 
-/// The first target of the candidates that a draw instructs.
+/// Returns the first of the candidates that a draw instructs.
 fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
     let mut instructed = Vec::new();
     for &target in candidates {
@@ -455,7 +456,7 @@ fn first_of_draw(draw: &PaceDraw, candidates: &[usize]) -> Option<Instructed> {
     instructed.into_iter().min_by(Instructed::compare)
 }
 
-/// When a rollout began, and when its state was exported.
+/// The times at which a rollout began and its state was exported.
 #[derive(Clone, Copy, Debug)]
 struct RolloutTimes {
     released: Nanos,
@@ -463,10 +464,10 @@ struct RolloutTimes {
 }
 
 impl RolloutTimes {
-    /// The times that the inputs give, or else those that the exports show.
+    /// Returns the times of the inputs, or else those that the exports show.
     fn of(inputs: &ForecastInputs, shown: &ShownRollout, first: &str) -> OrProblems<Self> {
         let clock = rfc3339(&inputs.clock).map(|stamp| stamp.at);
-        // Instances have uptimes, which count back from now.
+        // Instances have uptimes, which count back from the present.
         let newest = shown.newest.filter(|_| !shown.is_numbered);
         let now = given_time(inputs.now.as_deref(), "--now", first)?
             .or(newest)
@@ -493,7 +494,7 @@ impl RolloutTimes {
     }
 }
 
-/// Reads a time that an option gives, if it is there.
+/// Reads the time of an option, if it is given.
 fn given_time(text: Option<&str>, option: &str, first: &str) -> OrProblems<Option<Nanos>> {
     let Some(text) = text else {
         return Ok(None);
@@ -518,12 +519,12 @@ fn read_exports(status: &[PathBuf]) -> OrProblems<ShownRollout> {
     status::read(&sources)
 }
 
-/// A problem of a file as a whole.
+/// Returns a problem of a whole file.
 fn refusal(file: &str, message: &str, help: &str) -> Vec<Problem> {
     vec![Problem::of_file(file, message.to_owned()).with_help(help.to_owned())]
 }
 
-/// The names of the experiment's clusters.
+/// Returns the names of the experiment's clusters.
 fn cluster_names(scenario: &Scenario) -> Vec<&str> {
     let clusters = scenario.world.clusters.iter();
     clusters.map(|cluster| cluster.name.as_str()).collect()
@@ -536,7 +537,7 @@ fn is_over(seen: &RolloutSoFar) -> bool {
         .all(|target| matches!(target.state, SeenState::Ready | SeenState::Failed))
 }
 
-/// The targets that the product has paused before their update, but the experiment has not.
+/// Returns the targets that the product has paused before their update, but the experiment has not.
 fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     let clusters = &scenario.world.clusters;
     let names = cluster_names(scenario);
@@ -553,10 +554,10 @@ fn paused(shown: &ShownRollout, scenario: &Scenario) -> Vec<String> {
     paused
 }
 
-/// The targets of the experiment as they were seen. Those that the export does not show are waiting.
+/// Returns the observed state of the experiment's targets. Targets that the export does not show are waiting.
 ///
 /// # Errors
-/// The names that the experiment does not have.
+/// Returns the names that the experiment does not have.
 fn targets(
     shown: &ShownRollout,
     names: &[&str],
@@ -582,7 +583,7 @@ fn targets(
     }
 }
 
-/// A target as it was seen, with times from the release.
+/// Returns the observed state of a target, with times from the release.
 fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     let RolloutTimes { released, now } = times;
     // A target that was ready before the rollout is ready on the old revision, unless the product says otherwise.
@@ -606,7 +607,7 @@ fn seen_target(target: &ShownTarget, times: RolloutTimes) -> SeenTarget {
     }
 }
 
-/// The place of a target: by its name, or by the longest name that its own ends with after a `-` or `/`.
+/// Returns the index of a target: by its name, or by the longest name that its name ends with after a `-` or `/`.
 fn place_of(name: &str, names: &[&str]) -> Option<usize> {
     if let Some(place) = names.iter().position(|known| *known == name) {
         return Some(place);
@@ -621,7 +622,7 @@ fn place_of(name: &str, names: &[&str]) -> Option<usize> {
     best
 }
 
-/// Whether a name is another one, or ends with it after a `-` or `/`.
+/// Returns whether a name equals another one, or ends with it after a `-` or `/`.
 fn ends_with_name(long: &str, short: &str) -> bool {
     match long.strip_suffix(short) {
         Some(rest) => rest.is_empty() || rest.ends_with(['-', '/']),
@@ -629,19 +630,19 @@ fn ends_with_name(long: &str, short: &str) -> bool {
     }
 }
 
-/// The time from the release until another one; 0 before it.
+/// Returns the time from the release until another time; 0 before the release.
 fn since(released: Nanos, at: Nanos) -> SimTime {
     SimTime::ZERO + SimDuration::from_secs_f64(seconds_between(released, at).max(0.0))
 }
 
-/// A time in RFC 3339, to the second.
+/// Formats a time in RFC 3339, in seconds.
 fn rfc(at: Nanos) -> String {
     jiff::Timestamp::from_second(at.div_euclid(1_000_000_000))
         .unwrap_or_default()
         .to_string()
 }
 
-/// The median and the interval of draws.
+/// Returns the median and the interval of draws.
 fn estimate(values: &[f64]) -> ForecastEstimate {
     let mut by_size = values.to_vec();
     by_size.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The present state of a rollout as a product shows it, as facts about each target.
+//! The present state of a rollout, converted from a product's exports to facts about each target.
 //!
 //! | product | objects | waiting | instructed | ready |
 //! |---|---|---|---|---|
@@ -8,14 +8,14 @@
 //! | KubeFleet | bindings | `RolloutStarted` is false | `RolloutStarted` since | `Available` since |
 //! | Cloud Foundry | stats of the new process | no instance | no time | `RUNNING`, routable, for its uptime |
 //!
-//! Fields that decide nothing are not read. Sources: fleet.cattle.io `BundleDeploymentStatus`, argoproj.io
+//! Other fields are not read. Sources: fleet.cattle.io `BundleDeploymentStatus`, argoproj.io
 //! `ApplicationSetApplicationStatus`, placement.kubernetes-fleet.io `ClusterUpdatingStatus`, and Cloud Foundry's V3
 //! processes.
 //!
-//! Objects of several rollouts are refused, but for the bundles of Fleet's own agents. So is an object of a rollout
-//! that is not in progress:
+//! Objects of several rollouts are rejected, except for the bundles of Fleet's own agents. So is an object of a
+//! rollout that is not in progress:
 //!
-//! | product | refused |
+//! | product | rejected |
 //! |---|---|
 //! | Fleet | `paused` of a Bundle, or of a BundleDeployment whose cluster the experiment does not pause |
 //! | KubeFleet | a run that failed, or whose `state` is `Initialize` or `Stop` |
@@ -38,46 +38,46 @@ use crate::document::problem::{OrProblems, Problem, Source, some_of};
 use crate::scenario::import::objects::{ExportObject, objects};
 use crate::sim::SeenState;
 
-/// Commands that write such exports.
+/// The command that writes such exports.
 pub(super) const COMMAND: &str = "kubectl get bundledeployments -A -o json";
 
-/// Fleet's bundles of its own agents, one for each cluster, begin with this.
+/// The name prefix of the bundles of Fleet's own agents, one for each cluster.
 const OF_AGENT: &str = "fleet-agent-";
 
-/// In nanoseconds.
+/// Half a second in nanoseconds.
 const HALF_A_SECOND: Nanos = 500_000_000;
 
 /// A target as an export shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct ShownTarget {
-    /// Its name, or the number of its instance.
+    /// The name of the target, or the number of its instance.
     pub(super) name: String,
-    /// How far its update is.
+    /// The progress of the target's update.
     pub(super) state: SeenState,
-    /// When the product instructed it, if it says so.
+    /// The time at which the product instructed the target, if known.
     pub(super) instructed: Option<Nanos>,
-    /// When it was ready, if the product says so.
+    /// The time at which the target became ready, if known.
     pub(super) ready: Option<Nanos>,
-    /// Seconds that it has been ready for, where the product shows this in place of a time.
+    /// Seconds for which the target has been ready, if the product shows this instead of a time.
     pub(super) uptime: Option<f64>,
-    /// The product does not update it until somebody resumes it.
+    /// Whether the product does not update the target until a person resumes it.
     pub(super) is_paused: bool,
 }
 
 /// A rollout as exports show it.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ShownRollout {
-    /// The targets that it shows.
+    /// The targets that the exports show.
     pub(super) targets: Vec<ShownTarget>,
-    /// When it began, if an object says so.
+    /// The start of the rollout, if an object shows it.
     pub(super) released: Option<Nanos>,
     /// The newest time of all targets and conditions.
     pub(super) newest: Option<Nanos>,
-    /// Targets are instances, by number.
+    /// Whether targets are instances, identified by number.
     pub(super) is_numbered: bool,
-    /// Times that people have continued it, at least; 0 for products that do not count them.
+    /// Minimum number of times that people have continued it; 0 for products that do not count them.
     pub(super) acts: usize,
-    /// The product calls it complete, so nothing begins any more: what is wrong if a target is not ready.
+    /// The problem to report if a target is not ready although the product shows the rollout as complete.
     pub(super) over: Option<Problem>,
     /// The first object of a rollout that has no targets.
     empty: Option<Problem>,
@@ -88,7 +88,7 @@ pub(super) struct ShownRollout {
 /// Reads the objects of all exports.
 ///
 /// # Errors
-/// Every field that is wrong, with its place; or that nothing is of a rollout.
+/// Returns every invalid field, with its path; or that no object belongs to a rollout.
 pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     let mut shown = ShownRollout::default();
     let mut problems = Vec::new();
@@ -122,7 +122,7 @@ pub(super) fn read(sources: &[Arc<Source>]) -> OrProblems<ShownRollout> {
     }
 }
 
-/// The problem of exports in which no object shows a rollout, but perhaps objects of other kinds.
+/// Returns the problem of exports in which no object shows a rollout, with the other kinds of objects.
 fn no_rollout(file: &str, other_kinds: Vec<String>) -> Problem {
     let other_kinds: Vec<String> = other_kinds.into_iter().unique().collect();
     let found = if other_kinds.is_empty() {
@@ -145,7 +145,7 @@ struct ShownConditions<'c> {
 }
 
 impl<'c> ShownConditions<'c> {
-    /// The conditions of an object's status.
+    /// Returns the conditions of an object's status.
     fn of(object: &'c ShownObject) -> Self {
         Self {
             field: "status.conditions",
@@ -153,7 +153,7 @@ impl<'c> ShownConditions<'c> {
         }
     }
 
-    /// The place of the condition of a kind, if it has this status.
+    /// Returns the index of the condition of a kind, if it has this status.
     fn position(self, kind: &str, status: &str) -> Option<usize> {
         self.conditions
             .iter()
@@ -161,22 +161,22 @@ impl<'c> ShownConditions<'c> {
     }
 }
 
-/// A condition that has the status that was looked for.
+/// A condition with the requested status.
 #[derive(Clone, Copy)]
 struct ShownSince {
-    /// Since when it has it, if it says so.
+    /// The time since which the condition has the status, if known.
     at: Option<Nanos>,
 }
 
 impl ShownSince {
-    /// The time of a condition, if there is one.
+    /// Returns the time of a condition, if there is one.
     fn time(since: Option<Self>) -> Option<Nanos> {
         since?.at
     }
 }
 
 impl ShownRollout {
-    /// Takes an object in. Returns the kind of one that shows nothing.
+    /// Adds an object. Returns the kind of an object that shows no rollout.
     fn object(&mut self, object: &ExportObject<'_>) -> OrProblems<Option<String>> {
         let mark: KindMark = object.try_read().unwrap_or_default();
         match mark.kind.as_deref() {
@@ -194,7 +194,7 @@ impl ShownRollout {
         Ok(None)
     }
 
-    /// Why this is not one rollout.
+    /// Returns the problem if the objects do not belong to one rollout.
     fn mixture(&self, name: &str) -> Option<Problem> {
         if self.bundles.len() > 1 {
             let bundles: Vec<String> = self.bundles.iter().cloned().collect();
@@ -215,7 +215,7 @@ impl ShownRollout {
         Some(Problem::of_file(name, message).with_help("export the status of one rollout alone"))
     }
 
-    /// A time of an object; `None` for none.
+    /// Parses a time of an object; `None` if there is none.
     fn time(
         &mut self,
         object: &ExportObject<'_>,
@@ -234,13 +234,13 @@ impl ShownRollout {
                 "write e.g. `2026-03-01T15:04:05Z`",
             ));
         };
-        // Kubernetes cuts fractions of a second off.
+        // Kubernetes truncates fractions of a second.
         let at = if is_exact { at } else { at + HALF_A_SECOND };
         self.newest = self.newest.max(Some(at));
         Ok(Some(at))
     }
 
-    /// Since when a condition has a status, if it has it.
+    /// Returns since when a condition has a status, if it has it.
     fn since(
         &mut self,
         object: &ExportObject<'_>,
@@ -261,7 +261,7 @@ impl ShownRollout {
         Ok(Some(ShownSince { at }))
     }
 
-    /// Takes in the time of an object by which the rollout had begun.
+    /// Adds the time of an object by which the rollout had begun.
     fn began_by(&mut self, time: Option<Nanos>) {
         self.released = match (self.released, time) {
             (Some(known), Some(time)) => Some(known.min(time)),
@@ -269,7 +269,7 @@ impl ShownRollout {
         };
     }
 
-    /// Remembers an object that must list the targets of the rollout, if it has none.
+    /// Records an object that must list the targets of the rollout, if it has none.
     fn expect_targets(&mut self, object: &ExportObject<'_>, count: usize, field: &str, help: &str) {
         if count == 0 && self.empty.is_none() {
             let message = format!("`{field}` is empty; it must list the targets of the rollout");
@@ -277,7 +277,8 @@ impl ShownRollout {
         }
     }
 
-    /// The specification was last written when the rollout began; `kubectl --show-managed-fields` has that.
+    /// Adds a Bundle. The last write of its specification is the start of the rollout; `kubectl --show-managed-fields`
+    /// prints its time.
     fn bundle(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownBundle = object.read()?;
         if read.metadata.name.starts_with(OF_AGENT) {
@@ -303,7 +304,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// The state of a cluster, which is the target.
+    /// Adds the state of a cluster, which is the target.
     fn bundle_deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let label = read.metadata.labels.get("fleet.cattle.io/cluster");
@@ -339,7 +340,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// The rows of an ApplicationSet, one for each Application.
+    /// Adds the rows of an ApplicationSet, one for each Application.
     fn application_set(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let help = "export an ApplicationSet whose strategy is `RollingSync`, once its controller has seen the release";
@@ -381,7 +382,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// The clusters of all stages of an update run.
+    /// Adds the clusters of all stages of an update run.
     fn staged_run(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         self.run_goes_on(object, &read)?;
@@ -408,7 +409,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// A cluster of an update run's stage. `field`: the path of its conditions.
+    /// Adds a cluster of an update run's stage. `field`: the path of its conditions.
     fn cluster_of_stage(
         &mut self,
         object: &ExportObject<'_>,
@@ -440,7 +441,7 @@ impl ShownRollout {
         })
     }
 
-    /// Refuses an update run that has failed, which is final, or whose state is not `Run`.
+    /// Rejects an update run that has failed, which is final, or whose state is not `Run`.
     fn run_goes_on(&mut self, object: &ExportObject<'_>, run: &ShownObject) -> OrProblems<()> {
         let another = "create another update run, and export that";
         let failed = final_condition(run, "Succeeded", "False");
@@ -471,7 +472,7 @@ impl ShownRollout {
         ))
     }
 
-    /// The binding of a cluster, which is the target.
+    /// Adds the binding of a cluster, which is the target.
     fn binding(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownObject = object.read()?;
         let conditions = ShownConditions::of(&read);
@@ -496,7 +497,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// `cf curl /v3/deployments/GUID`.
+    /// Adds the output of `cf curl /v3/deployments/GUID`.
     fn deployment(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         let read: ShownDeployment = object.read()?;
         let DeploymentStatus {
@@ -531,7 +532,7 @@ impl ShownRollout {
         Ok(())
     }
 
-    /// `cf curl /v3/processes/GUID/stats` of the new process.
+    /// Adds the output of `cf curl /v3/processes/GUID/stats` for the new process.
     fn stats(&mut self, object: &ExportObject<'_>) -> OrProblems<()> {
         #[derive(Deserialize)]
         struct Stats {
@@ -559,7 +560,7 @@ impl ShownRollout {
     }
 }
 
-/// How far the update of a BundleDeployment is.
+/// Returns the progress of the update of a BundleDeployment.
 fn state_of_deployment(read: &ShownObject) -> SeenState {
     let ShownSpec {
         deployment, staged, ..
@@ -577,14 +578,14 @@ fn state_of_deployment(read: &ShownObject) -> SeenState {
     }
 }
 
-/// A condition after which an update run does not go on.
+/// A condition that ends an update run.
 struct FinalCondition {
-    /// The path of its status.
+    /// The path of the condition's status.
     field: String,
     message: String,
 }
 
-/// The condition of an update run, if it has this status, after which the run is over.
+/// Returns the condition of an update run that ends the run, if it has this status.
 fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalCondition> {
     let place = ShownConditions::of(run).position(kind, status)?;
     let reason = run.status.conditions[place].reason.as_deref();
@@ -595,7 +596,7 @@ fn final_condition(run: &ShownObject, kind: &str, status: &str) -> Option<FinalC
     })
 }
 
-/// An object of a rollout that is not in progress, at one of its fields.
+/// Returns the problem with an object of a rollout that is not in progress, at one of its fields.
 fn refused(object: &ExportObject<'_>, field: &str, message: &str, help: &str) -> Vec<Problem> {
     let problem = object.problem(field, message.to_owned());
     vec![problem.with_help(help.to_owned())]

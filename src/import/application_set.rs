@@ -1,6 +1,7 @@
-//! An ApplicationSet: its name, and the applications that its cluster generators make.
+//! An ApplicationSet: its name, and the applications that its cluster generators produce.
 //!
-//! The rules are those of `products::argo_cd::generate`: what it cannot compute of clusters needs `--applications`.
+//! The rules are those of `products::argo_cd::generate`. A set that it cannot compute from the clusters needs
+//! `--applications`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -27,13 +28,13 @@ use crate::scenario::import::object::{IgnoredPart, KubeObject, OrDefault};
 const NEEDS_APPLICATIONS: &str =
     "name the generated applications: --applications with `argocd app list -o json`";
 
-/// Whether an object is an ApplicationSet.
+/// Returns whether an object is an ApplicationSet.
 pub(super) fn is_application_set(shape: &ExportShape) -> bool {
     shape.is_client(ClientObject::ArgoApplicationSet)
         || matches!(shape, ExportShape::Kubernetes(kind, _) if kind == "ApplicationSet")
 }
 
-/// The file with its kind at the end, so that places stay true: Argo CD's client leaves it out.
+/// Appends the kind to a file, so that its positions stay valid: Argo CD's client omits the kind.
 pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
     let has_kind = found
         .read::<ApplicationSetFacts>()
@@ -53,8 +54,8 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
     file
 }
 
-/// The copy of a set whose applications are in the table: they have the template's names and labels already, and a
-/// template would be computed from these again. `None`: the template sets none.
+/// Returns the copy of a set whose applications are in the table. The table already contains the template's names and
+/// labels, and a template would be applied to them again. `None`: the template sets neither.
 pub(super) fn without_template_names(text: &str) -> Option<String> {
     let source = Arc::new(Source::new("", text));
     let mut set = tree::parse(&source).ok()?.to_json();
@@ -126,7 +127,7 @@ struct SetTemplate {
 }
 
 impl SetSpec {
-    /// The set's part of what decides who syncs, and when.
+    /// Returns the set's settings for automatic sync and its timing.
     pub(super) fn sync(&self) -> SetSync<'_> {
         SetSync {
             is_there: true,
@@ -143,7 +144,7 @@ struct SetMetadata {
     labels: OrDefault<BTreeMap<String, String>>,
 }
 
-/// A cluster that a generator selects, and the target that its application is.
+/// A cluster that a generator selects, and the target for its application.
 pub(super) struct GeneratedTarget<'c> {
     /// `None`: the cluster that Argo CD runs in, which no Secret declares.
     pub(super) cluster: Option<&'c ArgoCluster>,
@@ -154,17 +155,17 @@ pub(super) struct GeneratedTarget<'c> {
 struct RenderedApplication<'c> {
     cluster: Option<&'c ArgoCluster>,
     labels: BTreeMap<String, String>,
-    /// `None`: it cannot be computed, or the template has none.
+    /// `None`: the name cannot be computed, or the template has no name.
     name: Option<String>,
 }
 
 impl ApplicationSetFacts {
-    /// The clusters that a generator selects, each with its application. Applications have the template's names, or
-    /// those of their clusters where these cannot be computed.
+    /// Returns the clusters that a generator selects, each with its application. Applications have the template's
+    /// names, or their clusters' names if these cannot be computed.
     ///
     /// # Errors
-    /// When a generator or a label cannot be computed from the clusters, none is selected, or two applications have
-    /// the same name.
+    /// Returns an error if a generator or a label cannot be computed from the clusters, no cluster is selected, or two
+    /// applications have the same name.
     pub(super) fn generate<'c>(
         &self,
         found: &FoundStrategy,
@@ -206,7 +207,7 @@ impl ApplicationSetFacts {
         Ok(targets)
     }
 
-    /// The applications that the set makes.
+    /// Returns the applications that the set produces.
     fn applications<'c>(
         &self,
         found: &FoundStrategy,
@@ -241,7 +242,7 @@ impl ApplicationSetFacts {
         Ok(applications)
     }
 
-    /// The application of a set of parameters. `None`: one of its labels has no value.
+    /// Returns the application of a set of parameters. `None`: one of its labels has no value.
     fn rendered<'c>(
         &self,
         cluster: Option<&'c ArgoCluster>,
@@ -270,12 +271,12 @@ impl ApplicationSetFacts {
     }
 }
 
-/// The name of a cluster, in messages and of its application.
+/// Returns the name of a cluster, for messages and for its application.
 fn name_of(cluster: Option<&ArgoCluster>) -> &str {
     cluster.map_or(LOCAL_NAME, |cluster| &cluster.name)
 }
 
-/// Labels of the template that cannot be computed, with the clusters that lack what they ask for.
+/// Labels of the template that cannot be computed, with the clusters that lack the required values.
 #[derive(Default)]
 struct LackedLabels {
     found: BTreeMap<LackedLabel, LackingClusters>,
@@ -291,11 +292,11 @@ struct LackedLabel {
 #[derive(Default)]
 struct LackingClusters {
     names: Vec<String>,
-    /// The cluster that Argo CD runs in.
+    /// Whether the cluster that Argo CD runs in lacks a label.
     has_local: bool,
 }
 
-/// The cluster that Argo CD runs in, in words.
+/// The description of the cluster that Argo CD runs in.
 const LOCAL_CLUSTER: &str =
     "the cluster that Argo CD runs in (a `clusters` generator without a selector adds it)";
 
@@ -313,8 +314,8 @@ impl LackedLabels {
         }
     }
 
-    /// The problem with the first of them. If the local cluster alone lacks it, Kubernetes refuses its application,
-    /// which is then left out with a note.
+    /// Returns the problem with the first label. If only the local cluster lacks it, Kubernetes rejects its
+    /// application, which is then left out with a note.
     fn report(self, found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<()> {
         for (LackedLabel { key, text, why }, lacking) in self.found {
             if lacking.names.is_empty() {
@@ -346,7 +347,7 @@ impl LackedLabels {
     }
 }
 
-/// Checks that each application has a name of its own.
+/// Checks that the names of the applications are unique.
 fn check_names(found: &FoundStrategy, applications: &[RenderedApplication<'_>]) -> OrProblems<()> {
     let names = applications.iter().filter_map(|of| of.name.as_ref());
     let Some(name) = names.duplicates().next() else {

@@ -1,4 +1,4 @@
-//! Argo CD's exported Applications: which of them are meant, and the target that each is.
+//! Argo CD's exported Applications: the choice of applications, and a target for each.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,26 +20,26 @@ pub(super) type ApplicationObject = KubeObject<ApplicationSpec, ApplicationStatu
 
 /// The targets of an import, before the strategy.
 pub(super) struct GeneratedFleet {
-    /// The file that they are from.
+    /// The file from which the targets are imported.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// What each of them has of its own.
+    /// The individual settings of each target.
     pub(super) own: Vec<OwnSettings>,
 }
 
-/// Which applications are meant.
+/// The criteria for choosing applications.
 pub(super) struct ApplicationChoice<'c> {
     pub(super) namespace: Option<&'c str>,
-    /// Namespace and name of the ApplicationSet.
+    /// The namespace and name of the ApplicationSet.
     pub(super) owner: Option<(&'c str, &'c str)>,
     /// The file with the applications.
     pub(super) file: &'c str,
-    /// The clusters, if they were exported too.
+    /// The clusters, if they were exported as well.
     pub(super) known: Option<&'c ArgoClusterFacts>,
 }
 
 impl ApplicationChoice<'_> {
-    /// A target for each application.
+    /// Returns a target for each application.
     pub(super) fn fleet(
         &self,
         found: &[ReadObject<'_, ApplicationObject>],
@@ -81,7 +81,7 @@ impl ApplicationChoice<'_> {
         })
     }
 
-    /// Whether an application is in the wanted namespace, if one is wanted.
+    /// Returns whether an application is in the requested namespace, if there is one.
     fn is_in_namespace(&self, application: &ApplicationObject) -> bool {
         match self.namespace {
             Some(namespace) => application.namespace() == namespace,
@@ -89,7 +89,7 @@ impl ApplicationChoice<'_> {
         }
     }
 
-    /// The problem of an export without an application to roll out to.
+    /// Returns the problem of an export without an application to update.
     fn nothing_left(&self, all: &[&ApplicationObject]) -> Vec<Problem> {
         let mut namespaces = BTreeSet::new();
         for application in all {
@@ -103,7 +103,7 @@ impl ApplicationChoice<'_> {
         ))]
     }
 
-    /// A target for each application. Applications of one cluster share its link.
+    /// Returns a target for each application. Applications of one cluster share its link.
     fn targets(&self, applications: &[&ApplicationObject]) -> Vec<FleetTarget> {
         let mut per_cluster: BTreeMap<String, usize> = BTreeMap::new();
         for application in applications {
@@ -134,7 +134,7 @@ impl ApplicationChoice<'_> {
         targets
     }
 
-    /// The name of an application's cluster.
+    /// Returns the name of an application's cluster.
     fn cluster_of(&self, application: &ApplicationObject) -> String {
         match self.known {
             Some(known) => destination(application, &known.names),
@@ -142,12 +142,12 @@ impl ApplicationChoice<'_> {
         }
     }
 
-    /// The exported cluster of an application.
+    /// Returns the exported cluster of an application.
     fn known_cluster(&self, application: &ApplicationObject) -> Option<&ArgoCluster> {
         self.known?.find(&self.cluster_of(application))
     }
 
-    /// The applications of the ApplicationSet. Where no application has an owner, all are taken.
+    /// Returns the applications of the ApplicationSet. If no application has an owner, all are returned.
     fn owned<'a>(
         &self,
         applications: &[&'a ApplicationObject],
@@ -182,7 +182,7 @@ impl ApplicationChoice<'_> {
     }
 }
 
-/// What an application has of its own. `name`: that of its target.
+/// Returns an application's individual settings. `name`: the name of its target.
 fn own_settings(
     application: &ApplicationObject,
     name: &str,
@@ -203,14 +203,14 @@ fn own_settings(
     }
 }
 
-/// Whether an application is of an ApplicationSet. An owner is in the namespace of what it owns.
+/// Returns whether an application belongs to an ApplicationSet. An owner is in the namespace of its objects.
 fn is_owned(application: &ApplicationObject, space: &str, owner: &str) -> bool {
     let own = application.namespace();
     let is_same_space = own == space || own.is_empty() || space.is_empty();
     owners(application).contains(&owner) && is_same_space
 }
 
-/// The names of the ApplicationSets that have generated an application.
+/// Returns the names of the ApplicationSets that have generated an application.
 fn owners(application: &ApplicationObject) -> Vec<&str> {
     let references = &application.metadata.owner_references;
     references
@@ -220,7 +220,7 @@ fn owners(application: &ApplicationObject) -> Vec<&str> {
         .collect()
 }
 
-/// The name of an object with its namespace, if it has one.
+/// Returns the name of an object with its namespace, if it has one.
 fn in_words(space: &str, name: &str) -> String {
     if space.is_empty() {
         name.to_owned()
@@ -229,12 +229,12 @@ fn in_words(space: &str, name: &str) -> String {
     }
 }
 
-/// The kind of site that a destination shows, of a cluster that was not exported.
+/// Returns the kind of site that a destination indicates, for a cluster that was not exported.
 fn site_of(destination: &ApplicationDestination) -> Option<SiteKind> {
     site::of_cluster(&destination.server, &destination.name, &BTreeMap::new())
 }
 
-/// The cluster of an application: its name, or its server where the name is not known.
+/// Returns the cluster of an application: its name, or its server if the name is unknown.
 fn destination(application: &ApplicationObject, names: &BTreeMap<String, String>) -> String {
     let ApplicationDestination {
         server: OrDefault(server),

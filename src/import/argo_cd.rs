@@ -1,10 +1,10 @@
 //! Argo CD: applications or clusters, and an ApplicationSet.
 //!
-//! A target is an application, with the labels that the steps of a rolling sync select. With `--applications` they are
-//! what the ApplicationSet has generated, and what the export says of them counts: labels, clusters, automated sync and
-//! status. With `--clusters` alone they are computed: one for each cluster that the cluster generator selects, with the
-//! template's name and labels. The set is that of `--strategy`, or one beside the applications in their file.
-//! Applications of one cluster share its link. Credentials of cluster Secrets are never copied.
+//! A target is an application, with the labels that the steps of a rolling sync select. With `--applications`, the
+//! targets are the applications that the ApplicationSet has generated, with the labels, clusters, automated sync and
+//! status of the export. With `--clusters` alone, they are computed: one for each cluster that the cluster generator
+//! selects, with the template's name and labels. The set comes from `--strategy`, or from the file with the
+//! applications. Applications of one cluster share its link. Credentials of cluster Secrets are never copied.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -25,13 +25,13 @@ use crate::document::problem::{OrProblems, Source};
 use crate::scenario::import::objects::objects_of_product;
 use crate::units::counted;
 
-/// The name of the copy of a set that stands in a file with other objects.
+/// The name of the copy of a set from a file with other objects.
 const SET_FILE: &str = "applicationset.yaml";
 
 /// Reads Argo CD's exports.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let exported = ApplicationExport::read(sources.applications.as_deref(), texts)?;
     let set = ReadSet::find(sources.strategy.as_deref(), exported.as_ref(), texts)?;
@@ -106,15 +106,15 @@ impl<'p> ApplicationExport<'p> {
         Ok(Some(Self { path, source }))
     }
 
-    /// Whether there is an ApplicationSet among the applications.
+    /// Returns whether there is an ApplicationSet among the applications.
     fn has_set(&self) -> bool {
-        // What is wrong with the file is said when its applications are read.
+        // Problems of the file are reported when its applications are read.
         let objects = objects_of_product(&self.source).unwrap_or_default();
         let mut shapes = objects.iter().map(ExportShape::of);
         shapes.any(|shape| is_application_set(&shape))
     }
 
-    /// The targets of the applications that are meant. `set`: the ApplicationSet, from this file or another one.
+    /// Returns the targets for the chosen applications. `set`: the ApplicationSet, from this file or another one.
     fn fleet(
         &self,
         choice: &ApplicationChoice<'_>,
@@ -145,12 +145,12 @@ impl<'p> ApplicationExport<'p> {
 struct ReadSet {
     found: FoundStrategy,
     facts: ApplicationSetFacts,
-    /// It is in the file with the applications.
+    /// Whether the set is in the file with the applications.
     is_beside_applications: bool,
 }
 
 impl ReadSet {
-    /// Reads the ApplicationSet of the file that is named, or else one beside the applications.
+    /// Reads the ApplicationSet of the named file, or of the file with the applications.
     fn find(
         path: Option<&Path>,
         exported: Option<&ApplicationExport<'_>>,
@@ -179,7 +179,7 @@ impl ReadSet {
             SET_FILE,
         )?;
         let facts: ApplicationSetFacts = found.read()?;
-        // The copy has places of its own.
+        // Positions in the copy differ from those in the file.
         found.file.origin = format!("{} (ApplicationSet {})", exported.source.name, facts.name());
         Ok(Some(Self {
             found,
@@ -189,7 +189,7 @@ impl ReadSet {
     }
 }
 
-/// The links that targets share, each once.
+/// Returns the links that targets share, each once.
 fn regions_of(targets: &[FleetTarget]) -> Vec<String> {
     let mut regions = BTreeSet::new();
     for target in targets {
@@ -198,7 +198,7 @@ fn regions_of(targets: &[FleetTarget]) -> Vec<String> {
     regions.into_iter().collect()
 }
 
-/// A target for each cluster that the generators of a set select; without a set for each cluster.
+/// Returns a target for each cluster that the generators of a set select, or for each cluster if there is no set.
 fn of_clusters(
     known: &ArgoClusterFacts,
     set: Option<&ReadSet>,
@@ -230,7 +230,8 @@ fn of_clusters(
     })
 }
 
-/// The draft of the strategy, from the ApplicationSet if there is one, and from what applications have of their own.
+/// Returns the draft of the strategy, from the ApplicationSet if there is one, and from the applications' individual
+/// settings.
 fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> StrategyDraft {
     let mut draft = StrategyDraft::of(ARGO_CD);
     let sync = match &set {
@@ -242,7 +243,7 @@ fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> 
     draft
 }
 
-/// A target for each cluster that the generators select.
+/// Returns a target for each cluster that the generators select.
 fn generated<'k>(
     known: &'k ArgoClusterFacts,
     set: Option<&ReadSet>,
@@ -284,7 +285,7 @@ fn generated<'k>(
     Ok(targets)
 }
 
-/// Whether the cluster that Argo CD runs in gets an application, although no Secret declares it.
+/// Returns whether the cluster that Argo CD runs in gets an application, although no Secret declares it.
 fn selected_local(targets: &[GeneratedTarget<'_>]) -> bool {
     targets.iter().any(|target| target.cluster.is_none())
 }

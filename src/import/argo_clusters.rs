@@ -1,4 +1,4 @@
-//! Argo CD's clusters: what `argocd cluster list -o json` prints, or the Secrets that declare them.
+//! Argo CD's clusters: the output of `argocd cluster list -o json`, or the Secrets that declare them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -29,14 +29,14 @@ pub(super) struct ArgoCluster {
     pub(super) name: String,
     pub(super) server: String,
     pub(super) labels: BTreeMap<String, String>,
-    /// Argo CD cannot connect to it.
+    /// Whether Argo CD cannot connect to the cluster.
     pub(super) has_failed: bool,
-    /// Argo CD passes its applications over: `IsManagedCluster` in `controller/sharding/cache.go`.
+    /// Whether Argo CD ignores the cluster's applications: `IsManagedCluster` in `controller/sharding/cache.go`.
     pub(super) is_skipped: bool,
 }
 
 impl ArgoCluster {
-    /// The kind of site that it shows.
+    /// Returns the kind of site that the cluster indicates.
     pub(super) fn site(&self) -> Option<SiteKind> {
         site::of_cluster(&self.server, &self.name, &self.labels)
     }
@@ -46,21 +46,21 @@ impl ArgoCluster {
 pub(super) struct ArgoClusterFacts {
     pub(super) file: String,
     pub(super) clusters: Vec<ArgoCluster>,
-    /// Names by server.
+    /// The names of the clusters by server.
     pub(super) names: BTreeMap<String, String>,
-    /// Places among the clusters, by name and by server.
+    /// The indices of the clusters, by name and by server.
     places: BTreeMap<String, usize>,
 }
 
 impl ArgoClusterFacts {
-    /// The cluster of this name or server.
+    /// Returns the cluster with this name or server.
     pub(super) fn find(&self, name: &str) -> Option<&ArgoCluster> {
         let at = *self.places.get(name)?;
         Some(&self.clusters[at])
     }
 }
 
-/// A cluster as the client prints it, or a Secret; of a Secret's data only name and server are read.
+/// A cluster as the client prints it, or a Secret. Only name and server are read from a Secret's data.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ClusterOrSecret {
@@ -95,13 +95,13 @@ struct SecretData {
 }
 
 impl ClusterOrSecret {
-    /// Whether it is a Secret of another kind.
+    /// Returns whether the object is a Secret of another kind.
     fn is_other_secret(&self) -> bool {
         let kind = self.metadata.labels.get(SECRET_TYPE);
         self.kind.is_some() && kind.map(String::as_str) != Some("cluster")
     }
 
-    /// The cluster that it declares.
+    /// Returns the cluster that the object declares.
     fn cluster(&self) -> ArgoCluster {
         let server = self
             .server
@@ -129,7 +129,7 @@ impl ClusterOrSecret {
         }
     }
 
-    /// The name of the cluster, or else that of the Secret. `None`: neither has one.
+    /// Returns the name of the cluster, or else of the Secret. `None`: neither has a name.
     fn cluster_name(&self) -> Option<String> {
         let named = self
             .name
@@ -140,7 +140,7 @@ impl ClusterOrSecret {
         names.find(|name| !name.is_empty())
     }
 
-    /// A field of a Secret's data: as plain text, or else in base64.
+    /// Returns a field of a Secret's data: as plain text, or else decoded from base64.
     fn of_secret(&self, field: fn(&SecretData) -> &Option<String>) -> Option<String> {
         if let Some(plain) = self
             .string_data
@@ -157,7 +157,7 @@ impl ClusterOrSecret {
 /// Reads clusters.
 ///
 /// # Errors
-/// When the file has none, or two of one name.
+/// Returns an error if the file has no clusters, or two with the same name.
 pub(super) fn clusters(
     path: &Path,
     texts: &mut Texts,
@@ -204,10 +204,10 @@ pub(super) fn clusters(
     })
 }
 
-/// The clusters that objects declare.
+/// Returns the clusters that objects declare.
 ///
 /// # Errors
-/// When one has no name, a bad label, or the name of another one.
+/// Returns an error if a cluster has no name, an invalid label, or a duplicate name.
 fn declared_clusters(
     declared: &[&ReadObject<'_, ClusterOrSecret>],
 ) -> OrProblems<Vec<ArgoCluster>> {
@@ -237,7 +237,7 @@ fn declared_clusters(
     }
 }
 
-/// The text of a Secret's data, in base64.
+/// Decodes a text of a Secret's data from base64.
 fn decoded(text: &str) -> Option<String> {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut bytes = Vec::new();

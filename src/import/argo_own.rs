@@ -1,9 +1,9 @@
-//! What exported Applications have of their own: automated sync, the annotation `skip-reconcile`, and the revision that
-//! they follow.
+//! The settings that exported Applications have individually: automated sync, the annotation `skip-reconcile`, and the
+//! revision that they follow.
 //!
-//! An ApplicationSet writes its template into its applications, so what differs in an export is what the set leaves
-//! alone, or what it has not written yet. The export counts. In a set that rolls no application syncs by itself, and
-//! its controller writes `automated: {enabled: false}`.
+//! An ApplicationSet writes its template into its applications, so an export differs only in fields that the set
+//! leaves alone or has not written yet. The export takes precedence. In a set with a RollingSync no application syncs
+//! automatically, and the set's controller writes `automated: {enabled: false}`.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ use crate::document::yaml::quoted;
 use crate::products::argo_cd::follows_commits;
 use crate::scenario::import::object::{IgnoredPart, OrDefault};
 
-/// The specification of an Application, or of an ApplicationSet's template, as far as it decides.
+/// The relevant part of the specification of an Application or of an ApplicationSet's template.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct ApplicationSpec {
@@ -42,7 +42,7 @@ struct OwnSyncPolicy {
     sync_options: OrDefault<Vec<String>>,
 }
 
-/// Options of a sync that decide and are not simulated: the table of fields has the reasons.
+/// Sync options that affect the rollout but are not simulated. The table of fields has the reasons.
 const DECIDING_OPTIONS: [&str; 3] = [
     "ApplyOutOfSyncOnly=true",
     "FailOnSharedResource=true",
@@ -61,13 +61,14 @@ struct RevisionSource {
 }
 
 impl ApplicationSpec {
-    /// Whether it syncs by itself: `IsAutomatedSyncEnabled` in `pkg/apis/application/v1alpha1/types.go`.
+    /// Returns whether the application syncs automatically: `IsAutomatedSyncEnabled` in
+    /// `pkg/apis/application/v1alpha1/types.go`.
     pub(super) fn is_automated(&self) -> bool {
         let automated = self.sync_policy.automated.as_ref();
         automated.is_some_and(|automated| automated.enabled != Some(false))
     }
 
-    /// Fields that decide and are not simulated, of an application that no set makes.
+    /// Returns the fields of an application without a set that affect the rollout but are not simulated.
     pub(super) fn not_simulated(&self) -> Vec<&'static str> {
         let policy = &self.sync_policy;
         let mut fields = Vec::new();
@@ -87,7 +88,7 @@ impl ApplicationSpec {
         fields
     }
 
-    /// The revision of a source that commits move. `None`: each stands for one commit.
+    /// Returns the revision of a source that moves with commits. `None`: each revision stands for one commit.
     pub(super) fn moving_revision(&self) -> Option<&str> {
         let mut sources = self.source.iter().chain(self.sources.iter());
         let source = sources.find(|source| follows_commits(&source.target_revision))?;
@@ -100,10 +101,10 @@ impl ApplicationSpec {
     }
 }
 
-/// The annotation of an Application, or of a cluster, that Argo CD's application controller passes over.
+/// The annotation of an Application or a cluster that Argo CD's application controller ignores.
 const SKIP_RECONCILE: &str = "argocd.argoproj.io/skip-reconcile";
 
-/// Whether annotations have Argo CD pass an object over. `strconv.ParseBool` reads the value, and what it refuses
+/// Returns whether annotations make Argo CD ignore an object. `strconv.ParseBool` reads the value; an invalid value
 /// counts as false (`canProcessApp` in `controller/appcontroller.go`).
 pub(super) fn is_skipped(annotations: &BTreeMap<String, String>) -> bool {
     let value = annotations.get(SKIP_RECONCILE).map(String::as_str);
@@ -118,7 +119,7 @@ pub(super) struct SkippedStatus {
 }
 
 impl SkippedStatus {
-    /// The status of an application of which no export says another one.
+    /// Returns the status of an application if the export does not contain one.
     pub(super) fn settled() -> Self {
         Self {
             sync: "Synced".to_owned(),
@@ -126,7 +127,8 @@ impl SkippedStatus {
         }
     }
 
-    /// The status in the words of the experiment. One that was never compared counts as Unknown: neither is Synced.
+    /// Returns the status in the terms of the experiment. An application that was never compared counts as Unknown,
+    /// because neither is Synced.
     fn words(&self) -> (&str, &str) {
         const HEALTHS: [&str; 5] = ["Healthy", "Progressing", "Degraded", "Missing", "Suspended"];
         let sync = match self.sync.as_str() {
@@ -139,33 +141,33 @@ impl SkippedStatus {
     }
 }
 
-/// What one application has of its own. The name is that of its target.
+/// The individual settings of one application. The name is its target's name.
 #[derive(Clone, Debug)]
 pub(super) struct OwnSettings {
     pub(super) name: String,
-    /// Whether it syncs by itself. `None`: no export says it, and it is as in the template.
+    /// Whether the application syncs automatically. `None`: not in the export; the template's setting applies.
     pub(super) is_automated: Option<bool>,
-    /// `None`: it is not skipped.
+    /// `None`: the application is not skipped.
     pub(super) skipped: Option<SkippedStatus>,
-    /// The revision that commits move. `None`: none does, or no export says it.
+    /// The revision that moves with commits. `None`: no revision does, or the export does not contain it.
     pub(super) moving: Option<String>,
-    /// Fields that decide and are not simulated.
+    /// Fields that affect the rollout but are not simulated.
     pub(super) not_simulated: Vec<&'static str>,
 }
 
-/// The set's part of what decides who syncs, and when. The default is no set.
+/// The set's settings for automatic sync and its timing. The default is no set.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct SetSync<'s> {
     pub(super) is_there: bool,
-    /// It has steps.
+    /// Whether the set has steps.
     pub(super) is_rolling: bool,
-    /// Its template has an enabled `syncPolicy.automated`.
+    /// Whether the set's template has an enabled `syncPolicy.automated`.
     pub(super) is_automated: bool,
-    /// The template's revision that commits move.
+    /// The template's revision that moves with commits.
     pub(super) moving: Option<&'s str>,
 }
 
-/// Adds the settings to a draft that exported applications ask for, and notes them.
+/// Adds the settings that exported applications require to a draft, with notes.
 pub(super) fn add_settings(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -178,14 +180,14 @@ pub(super) fn add_settings(
         auto_sync(own, set, draft, notes);
     }
     skip_reconcile(own, draft, notes);
-    // The fields of a set's template are those of its file, which has classes of its own.
+    // The fields of a set's template are those of its file, which are classified separately.
     if !set.is_there {
         notes.extend(notes_on_not_simulated(own));
     }
     release(own, set, draft, notes);
 }
 
-/// One line for each field that decides and is not simulated.
+/// Returns one line for each field that affects the rollout but is not simulated.
 fn notes_on_not_simulated(own: &[OwnSettings]) -> Vec<String> {
     let mut found: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for own in own {
@@ -203,7 +205,7 @@ fn notes_on_not_simulated(own: &[OwnSettings]) -> Vec<String> {
     notes
 }
 
-/// The note on applications that sync by themselves in spite of a set that rolls.
+/// Returns the note on applications with automated sync in a set with a RollingSync.
 fn note_on_rolling(own: &[OwnSettings]) -> Option<String> {
     let automated = names(own, |own| own.is_automated == Some(true));
     if automated.is_empty() {
@@ -218,7 +220,7 @@ fn note_on_rolling(own: &[OwnSettings]) -> Option<String> {
     ))
 }
 
-/// Which applications sync by themselves, where no set rolls.
+/// Adds the applications with automated sync, if there is no RollingSync.
 fn auto_sync(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -253,7 +255,7 @@ fn auto_sync(
     }
 }
 
-/// The note on applications, of `all`, that do not sync by themselves.
+/// Returns the note on applications, out of `all`, without automated sync.
 fn note_on_manual(manual: &[String], all: usize, set: SetSync<'_>) -> String {
     let against = if set.is_there && set.is_automated {
         ", although the template has it: as exported, a user syncs them"
@@ -267,7 +269,7 @@ fn note_on_manual(manual: &[String], all: usize, set: SetSync<'_>) -> String {
     )
 }
 
-/// The applications that Argo CD passes over.
+/// Adds the applications that Argo CD ignores.
 fn skip_reconcile(own: &[OwnSettings], draft: &mut StrategyDraft, notes: &mut Vec<String>) {
     let skipped = names(own, |own| own.skipped.is_some());
     if skipped.is_empty() {
@@ -289,7 +291,7 @@ fn skip_reconcile(own: &[OwnSettings], draft: &mut StrategyDraft, notes: &mut Ve
     ));
 }
 
-/// The kind of release: commits, where a revision moves. A set's file says it itself.
+/// Adds the kind of release: commits, if a revision moves. A set's file contains its kind.
 fn release(
     own: &[OwnSettings],
     set: SetSync<'_>,
@@ -322,7 +324,7 @@ fn release(
     ));
 }
 
-/// The names of the applications that are meant.
+/// Returns the names of the selected applications.
 fn names(own: &[OwnSettings], is_meant: fn(&OwnSettings) -> bool) -> Vec<String> {
     let mut names = Vec::new();
     for own in own {

@@ -1,10 +1,11 @@
-//! The status of exported Applications: which clusters Argo CD could not reach, and what else is not well.
+//! The status of exported Applications: clusters that Argo CD could not reach, and other problems.
 //!
 //! Follows `CompareAppState` in `controller/state.go` and `processAppRefreshQueueItem` in
 //! `controller/appcontroller.go` of argoproj/argo-cd at 37ee0097. A comparison that fails leaves the sync status
-//! Unknown, with a condition `ComparisonError`. Its message tells a cluster that does not answer (`failed to get
-//! cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target state`). A
-//! destination or project that does not exist is an `InvalidSpecError`, with sync status and health Unknown.
+//! Unknown, with a condition `ComparisonError`. Its message distinguishes a cluster that does not answer (`failed to
+//! get cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target
+//! state`). A destination or project that does not exist is an `InvalidSpecError`, with sync status and health
+//! Unknown.
 
 use serde::Deserialize;
 
@@ -12,7 +13,7 @@ use super::target::FleetTarget;
 use crate::document::problem::some_of;
 use crate::scenario::import::object::OrDefault;
 
-/// The part of an Application's status that decides something.
+/// The relevant part of an Application's status.
 #[derive(Default, Deserialize)]
 pub(super) struct ApplicationStatusJson {
     health: OrDefault<StatusWord>,
@@ -32,20 +33,20 @@ struct ApplicationCondition {
     message: OrDefault<String>,
 }
 
-/// What a status says of an application.
+/// The state of an application according to its status.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ShownState {
-    /// Nothing that a rollout meets.
+    /// No problem that affects a rollout.
     Usual,
-    /// Its cluster cannot be reached.
+    /// The application's cluster cannot be reached.
     Unreachable,
-    /// Its destination or its project does not exist.
+    /// The application's destination or its project does not exist.
     Invalid,
-    /// Its manifests cannot be generated.
+    /// The application's manifests cannot be generated.
     WithoutManifests,
-    /// It runs, but is not well.
+    /// The application runs, but is degraded.
     Degraded,
-    /// Its cluster does not have what the source says.
+    /// The cluster's resources differ from the source.
     OutOfSync,
 }
 
@@ -60,7 +61,7 @@ impl ApplicationStatusJson {
         &self.health.status
     }
 
-    /// What it says of the application. `is_cut_off`: the connection to its cluster has failed.
+    /// Returns the state of the application. `is_cut_off`: the connection to its cluster has failed.
     pub(super) fn shows(&self, is_cut_off: bool) -> ShownState {
         if is_cut_off {
             return ShownState::Unreachable;
@@ -79,21 +80,21 @@ impl ApplicationStatusJson {
         }
     }
 
-    /// Whether it has a condition of this kind with such a message.
+    /// Returns whether the status has a condition of this kind with a matching message.
     fn has_condition(&self, kind: &str, is_meant: fn(&str) -> bool) -> bool {
         let mut conditions = self.conditions.iter();
         conditions.any(|condition| *condition.kind == kind && is_meant(&condition.message))
     }
 }
 
-/// Whether the message of a failed comparison blames the source, and not the cluster.
+/// Returns whether the message of a failed comparison blames the source and not the cluster.
 fn is_of_source(message: &str) -> bool {
     let is_of_cluster = ["failed to get cluster", "Failed to load live state"];
     !is_of_cluster.iter().any(|words| message.contains(words))
         && message.starts_with("Failed to load target state")
 }
 
-/// The applications that are not as usual, by name.
+/// The names of applications with problems.
 #[derive(Default)]
 pub(super) struct StateSurvey {
     invalid: Vec<String>,
@@ -103,7 +104,7 @@ pub(super) struct StateSurvey {
 }
 
 impl StateSurvey {
-    /// Takes a target into account, which gets what the table says of such a state.
+    /// Adds a target, and sets its table columns according to its state.
     pub(super) fn add(&mut self, target: &mut FleetTarget, state: ShownState) {
         let name = target.name.clone();
         match state {
@@ -119,7 +120,7 @@ impl StateSurvey {
         }
     }
 
-    /// One line for each kind of trouble.
+    /// Returns one line for each kind of problem.
     pub(super) fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         if !self.invalid.is_empty() {
@@ -159,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_tells_a_cluster_that_cannot_be_reached_from_other_trouble() {
+    fn an_unreachable_cluster_is_distinguished_from_other_errors_by_its_status() {
         use ShownState::{Degraded, Invalid, OutOfSync, Unreachable, Usual, WithoutManifests};
         let failed = |message: &str| {
             format!(

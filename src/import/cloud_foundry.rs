@@ -1,7 +1,7 @@
 //! Cloud Foundry: processes, deployments and app manifests.
 //!
-//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or what a GET returns; of
-//! the latter the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
+//! A target is an instance of the app. A deployment is the body of `POST /v3/deployments`, or the response to a GET,
+//! of which only the fields of a request are kept. Left out: memory, disk and quotas, and cells that instances share.
 
 mod manifest;
 
@@ -25,13 +25,13 @@ use crate::scenario::import::object::OrDefault;
 use crate::scenario::import::objects::ReadObject;
 use crate::units::counted;
 
-/// Most instances of an app.
+/// Maximum number of instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
 
-/// Seconds between two readiness checks, where the process does not say: Cloud Foundry's default.
+/// Default interval between two readiness checks, in seconds: Cloud Foundry's default.
 const READINESS_INTERVAL: u64 = 30;
 
-/// Seconds in which an instance must be healthy, where the process does not say: `default_health_check_timeout` in
+/// Default time limit for an instance to become healthy, in seconds: `default_health_check_timeout` in
 /// `config/cloud_controller.yml`.
 const START_TIMEOUT: u64 = 60;
 
@@ -57,22 +57,22 @@ struct HealthCheckData {
     interval: Option<u64>,
 }
 
-/// An app as far as a rollout is concerned.
+/// The facts about an app that affect a rollout.
 struct AppFacts {
     name: String,
     origin: String,
     instances: u64,
     readiness: ReadinessFacts,
-    /// Seconds in which an instance must be healthy. `None`: it is once its process runs.
+    /// Time limit for an instance to become healthy, in seconds. `None`: it is healthy once its process runs.
     start_timeout: Option<u64>,
-    /// Fields that decide and are not simulated.
+    /// Fields that affect the rollout but are not simulated.
     deciding: Vec<AppField>,
 }
 
 /// Reads Cloud Foundry's exports.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let mut read = Vec::new();
     let note = "every instance is on a cell and a link of its own; set `distribution: {cells: {count: …}}` if they share \
@@ -133,7 +133,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
     })
 }
 
-/// The problem of exports that say nothing of the number of instances.
+/// Returns the problem of exports that do not contain the number of instances.
 fn without_instances(deployment: Option<&Path>) -> Problem {
     let file = match deployment {
         Some(path) => path.display().to_string(),
@@ -143,7 +143,7 @@ fn without_instances(deployment: Option<&Path>) -> Problem {
     Problem::of_file(&file, "the number of instances is missing").with_help(help)
 }
 
-/// A target for each instance of an app, with numbers of equal length.
+/// Returns a target for each instance of an app, with numbers of equal length.
 fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
     let digits = (count - 1).to_string().len();
     let mut targets = Vec::new();
@@ -156,7 +156,7 @@ fn targets(app: &str, count: usize) -> Vec<FleetTarget> {
     targets
 }
 
-/// The web processes of an app, the largest first.
+/// Returns the web processes of an app, the largest first.
 fn web_processes<'p, 'o>(
     found: &'p [ReadObject<'o, ProcessObject>],
 ) -> Vec<&'p ReadObject<'o, ProcessObject>> {
@@ -220,7 +220,7 @@ fn of_process(
     })
 }
 
-/// Fields of a process that decide and are not simulated.
+/// Returns the fields of a process that affect the rollout but are not simulated.
 fn deciding(process: &ReadObject<'_, ProcessObject>) -> Vec<AppField> {
     let text = process.object.to_json().to_string();
     let source = Arc::new(Source::new("process", text.as_str()));
@@ -237,9 +237,10 @@ fn deciding(process: &ReadObject<'_, ProcessObject>) -> Vec<AppField> {
     found
 }
 
-/// Seconds in which an instance must pass its health check after its start, or else it crashes: `start_timeout_ms` in
-/// `lib/cloud_controller/diego/app_recipe_builder.rb` of cloudfoundry/cloud_controller_ng. Without a check of a port or
-/// by HTTP there is nothing to pass (`depot/transformer/transformer.go` of code.cloudfoundry.org/executor).
+/// Returns the time limit in seconds for an instance to pass its health check; after it the instance crashes:
+/// `start_timeout_ms` in `lib/cloud_controller/diego/app_recipe_builder.rb` of cloudfoundry/cloud_controller_ng.
+/// Without a port or HTTP check there is no health check to pass (`depot/transformer/transformer.go` of
+/// code.cloudfoundry.org/executor).
 fn start_timeout(kind: Option<&str>, timeout: Option<u64>) -> Option<u64> {
     match kind {
         Some("process" | "none") => None,
@@ -247,8 +248,8 @@ fn start_timeout(kind: Option<&str>, timeout: Option<u64>) -> Option<u64> {
     }
 }
 
-/// The check that decides whether an instance is routable. Diego's own check of starting instances is part of the
-/// product's agent.
+/// Returns the check that decides whether an instance is routable. Diego's own check of starting instances is part of
+/// the product's agent.
 fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
     match kind {
         Some("http" | "port") => ReadinessFacts::Known(format!(
@@ -259,20 +260,20 @@ fn readiness(kind: Option<&str>, interval: Option<u64>) -> ReadinessFacts {
     }
 }
 
-/// A deployment as far as an import is concerned.
+/// The facts about a deployment that an import needs.
 struct DeploymentFacts {
     strategy: StrategyDraft,
-    /// The number of instances that it ends with, where it says.
+    /// The final number of instances, if the deployment has one.
     instances: Option<u64>,
 }
 
 impl DeploymentFacts {
-    /// The notes on a deployment that changes the number of instances.
+    /// Returns the notes on a deployment that changes the number of instances.
     fn notes_on_scaling(&self, from: u64, to: u64) -> Vec<String> {
         let mut notes = vec![format!(
             "the deployment scales the app from {from} to {to} instances; {to} are simulated"
         )];
-        // Only a canary deployment needs people who continue it.
+        // Only a canary deployment needs a person to continue it.
         let is_canary = !self.strategy.guesses.is_empty();
         if is_canary {
             notes.push(format!(
@@ -284,7 +285,7 @@ impl DeploymentFacts {
     }
 }
 
-/// Reads the deployment of a file; without one, the default.
+/// Reads the deployment of a file; without a file, returns the default.
 fn deployment(
     path: Option<&Path>,
     texts: &mut Texts,
@@ -309,7 +310,7 @@ fn is_deployment(shape: &ExportShape) -> bool {
     shape.is_client(ClientObject::CloudFoundryDeployment)
 }
 
-/// The draft of a deployment that was found.
+/// Returns the draft for a deployment that was found.
 fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<DeploymentFacts> {
     let body = found.read::<Map<String, Value>>()?;
     let is_answer = ["guid", "state", "status", "links"]
@@ -354,7 +355,7 @@ fn draft(found: FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Deployment
     })
 }
 
-/// Refuses a request that Cloud Foundry refuses.
+/// Rejects a request that Cloud Foundry rejects.
 fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
     let Err(errors) = found.read::<DeploymentRequest>()?.check() else {
         return Ok(());
@@ -371,15 +372,15 @@ fn refuse_request(found: &FoundStrategy) -> OrProblems<()> {
     Err(problems)
 }
 
-/// The parts of a deployment that a request for it has.
+/// The fields of a deployment that a request for it contains.
 struct RequestFields {
-    /// Without what is null, and without `web_instances`.
+    /// All fields except null values and `web_instances`.
     fields: Map<String, Value>,
     /// `web_instances`.
     instances: Option<u64>,
 }
 
-/// The fields of a request in the body of a GET.
+/// Returns the request fields in the response to a GET.
 fn request_of(body: &Map<String, Value>) -> RequestFields {
     let mut fields = Map::new();
     let mut instances = None;
@@ -398,7 +399,7 @@ fn request_of(body: &Map<String, Value>) -> RequestFields {
         options.retain(|key, value| {
             !value.is_null() && DeploymentRequest::OPTIONS.contains(&key.as_str())
         });
-        // A canary block in a rolling deployment is empty where the API returns one.
+        // The API returns an empty canary block for a rolling deployment.
         if options
             .get("canary")
             .is_some_and(|canary| canary.get("steps").is_none_or(Value::is_null))

@@ -1,4 +1,4 @@
-//! An experiment in the making: what the importers of all products have in common.
+//! A draft of an experiment: the parts that the importers of all products share.
 
 use super::guess::Guess;
 use super::images::ImportedImage;
@@ -16,28 +16,28 @@ pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,
     pub(super) images: Vec<ImportedImage>,
     pub(super) nodes: Option<NodeFacts>,
-    /// Where the clusters are.
+    /// The location of the clusters.
     pub(super) site: SiteKind,
 }
 
 /// The part of an import that the product's own importer reads.
 pub(super) struct ImportedFleet {
-    /// The fleet in a few words: `297 clusters of fleet-default`.
+    /// A short description of the fleet: `297 clusters of fleet-default`.
     pub(super) in_words: String,
-    /// Where the fleet comes from: `clusters.json`.
+    /// The origin of the fleet: `clusters.json`.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// Entries of the export that nothing selects. Each is counted in the notes.
+    /// Entries of the export that are not selected. The notes give their number.
     pub(super) left_out: Vec<LeftOut>,
     /// Links that several targets share.
     pub(super) regions: Vec<String>,
-    /// Fleet's cluster groups, in the form of `kubectl get clustergroups.fleet.cattle.io -o json`.
+    /// Fleet's cluster groups, in the format of `kubectl get clustergroups.fleet.cattle.io -o json`.
     pub(super) cluster_groups: Option<Vec<u8>>,
     pub(super) strategy: StrategyDraft,
     pub(super) workload: WorkloadDraft,
-    /// One line for each thing that was read.
+    /// One line for each item that was read.
     pub(super) read: Vec<String>,
-    /// One line for each thing that was left out, or that a reader may not expect.
+    /// One line for each item that was left out or may surprise the reader.
     pub(super) notes: Vec<String>,
 }
 
@@ -47,27 +47,27 @@ pub(super) struct StrategyDraft {
     pub(super) product: &'static str,
     /// The product's own file.
     pub(super) file: Option<StrategyFile>,
-    /// Settings that the run needs and no export contains, as part of the settings.
+    /// Settings that the run needs and that exports do not contain, as part of the settings.
     pub(super) guesses: Vec<Guess>,
-    /// Lines of settings that an export shows.
+    /// Lines for settings that an export contains.
     pub(super) shown: Vec<String>,
-    /// Fields of the file that decide and are not simulated, by name. The user has to accept them.
+    /// Names of fields in the file that affect the rollout but are not simulated. The user has to accept them.
     pub(super) undecided: Vec<DecidingField>,
-    /// The same of the app, which another file describes.
+    /// The same for fields of the app, which another file describes.
     pub(super) of_app: Vec<AppField>,
-    /// Time after which a run is given up, where the strategy itself needs more than the default.
+    /// Time limit of a run, if the strategy needs more than the default.
     pub(super) horizon: Option<String>,
 }
 
-/// A field of an app that decides and is not simulated.
+/// A field of an app that affects the rollout but is not simulated.
 pub(super) struct AppField {
     pub(super) field: DecidingField,
-    /// At its place in the user's file.
+    /// The problem at the field in the user's file.
     pub(super) problem: Problem,
 }
 
 impl AppField {
-    /// `at`: the problem at its place, from the message.
+    /// Creates the field. `at` makes a problem at its position from a message.
     pub(super) fn of(field: DecidingField, at: impl FnOnce(String) -> Problem) -> Self {
         let message = format!(
             "`{}` is not simulated and can change the answer ({})",
@@ -78,43 +78,43 @@ impl AppField {
     }
 }
 
-/// How a user decides on a field that is not simulated.
+/// The fix for a field that is not simulated.
 pub(super) const DECIDE: &str =
     "remove it from the file, or the `#` of `accept` in the experiment that was written";
 
 /// The product's own file with its strategy.
 pub(super) struct StrategyFile {
-    /// The name that the copy gets.
+    /// The name of the copy.
     pub(super) name: String,
-    /// The file that it was read from, for messages.
+    /// The file from which the text was read, for messages.
     pub(super) origin: String,
     pub(super) text: String,
 }
 
-/// The facts that are known of the pods of a target.
+/// The known facts about the pods of a target.
 #[derive(Default)]
 pub(super) struct WorkloadDraft {
-    /// Every target is one instance on one node.
+    /// Whether every target is one instance on one node.
     pub(super) is_one_instance: bool,
     pub(super) readiness: ReadinessFacts,
-    /// Seconds in which a process must answer. `None`: it has no limit.
+    /// Time limit for a process to answer, in seconds. `None`: no limit.
     pub(super) start_timeout: Option<u64>,
 }
 
-/// The knowledge about the readiness probe.
+/// The known facts about the readiness probe.
 #[derive(Debug, Default, Eq, PartialEq)]
 pub(super) enum ReadinessFacts {
-    /// Nothing.
+    /// Unknown.
     #[default]
     Guess,
-    /// There is none.
+    /// There is no probe.
     None,
     /// `readiness` as YAML.
     Known(String),
 }
 
 impl StrategyDraft {
-    /// A product's default strategy.
+    /// Creates a draft with a product's default strategy.
     pub(super) const fn of(product: &'static str) -> Self {
         Self {
             product,
@@ -128,12 +128,12 @@ impl StrategyDraft {
     }
 }
 
-/// The facts that are known of nodes.
+/// The known facts about nodes.
 pub(super) struct NodeFacts {
-    /// Nodes of a typical cluster.
+    /// The number of nodes of a typical cluster.
     pub(super) count: u32,
-    /// `node.runtime`, where fleetsim knows it.
+    /// `node.runtime`, if fleetsim knows it.
     pub(super) runtime: Option<String>,
-    /// They are machines of a cloud provider.
+    /// Whether the nodes are machines of a cloud provider.
     pub(super) is_cloud: bool,
 }

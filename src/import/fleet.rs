@@ -1,8 +1,8 @@
 //! Rancher Fleet: clusters, cluster groups, a GitRepo's targets, and a fleet.yaml.
 //!
-//! The targets are those of one workspace, as for a bundle: `local` is in `fleet-local` and is left out of a rollout to
-//! `fleet-default`. Of these the GitRepo and the fleet.yaml, or the Bundle or HelmOp in its place, select some.
-//! Clusters that are paused or have no agent stay, because Fleet counts them.
+//! The targets belong to one workspace, like those of a bundle: `local` is in `fleet-local` and is left out of a
+//! rollout to `fleet-default`. The GitRepo and the fleet.yaml, or the Bundle or HelmOp that replaces it, select some
+//! of the clusters. Clusters that are paused or have no agent stay, because Fleet counts them.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -36,7 +36,7 @@ use crate::units::counted;
 /// Reads Fleet's exports.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let exports = FleetExports::read(sources, texts)?;
     let read = exports.in_words(sources.cluster_groups.as_deref());
@@ -103,7 +103,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 /// Fleet's exports as they were read.
 struct FleetExports {
     clusters: FoundClusters,
-    /// Of all workspaces; empty without an export of them.
+    /// The groups of all workspaces; empty without an export of them.
     groups: Vec<GroupObject>,
     repo: Option<Arc<Source>>,
     strategy: Option<FoundStrategy>,
@@ -118,10 +118,10 @@ struct FoundClusters {
 }
 
 impl FleetExports {
-    /// Reads all exports that are named.
+    /// Reads all named exports.
     ///
     /// # Errors
-    /// All that is wrong with them.
+    /// Returns all problems of the exports.
     fn read(sources: &ImportSources, texts: &mut Texts) -> OrProblems<Self> {
         let mut problems = Vec::new();
         let mut clusters = None;
@@ -150,7 +150,7 @@ impl FleetExports {
         }
     }
 
-    /// One line for each export. `groups_file`: that of the cluster groups.
+    /// Returns one line for each export. `groups_file`: the file of the cluster groups.
     fn in_words(&self, groups_file: Option<&Path>) -> Vec<String> {
         let clusters = &self.clusters;
         let mut lines = vec![format!(
@@ -176,7 +176,7 @@ impl FleetExports {
     }
 }
 
-/// The value. `None`: there were problems, which are added to the others.
+/// Returns the value. `None`: there were problems, which are added to `problems`.
 fn or_collect<T>(result: OrProblems<T>, problems: &mut Vec<Problem>) -> Option<T> {
     match result {
         Ok(value) => Some(value),
@@ -218,7 +218,7 @@ fn read_groups(path: &Path, texts: &mut Texts) -> OrProblems<Vec<GroupObject>> {
 /// Checks the names of objects.
 ///
 /// # Errors
-/// The problems with these, and with labels that a table cannot hold.
+/// Returns the problems with the names, and with labels that a table cannot contain.
 pub(super) fn check_objects<Spec, Status>(
     found: &[ReadObject<'_, KubeObject<Spec, Status>>],
 ) -> OrProblems<()> {
@@ -236,23 +236,23 @@ pub(super) fn check_objects<Spec, Status>(
     }
 }
 
-/// The part of a workspace that is rolled out to.
+/// The targets of the rollout in a workspace.
 struct ChosenTargets<'c> {
     space: &'c str,
     targets: Vec<&'c InventoryCluster>,
-    /// The others of the workspace.
+    /// The other clusters of the workspace.
     left_out: Vec<LeftOut>,
     groups: Vec<FleetGroup>,
-    /// The GitRepo is paused.
+    /// Whether the GitRepo is paused.
     is_paused: bool,
-    /// A group that the GitRepo names and the workspace does not have.
+    /// A group that the GitRepo names and that does not exist in the workspace.
     unknown_group: Option<String>,
-    /// The note on targets of the GitRepo that do not count.
+    /// The note on targets of the GitRepo that are ignored.
     note_on_repo: Option<String>,
 }
 
 impl<'c> ChosenTargets<'c> {
-    /// All of these clusters, without a GitRepo.
+    /// Chooses all of these clusters, without a GitRepo.
     const fn all(
         space: &'c str,
         targets: Vec<&'c InventoryCluster>,
@@ -269,7 +269,7 @@ impl<'c> ChosenTargets<'c> {
         }
     }
 
-    /// Leaves the clusters out that the file does not select. `has_groups`: the groups were exported.
+    /// Drops the clusters that the file does not select. `has_groups`: the groups were exported.
     fn keep_selected(&mut self, file: &FileSelection, has_groups: bool) {
         let mut seen = Vec::new();
         for cluster in &self.targets {
@@ -296,7 +296,7 @@ impl<'c> ChosenTargets<'c> {
         self.left_out.extend(LeftOut::of(excluded, "cluster", &why));
     }
 
-    /// The note on a group that selects nothing. `groups_file`: that of the cluster groups.
+    /// Returns the note on a group that selects nothing. `groups_file`: the file of the cluster groups.
     fn note_on_unknown_group(&self, groups_file: Option<&Path>) -> Option<String> {
         let name = self.unknown_group.as_ref()?;
         let why = match groups_file {
@@ -308,7 +308,7 @@ impl<'c> ChosenTargets<'c> {
         ))
     }
 
-    /// When the agent of each target last reported, if it is expected to.
+    /// Returns, for each target, the time of its agent's last report, if it is expected to report.
     fn last_reports(&self) -> Vec<Option<&str>> {
         let mut reports = Vec::new();
         for target in &self.targets {
@@ -330,17 +330,18 @@ impl<'c> ChosenTargets<'c> {
     }
 }
 
-/// What says which targets are wanted.
+/// The options that choose the targets.
 struct WantedTargets<'w> {
     repo: Option<&'w Arc<Source>>,
     selection: Option<&'w FileSelection>,
     /// The workspace.
     namespace: Option<&'w str>,
-    /// The cluster groups were exported.
+    /// Whether the cluster groups were exported.
     has_groups: bool,
 }
 
-/// The clusters of the workspace that the GitRepo and the strategy's file select, with the groups of the workspace.
+/// Returns the clusters of the workspace that the GitRepo and the strategy's file select, with the groups of the
+/// workspace.
 fn choose<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -354,7 +355,7 @@ fn choose<'c>(
     Ok(chosen)
 }
 
-/// The clusters of the workspace that the GitRepo selects, or all of it.
+/// Returns the clusters of the workspace that the GitRepo selects, or all of them.
 fn of_repo<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -405,7 +406,7 @@ fn of_repo<'c>(
     })
 }
 
-/// The names of the clusters that are not among the targets. Both are in the same order.
+/// Returns the names of the clusters that are not targets. Both lists are in the same order.
 fn names_without(clusters: &[&InventoryCluster], targets: &[&InventoryCluster]) -> Vec<String> {
     let mut targets = targets.iter().peekable();
     let mut names = Vec::new();
@@ -420,14 +421,15 @@ fn names_without(clusters: &[&InventoryCluster], targets: &[&InventoryCluster]) 
     names
 }
 
-/// What the strategy's file says of its targets.
+/// The targets in the strategy's file.
 struct FileSelection {
     file: String,
     selection: BundleSelection,
 }
 
 impl FileSelection {
-    /// `None`: the file leaves the targets to the GitRepo, or cannot be read, which its check reports.
+    /// Reads the targets of a file. `None`: the file leaves the targets to the GitRepo, or cannot be read, which its
+    /// check reports.
     fn of(found: &FoundStrategy) -> Option<Self> {
         let StrategyFile { origin, text, .. } = &found.file;
         let source = Arc::new(Source::new(origin.clone(), text.clone()));
@@ -437,7 +439,7 @@ impl FileSelection {
         })
     }
 
-    /// Whether the targets of a GitRepo do not count.
+    /// Returns whether the targets of a GitRepo are ignored.
     const fn replaces_repo(&self) -> bool {
         self.selection.replaces_repo
     }
@@ -450,7 +452,7 @@ impl FileSelection {
     }
 }
 
-/// The workspace that is wanted, or else the one that is meant, with its clusters.
+/// Returns the requested workspace, or the default one, with its clusters.
 fn of_workspace<'c>(
     source: &Arc<Source>,
     clusters: &'c [InventoryCluster],
@@ -461,7 +463,7 @@ fn of_workspace<'c>(
     })
 }
 
-/// The note on clusters of other workspaces.
+/// Returns the note on clusters of other workspaces.
 fn elsewhere(clusters: &[InventoryCluster], space: &str) -> Option<String> {
     let mut count = 0;
     let mut others = BTreeSet::new();
@@ -476,7 +478,7 @@ fn elsewhere(clusters: &[InventoryCluster], space: &str) -> Option<String> {
     left_out(count, "cluster", &place)
 }
 
-/// The note on targets that are not updated.
+/// Returns the note on targets that are not updated.
 fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<String> {
     if is_paused {
         let all = counted(targets.len(), "cluster");
@@ -505,7 +507,7 @@ fn without_update(targets: &[&InventoryCluster], is_paused: bool) -> Option<Stri
     ))
 }
 
-/// The groups as an inventory names them.
+/// Returns the groups in the format of an inventory.
 fn groups_json(groups: &[FleetGroup]) -> Vec<u8> {
     let mut items = Vec::new();
     for (group, selector) in groups {

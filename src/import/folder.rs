@@ -1,7 +1,8 @@
-//! The folder of an imported experiment: staged as results are, checked, and published as a whole.
+//! The folder of an imported experiment. Like results, it is written to a temporary folder, checked, and published as
+//! a whole.
 //!
-//! An existing folder is replaced only on request, and only where it holds nothing but files that an earlier import
-//! wrote. These may have been edited since, so what differs is kept beside the new folder.
+//! An existing folder is replaced only on request, and only if it contains nothing but files of an earlier import.
+//! These may have been edited since, so the old folder is kept next to the new one if they differ.
 
 use std::fs;
 use std::io::{self, Write};
@@ -15,10 +16,10 @@ use crate::scenario::{LoadError, Overrides, Problem, load_with};
 /// The file with the experiment.
 const EXPERIMENT: &str = "experiment.yaml";
 
-/// Ends the name of what a replaced folder is kept as.
+/// The suffix of the name under which a replaced folder is kept.
 const KEPT_ENDING: &str = ".before-import";
 
-/// Why an import failed.
+/// The reason why an import failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
@@ -28,17 +29,17 @@ pub enum ImportError {
     /// A file of the import is invalid.
     #[error("the import is invalid")]
     Input(#[from] LoadError),
-    /// The folder must not be written, or cannot be.
+    /// The folder must not or cannot be written.
     #[error("{0}")]
     Folder(String),
 }
 
-/// What a check says of the exported strategy.
+/// The result of checking the exported strategy.
 #[derive(Default)]
 pub(super) struct ExportedStrategy {
-    /// What the product accepts of its settings but a reader may not expect.
+    /// Settings that the product accepts but that may surprise the reader.
     pub(super) warnings: Vec<String>,
-    /// How the words of its file were read.
+    /// Notes on how the terms in its file were interpreted.
     pub(super) notes: Vec<String>,
 }
 
@@ -46,10 +47,10 @@ pub(super) struct ExportedStrategy {
 pub(super) struct ExperimentFolder(StagedFolder);
 
 impl ExperimentFolder {
-    /// Starts a folder that will become `target`, after checking that it may.
+    /// Starts a folder that will become `target`, after checking that `target` may be written.
     ///
     /// # Errors
-    /// When `target` exists and must not be replaced, or nothing can be written beside it.
+    /// Returns an error if `target` exists and must not be replaced, or its parent folder cannot be written.
     pub(super) fn begin(target: &Path, replace: bool) -> Result<Self, ImportError> {
         if target.file_name().is_none() {
             let message = format!(
@@ -64,18 +65,18 @@ impl ExperimentFolder {
     /// Writes one file.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ImportError> {
         let path = self.0.folder().join(name);
         let written = create(&path).and_then(|mut file| file.write_all(bytes));
         Ok(written.map_err(ResultsError::io("write", &path))?)
     }
 
-    /// Reads the experiment as `fleetsim check` does. Problems are shown with the names that `origin` gives files.
-    /// Returns what the product accepts of the exported strategy but a reader may not expect.
+    /// Reads the experiment like `fleetsim check` does. Problems are shown with the file names that `origin` maps to.
+    /// Returns the warnings and notes about the exported strategy.
     ///
     /// # Errors
-    /// Every problem of the experiment.
+    /// Returns every problem of the experiment.
     pub(super) fn check(
         &self,
         origin: impl Fn(&str) -> Option<String>,
@@ -100,8 +101,8 @@ impl ExperimentFolder {
         Ok(exported)
     }
 
-    /// Gives problems the names of the user's files, or of those in the folder to be. An error of the user's strategy
-    /// is one of its variant too, which is left out.
+    /// Replaces file names in problems with those of the user's files, or of the future folder. An error in the user's
+    /// strategy also appears in its variant, where it is dropped.
     fn rename_problems(
         &self,
         problems: &mut Vec<Problem>,
@@ -125,11 +126,11 @@ impl ExperimentFolder {
         *problems = renamed;
     }
 
-    /// Renames the folder to the target. What was there may have edits, so unless it is the same it is kept beside the
-    /// target; returns where.
+    /// Renames the folder to the target. An existing target may have edits. Unless it is identical, it is kept under
+    /// another name, which is returned.
     ///
     /// # Errors
-    /// When something is kept there already, or the file system fails; what was there then stays.
+    /// Returns an error if that name is taken, or the file system fails; the existing target then stays.
     pub(super) fn publish(self) -> Result<Option<PathBuf>, ImportError> {
         let target = self.0.target();
         let replaces = self.0.replaces();
@@ -162,7 +163,7 @@ impl From<ResultsError> for ImportError {
     }
 }
 
-/// The name of the file that a problem is in.
+/// Returns the name of the file that a problem is in.
 fn file_name(problem: &Problem) -> String {
     match Path::new(&problem.file).file_name() {
         Some(name) => name.to_string_lossy().into_owned(),
@@ -170,7 +171,7 @@ fn file_name(problem: &Problem) -> String {
     }
 }
 
-/// Refuses to write over anything but an empty folder, or an earlier import that may be replaced.
+/// Refuses to overwrite anything but an empty folder, or an earlier import that may be replaced.
 fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     if !target.exists() {
         return Ok(());
@@ -184,7 +185,7 @@ fn check_target(target: &Path, replace: bool) -> Result<(), ImportError> {
     }
 }
 
-/// Why what exists must not be written over. `None`: it may be.
+/// Returns why an existing folder must not be overwritten. `None`: it may be.
 fn reason_to_keep(target: &Path, replace: bool) -> Result<Option<String>, ImportError> {
     if !target.is_dir() {
         let reason = "is not a folder; choose another output folder";
@@ -229,7 +230,7 @@ fn is_same(one: &Path, other: &Path) -> io::Result<bool> {
     Ok(is_same)
 }
 
-/// The names of the files in a folder.
+/// Returns the names of the files in a folder.
 fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     let mut names = Vec::new();
     for entry in fs::read_dir(folder)? {
@@ -238,14 +239,15 @@ fn files_in(folder: &Path) -> io::Result<Vec<String>> {
     Ok(names)
 }
 
-/// The files that an earlier import wrote beside its experiment. `None`: no import wrote this folder.
+/// Returns the files that an earlier import wrote in addition to its experiment. `None`: the folder is not from an
+/// import.
 fn written_files(folder: &Path) -> Option<Vec<String>> {
     let text = fs::read_to_string(folder.join(EXPERIMENT)).ok()?;
     let names = text.lines().next()?.strip_prefix(HEADER)?;
     Some(names.split(", ").map(str::to_owned).collect())
 }
 
-/// A name for the experiment from that of its folder: lowercase letters, digits and `-`.
+/// Derives a name for the experiment from the name of its folder: lowercase letters, digits and `-`.
 pub(super) fn experiment_name(folder: &Path) -> String {
     let name = match folder.file_name() {
         Some(name) => name.to_string_lossy().to_lowercase(),
@@ -265,7 +267,7 @@ pub(super) fn experiment_name(folder: &Path) -> String {
     }
 }
 
-/// Reads a file that this import has written. It has the text of exports that the user named, so errors may quote it
+/// Reads a file that this import has written. It contains text of exports that the user named, so errors may quote it
 /// wherever the folder is.
 fn read_written(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, MOST_BYTES).map_err(|error| in_words(&error))

@@ -1,7 +1,7 @@
-//! Facts that no export contains: the value taken instead, its range, and what would replace it.
+//! Facts that no export contains: the assumed value, its range, and how to replace it.
 //!
-//! Values and ranges of constants are those of [`constants`]; the others are counts of the user's own site, with the
-//! spread that [`crate::world::calibration`] names.
+//! Values and ranges of constants come from [`constants`]; the others are counts of the user's own site, with the
+//! spread that [`crate::world::calibration`] gives.
 
 use crate::document::yaml;
 use crate::scenario::constants;
@@ -14,9 +14,9 @@ pub struct Guess {
     pub setting: String,
     /// The value, as the experiment file writes it.
     pub value: String,
-    /// Values between which the truth is expected.
+    /// The range in which the true value is expected.
     pub range: String,
-    /// The facts that would replace it.
+    /// The facts that replace the guess.
     pub replace_with: String,
 }
 
@@ -30,7 +30,8 @@ impl Guess {
         }
     }
 
-    /// A constant of the model, with its default and its range; `at` is the index in its path, if that has one.
+    /// Creates a guess for a constant of the model, with its default and its range. `at` is the index in its path, if
+    /// it has one.
     fn constant(name: &str, at: usize, replace_with: &str) -> Self {
         let constant = constants::all()
             .find(|constant| constant.name() == name)
@@ -44,7 +45,7 @@ impl Guess {
         )
     }
 
-    /// Nodes of every cluster that does not say.
+    /// The number of nodes of each cluster that does not have its own.
     pub(super) fn nodes(place: &str) -> Self {
         Self::new(
             &format!("{place}.nodes"),
@@ -90,7 +91,7 @@ impl Guess {
         )
     }
 
-    /// The size of an image of which there is no manifest.
+    /// The size of an image without a manifest.
     pub(super) fn image_size() -> Self {
         Self::new(
             "release.images[0].manifest.layers[0].size",

@@ -1,8 +1,8 @@
-//! Image manifests and indexes, as `crane manifest` and `skopeo inspect --raw` print them.
+//! Image manifests and indexes in the format of `crane manifest` and `skopeo inspect --raw`.
 //!
-//! An index lists manifests by their digests and has no layers. The manifest of the wanted platform must be among the
-//! given files or documents; it is found by its digest, which is the SHA-256 of its bytes. `docker manifest inspect
-//! --verbose` prints every platform with its layers; there the wanted one is taken.
+//! An index lists manifests by their digests and has no layers. The manifest of the requested platform must be among
+//! the given files or documents; it is found by its digest, which is the SHA-256 of its bytes. `docker manifest
+//! inspect --verbose` prints every platform with its layers; the requested one is used.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ pub(super) struct ImportedImage {
 }
 
 impl ImportedImage {
-    /// Whether a layer that may have to be unpacked is compressed with zstd.
+    /// Returns whether a layer that may have to be unpacked is compressed with zstd.
     pub(super) fn has_zstd(&self) -> bool {
         let layers = &self.new.manifest.layers;
         layers
@@ -39,17 +39,17 @@ impl ImportedImage {
     }
 }
 
-/// A manifest with its text for a file of its own.
+/// A manifest with the text of its own file.
 pub(super) struct ManifestFile {
     pub(super) file: String,
     pub(super) bytes: Vec<u8>,
     pub(super) manifest: Manifest,
 }
 
-/// Reads the images. Previous manifests belong to the images in their order.
+/// Reads the images. Previous manifests are matched to the images by their order.
 ///
 /// # Errors
-/// When a file is not a manifest, or there are more previous manifests than images.
+/// Returns an error if a file is not a manifest, or there are more previous manifests than images.
 pub(super) fn images(
     new: &[impl AsRef<Path>],
     previous: &[impl AsRef<Path>],
@@ -110,7 +110,7 @@ fn read_image(
     })
 }
 
-/// A name that is not taken: with a number before its ending where it is.
+/// Returns a unique name: if the name is taken, a number is inserted before its extension.
 pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
     let numbered = (2..).map(|number| format!("{name}-{number}{ending}"));
     let mut candidates = std::iter::once(format!("{name}{ending}")).chain(numbered);
@@ -119,7 +119,7 @@ pub(super) fn unique(name: &str, ending: &str, taken: &[String]) -> String {
         .unwrap_or_default()
 }
 
-/// The name of an image from that of its file: `shop-v2.json` is `shop`. Without letters it is `app`.
+/// Derives the name of an image from its file name: `shop-v2.json` is `shop`. Without letters it is `app`.
 fn image_name(path: &Path) -> String {
     let path = path.to_string_lossy();
     let stem = Path::new(unpacked_name(&path)).file_stem();
@@ -140,10 +140,10 @@ fn image_name(path: &Path) -> String {
     }
 }
 
-/// Words in the names of files that say nothing of the image.
+/// Words in file names that do not describe the image.
 const NOISE: [&str; 5] = ["new", "old", "manifest", "image", "index"];
 
-/// Whether a word is a number, perhaps after a `v`.
+/// Returns whether a word is a number, perhaps after a `v`.
 fn is_version(word: &str) -> bool {
     let number = word.strip_prefix('v').unwrap_or(word);
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -164,7 +164,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
                 problem.with_help(format!("write it with `{}`", IMAGE.command)),
             ]);
         }
-        // A bare array has a path in front of each object.
+        // An object in a bare array has a non-empty path.
         [only]
             if only.path.0.is_empty()
                 && ExportShape::of(only).is_client(ClientObject::ImageManifest) =>
@@ -182,7 +182,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
     })
 }
 
-/// The text of the one manifest that is meant.
+/// Returns the text of the chosen manifest.
 fn chosen(
     source: &Arc<Source>,
     objects: &[ExportObject<'_>],
@@ -211,12 +211,12 @@ fn chosen(
     }
 }
 
-/// The place of the first object of a kind.
+/// Returns the index of the first object of a kind.
 fn place_of(shapes: &[ExportShape], kind: ClientObject) -> Option<usize> {
     shapes.iter().position(|shape| shape.is_client(kind))
 }
 
-/// The text of an object in JSON: its own, as its digest is of it.
+/// Returns the JSON text of an object: its original text, because its digest depends on it.
 fn text_of(object: &ExportObject<'_>) -> String {
     match object.json_text() {
         Some(text) => text.to_owned(),
@@ -224,7 +224,7 @@ fn text_of(object: &ExportObject<'_>) -> String {
     }
 }
 
-/// A value as the text of a file.
+/// Formats a value as the text of a file.
 fn pretty(value: &Value) -> String {
     serde_json::to_string_pretty(value).expect("values can be written") + "\n"
 }
@@ -242,7 +242,7 @@ struct IndexEntry {
     of: PlatformEntry,
 }
 
-/// The manifest of an index's platform among the other documents, by its digest.
+/// Finds the manifest of an index's platform among the other documents, by its digest.
 fn of_index(
     index: &ExportObject<'_>,
     all: &[ExportObject<'_>],
@@ -277,7 +277,7 @@ fn of_index(
     Err(vec![index.problem("manifests", message).with_help(help)])
 }
 
-/// The digest of a document.
+/// Returns the digest of a document.
 fn digest(text: &str) -> String {
     format!("sha256:{}", sha256(text.as_bytes()))
 }
@@ -304,7 +304,7 @@ struct InspectedLayer {
     media_type: Option<String>,
 }
 
-/// The manifest of a platform that a client has printed with those of others, or as its layers.
+/// Returns the manifest of a platform from a client's output that has several platforms, or only layers.
 fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> OrProblems<String> {
     let mut names = Vec::new();
     for object in all {
@@ -340,8 +340,8 @@ fn inspected(source: &Arc<Source>, all: &[ExportObject<'_>], platform: &str) -> 
     ))])
 }
 
-/// Compressed bytes of all layers, and of those that the previous version lacks. A layer that is listed twice counts
-/// once.
+/// Returns the compressed bytes of all layers, and of those that the previous version lacks. A layer that is listed
+/// twice counts once.
 pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     let mut all = 0;
     let mut new = 0;
@@ -355,7 +355,7 @@ pub(super) fn sizes(image: &ImportedImage) -> (Bytes, Bytes) {
     (Bytes::new(all), Bytes::new(new))
 }
 
-/// Whether a manifest has a layer.
+/// Returns whether a manifest has a layer.
 fn is_in(layer: &ManifestLayer, manifest: Option<&ManifestFile>) -> bool {
     let Some(file) = manifest else {
         return false;

@@ -1,7 +1,7 @@
 //! The kinds of objects in exports, and the option that reads each.
 //!
-//! Kubernetes objects say their kind. What Argo CD's and Cloud Foundry's own clients print does not, and is known by
-//! its fields.
+//! Kubernetes objects contain their kind. Objects that Argo CD's and Cloud Foundry's own clients print do not, and are
+//! recognised by their fields.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,11 +17,11 @@ use crate::scenario::import::objects::{ExportObject, ReadObject, objects};
 
 /// API group of Rancher Fleet.
 const FLEET: &str = "fleet.cattle.io";
-/// End of the API groups of KubeFleet.
+/// Suffix of the API groups of KubeFleet.
 const KUBEFLEET: &str = "kubernetes-fleet.io";
 /// API group of Argo CD.
 const ARGO: &str = "argoproj.io";
-/// Kubernetes' own objects have no group.
+/// The group of Kubernetes' own objects, which is empty.
 const CORE: &str = "";
 
 /// A kind of object that an importer reads.
@@ -29,13 +29,13 @@ const CORE: &str = "";
 pub(super) struct ExpectedKind {
     /// The option that names the file.
     pub(super) option: &'static str,
-    /// None: objects of the product's own client, which have no kind.
+    /// The kinds. Empty: objects of the product's own client, which have no kind.
     pub(super) kinds: &'static [&'static str],
-    /// The end of the API group.
+    /// The suffix of the API group.
     group: &'static str,
-    /// Objects without a kind are expected too.
+    /// Whether objects without a kind are accepted, too.
     may_lack_kind: bool,
-    /// The command that writes such a file, or the name of a file that people write.
+    /// The command that writes such a file, or the name of a hand-written file.
     pub(super) command: &'static str,
 }
 
@@ -64,7 +64,7 @@ const fn without_kind(option: &'static str, command: &'static str) -> ExpectedKi
     }
 }
 
-/// The option for a strategy, of whatever product.
+/// The option for a strategy of any product.
 const STRATEGY: &str = "--strategy";
 
 pub(super) const FLEET_CLUSTERS: ExpectedKind = kubernetes(
@@ -154,7 +154,7 @@ const KNOWN: [ExpectedKind; 10] = [
     NODES,
 ];
 
-/// Objects of the expected kind, and how many others the export has.
+/// Objects of the expected kind, and the number of other objects in the export.
 pub(super) struct ReadObjects<'s, T> {
     pub(super) found: Vec<ReadObject<'s, T>>,
     /// Names of other kinds, each once.
@@ -162,7 +162,7 @@ pub(super) struct ReadObjects<'s, T> {
 }
 
 impl<T> ReadObjects<'_, T> {
-    /// The note on objects of other kinds in the file; none where there are none.
+    /// Returns the note on objects of other kinds in the file, if there are any.
     pub(super) fn note_on_others(&self, file: &str) -> Option<String> {
         (!self.others.is_empty()).then(|| {
             format!(
@@ -174,12 +174,12 @@ impl<T> ReadObjects<'_, T> {
 }
 
 impl ExpectedKind {
-    /// Whether a file without values is one of this kind: a fleet.yaml has defaults for all.
+    /// Returns whether an empty file can be of this kind: a fleet.yaml has defaults for all fields.
     pub(super) fn may_be_empty(&self) -> bool {
         self.command == "fleet.yaml"
     }
 
-    /// The product's own client leaves the kind out.
+    /// Accepts objects without a kind, because the product's own client omits it.
     const fn or_without_kind(self) -> Self {
         Self {
             may_lack_kind: true,
@@ -187,10 +187,10 @@ impl ExpectedKind {
         }
     }
 
-    /// Reads the objects of this kind. Objects of other kinds are left out where there is at least one of it.
+    /// Reads the objects of this kind. Objects of other kinds are left out if there is at least one of this kind.
     ///
     /// # Errors
-    /// When the text is broken, an object has a wrong field, or there is no object of this kind.
+    /// Returns an error if the text is invalid, an object has an invalid field, or there is no object of this kind.
     pub(super) fn read<'s, T: DeserializeOwned>(
         &self,
         source: &'s Arc<Source>,
@@ -237,7 +237,7 @@ impl ExpectedKind {
         self.kinds.contains(&kind) && is_of_group(api_version, self.group)
     }
 
-    /// The problem with an export of another kind.
+    /// Returns the problem with an export of another kind.
     pub(super) fn wrong_kind(&self, object: &ExportObject<'_>, shape: &ExportShape) -> Problem {
         let is_list = !object.path.0.is_empty();
         let what = shape.in_words(is_list);
@@ -249,7 +249,7 @@ impl ExpectedKind {
         object.problem("", message).with_help(help)
     }
 
-    /// The fix. With the strategy of another product, the option for the clusters may be the wrong one.
+    /// Returns the fix. If the strategy belongs to another product, the option for the clusters may be the wrong one.
     fn instead_of(&self, shape: &ExportShape) -> String {
         let wanted = match is_command(self.command) {
             true => format!("`{}`", self.command),
@@ -266,13 +266,13 @@ impl ExpectedKind {
     }
 }
 
-/// Whether an `apiVersion` is of a group, given by its end.
+/// Returns whether an `apiVersion` belongs to a group, given by its suffix.
 fn is_of_group(version: &str, group: &str) -> bool {
     let of = version.split_once('/').map_or("", |(of, _)| of);
     of == group || (!group.is_empty() && of.ends_with(&format!(".{group}")))
 }
 
-/// The fields that say the kind of an object.
+/// The fields that identify the kind of an object.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Marks {
@@ -280,7 +280,7 @@ struct Marks {
     api_version: Value,
 }
 
-/// The names of fields; null stands for none.
+/// Fields by name; null represents an absent field.
 type NamedFields = BTreeMap<String, Option<IgnoredAny>>;
 
 #[derive(Default, Deserialize)]
@@ -307,18 +307,18 @@ pub(super) enum ClientObject {
 
 use ClientObject::*;
 
-/// An object without a kind is known by its fields.
+/// An object without a kind, which is recognised by its fields.
 pub(super) struct KnownObject {
     object: ClientObject,
-    /// It has one field of each of these lists.
+    /// The object has one field of each of these lists.
     fields: &'static [&'static [&'static str]],
     name: &'static str,
-    /// The option that reads it.
+    /// The option that reads the object.
     option: Option<&'static str>,
 }
 
 impl KnownObject {
-    /// Whether an object with these fields, and these in its `spec`, is of this kind.
+    /// Returns whether an object with these fields, and these in its `spec`, is of this kind.
     fn is_shown_by(&self, fields: &NamedFields, spec: &NamedFields) -> bool {
         self.fields.iter().all(|alternatives| {
             let mut alternatives = alternatives.iter();
@@ -344,7 +344,7 @@ const fn known(
     }
 }
 
-/// The objects without a kind; the first one whose fields are there counts.
+/// The objects without a kind; the first one whose fields are present matches.
 static CLIENT_OBJECTS: [KnownObject; 12] = [
     known(
         ArgoApplication,
@@ -420,11 +420,11 @@ static CLIENT_OBJECTS: [KnownObject; 12] = [
     ),
 ];
 
-/// An object of an export, by its kind or its fields.
+/// The shape of an exported object, by its kind or its fields.
 pub(super) enum ExportShape {
     /// A Kubernetes object, with its `apiVersion`.
     Kubernetes(String, String),
-    /// An object without a kind; the details of an error of Cloud Foundry.
+    /// An object without a kind, with the details of a Cloud Foundry error.
     Client(&'static KnownObject, String),
     Unknown,
 }
@@ -455,12 +455,12 @@ impl ExportShape {
         Self::Unknown
     }
 
-    /// True for this object without a kind.
+    /// Returns true if this is the given object without a kind.
     pub(super) fn is_client(&self, wanted: ClientObject) -> bool {
         matches!(self, Self::Client(found, _) if found.object == wanted)
     }
 
-    /// Whether an importer reads it.
+    /// Returns whether an importer reads it.
     fn is_of(&self, expected: &ExpectedKind) -> bool {
         match self {
             Self::Kubernetes(kind, version) if version.is_empty() => {
@@ -471,7 +471,7 @@ impl ExportShape {
         }
     }
 
-    /// The option that reads it.
+    /// Returns the option that reads it.
     pub(super) fn option(&self) -> Option<&'static str> {
         match self {
             Self::Kubernetes(kind, version) => KNOWN
@@ -483,7 +483,7 @@ impl ExportShape {
         }
     }
 
-    /// The option that reads the clusters of a strategy. `None`: it is no strategy.
+    /// Returns the option that reads the clusters for a strategy. `None`: it is not a strategy.
     fn option_of_clusters(&self) -> Option<&'static str> {
         if self.is_client(FleetYaml) {
             return Some(FLEET_CLUSTERS.option);
@@ -497,7 +497,7 @@ impl ExportShape {
         None
     }
 
-    /// The kind of an object of Kubernetes.
+    /// Returns the kind of a Kubernetes object.
     pub(super) fn kind(&self) -> Option<String> {
         match self {
             Self::Kubernetes(kind, _) => Some(kind.clone()),
@@ -505,7 +505,7 @@ impl ExportShape {
         }
     }
 
-    /// A short name.
+    /// Returns a short name.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Kubernetes(kind, _) => kind.clone(),
@@ -585,7 +585,7 @@ impl ExportShape {
     }
 }
 
-/// The details of an answer of Cloud Foundry that is an error.
+/// Returns the details of an error response of Cloud Foundry.
 fn error_of(object: &ExportObject<'_>) -> String {
     let errors = object.to_json();
     let details = errors["errors"]
@@ -606,7 +606,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_strategy_of_another_product_is_told_with_the_option_for_its_clusters() {
+    fn a_strategy_of_another_product_is_reported_with_the_option_for_its_clusters() {
         for (text, expected, help) in [
             (
                 r#"{"rolloutStrategy": {}}"#,

@@ -1,7 +1,8 @@
 //! KubeFleet: member clusters, a placement, and a strategy for staged update runs.
 //!
-//! Targets are the joined members that the placement picks; without a placement all of them. Members that have not
-//! joined or are leaving are no targets of KubeFleet's scheduler. A property provider reports the number of nodes.
+//! Targets are the joined members that the placement picks; without a placement, all joined members. KubeFleet's
+//! scheduler does not consider members that have not joined or are leaving. A property provider reports the number of
+//! nodes.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -62,7 +63,7 @@ struct PropertyValue {
 /// Reads KubeFleet's exports.
 ///
 /// # Errors
-/// All that is wrong with them.
+/// Returns all problems of the exports.
 pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFleet> {
     let Some(path) = &sources.members else {
         return Err(Vec::new());
@@ -141,7 +142,7 @@ pub(super) fn import(sources: &ImportSources, texts: &mut Texts) -> OrProblems<I
 #[derive(Default)]
 struct SortedMembers<'m> {
     joined: Vec<&'m MemberObject>,
-    /// They have not joined.
+    /// Members that have not joined.
     waiting: Vec<&'m MemberObject>,
     leaving: Vec<&'m MemberObject>,
 }
@@ -162,7 +163,7 @@ impl<'m> SortedMembers<'m> {
         sorted
     }
 
-    /// The note on members that are no targets.
+    /// Returns the note on members that are not targets.
     fn note_on_others(&self) -> Option<String> {
         let waiting = self.waiting.len();
         let leaving = self.leaving.len();
@@ -175,7 +176,7 @@ impl<'m> SortedMembers<'m> {
         ))
     }
 
-    /// The names of members that cannot be picked, each with the reason.
+    /// Returns the names of members that cannot be picked, each with the reason.
     fn away(&self) -> Vec<AwayMember<'m>> {
         let mut away = Vec::new();
         for member in &self.leaving {
@@ -194,7 +195,7 @@ impl<'m> SortedMembers<'m> {
     }
 }
 
-/// The number of update runs in the file with the stages.
+/// Returns the number of update runs in the file with the stages.
 fn runs_beside(staged: &FoundStrategy) -> usize {
     let kinds = staged.others.iter();
     kinds
@@ -202,7 +203,7 @@ fn runs_beside(staged: &FoundStrategy) -> usize {
         .count()
 }
 
-/// The note on several update runs in the file with the stages: which of them is rolled out is not known.
+/// Returns the note on several update runs in the file with the stages: it is unknown which of them is rolled out.
 fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
     let runs = runs_beside(staged);
     if runs < 2 {
@@ -215,7 +216,7 @@ fn note_on_runs(staged: &FoundStrategy) -> Option<String> {
     ))
 }
 
-/// The settings of `kubeFleetStaged` that an exported update run gives.
+/// Returns the settings of `kubeFleetStaged` that an exported update run gives.
 fn run_lines(found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Vec<String>> {
     let ClusterStagedUpdateRun { metadata, spec } = found.read()?;
     let state = spec.state.unwrap_or_default();
@@ -243,7 +244,7 @@ fn run_lines(found: &FoundStrategy, notes: &mut Vec<String>) -> OrProblems<Vec<S
     Ok(lines)
 }
 
-/// The target that a member is.
+/// Returns the target for a member.
 fn target(member: &MemberObject) -> FleetTarget {
     FleetTarget {
         name: member.name().to_owned(),
@@ -253,7 +254,7 @@ fn target(member: &MemberObject) -> FleetTarget {
     }
 }
 
-/// When an agent of a member last reported. RFC 3339 in UTC sorts by time.
+/// Returns the time of the last report of a member's agents. RFC 3339 in UTC sorts by time.
 fn last_heartbeat(member: &MemberObject) -> Option<&str> {
     let agents = member.status.agent_status.iter();
     agents
@@ -261,7 +262,7 @@ fn last_heartbeat(member: &MemberObject) -> Option<&str> {
         .max()
 }
 
-/// Whether a member has joined the fleet.
+/// Returns whether a member has joined the fleet.
 fn has_joined(member: &MemberObject) -> bool {
     member
         .status
@@ -270,7 +271,7 @@ fn has_joined(member: &MemberObject) -> bool {
         .any(|condition| condition.kind == "Joined" && condition.status == "True")
 }
 
-/// A member as the scheduler sees it.
+/// Returns a member as the scheduler sees it.
 fn schedulable(member: &MemberObject) -> SchedulableMember {
     SchedulableMember {
         name: member.name().to_owned(),
@@ -279,13 +280,13 @@ fn schedulable(member: &MemberObject) -> SchedulableMember {
     }
 }
 
-/// The number of nodes of a member, as a property provider reports it.
+/// Returns the number of nodes of a member, as a property provider reports it.
 fn nodes_of(member: &MemberObject) -> Option<u32> {
     let count = member.status.properties.get(NODE_COUNT)?;
     count.value.parse().ok().filter(|nodes| *nodes > 0)
 }
 
-/// The files that say how a fleet rolls out.
+/// The files that define the rollout of a fleet.
 struct FoundStrategies {
     placement: Option<FoundStrategy>,
     /// The stages of update runs.
@@ -294,8 +295,8 @@ struct FoundStrategies {
     run: Option<FoundStrategy>,
 }
 
-/// The placement and the strategy of staged update runs. A placement may also be in the file of `--strategy`, alone or
-/// with the stages, and so may an update run.
+/// Finds the placement and the strategy of staged update runs. The file of `--strategy` may also contain a placement,
+/// alone or with the stages, and an update run.
 fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStrategies> {
     let mut placement = read_placement(sources.placement.as_deref(), texts)?;
     let path = sources.strategy.as_deref();
@@ -331,12 +332,12 @@ fn strategies(sources: &ImportSources, texts: &mut Texts) -> OrProblems<FoundStr
     })
 }
 
-/// Reads the placement of a file, if one is named.
+/// Reads the placement of a file, if a file is named.
 fn read_placement(path: Option<&Path>, texts: &mut Texts) -> OrProblems<Option<FoundStrategy>> {
     read_of_kind(path, &PLACEMENT, "placement.yaml", texts)
 }
 
-/// Reads the object of a kind in a file, if one is named.
+/// Reads the object of a kind in a file, if a file is named.
 fn read_of_kind(
     path: Option<&Path>,
     expected: &ExpectedKind,
@@ -352,7 +353,7 @@ fn read_of_kind(
     )
 }
 
-/// Whether an object is of an expected kind.
+/// Returns whether an object is of an expected kind.
 fn is_kind(shape: &ExportShape, expected: &ExpectedKind) -> bool {
     match shape {
         ExportShape::Kubernetes(kind, _) => expected.kinds.contains(&kind.as_str()),
@@ -360,7 +361,7 @@ fn is_kind(shape: &ExportShape, expected: &ExpectedKind) -> bool {
     }
 }
 
-/// The members that a placement picks. `away`: those that are no targets, each with the reason.
+/// Returns the members that a placement picks. `away`: members that cannot be picked, each with the reason.
 fn pick(
     found: &FoundStrategy,
     members: &[SchedulableMember],
@@ -376,14 +377,14 @@ fn pick(
     })
 }
 
-/// The problem of a placement that picks no members.
+/// Returns the problem of a placement that picks no members.
 fn refused(placement: &FoundStrategy, why: Unpickable) -> Problem {
     placement
         .problem(&why.field, why.reason)
         .with_help(why.help)
 }
 
-/// The draft of the strategy from the files that were found.
+/// Returns the draft of the strategy from the files that were found.
 fn strategy_of(
     placement: Option<FoundStrategy>,
     staged: Option<FoundStrategy>,
@@ -423,7 +424,7 @@ fn strategy_of(
     Ok(draft)
 }
 
-/// Twice the waits of the stages, and a day; `None` where the waits fit into a day.
+/// Returns twice the waits of the stages, plus a day; `None` if the waits fit into a day.
 fn horizon(tasks: &[&StageTask]) -> Option<String> {
     let mut hours = 0;
     for task in tasks {

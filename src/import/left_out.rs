@@ -1,28 +1,28 @@
-//! Entries of an export that are no targets of the rollout: their number for the summary, and their names for the
+//! Entries of an export that are not targets of the rollout: their number for the summary, and their names for the
 //! experiment.
 
 use crate::units::counted;
 
-/// Most names in the comment of the experiment: a screen is full of them.
+/// Maximum number of names in the comment of the experiment: about one screen.
 const MOST_NAMES: usize = 200;
 
-/// Entries that nothing selects, for one reason.
+/// Entries that are not selected for the same reason.
 pub(super) struct LeftOut {
     names: Vec<String>,
-    /// The word for one of them, such as `cluster`.
+    /// The singular noun for the entries, such as `cluster`.
     one: &'static str,
     /// The reason: `not selected by the GitRepo`.
     why: String,
 }
 
 impl LeftOut {
-    /// `None`: there are none.
+    /// Creates the list. `None`: it has no entries.
     pub(super) fn of(names: Vec<String>, one: &'static str, why: &str) -> Option<Self> {
         let why = why.to_owned();
         (!names.is_empty()).then_some(Self { names, one, why })
     }
 
-    /// `left out: 95 clusters not selected by fleet.yaml`.
+    /// Returns the note: `left out: 95 clusters not selected by fleet.yaml`.
     pub(super) fn note(&self) -> String {
         format!(
             "left out: {} {}",
@@ -31,7 +31,7 @@ impl LeftOut {
         )
     }
 
-    /// The note with the names.
+    /// Returns the note with the names.
     pub(super) fn comment(&self) -> String {
         let shown = self.names.len().min(MOST_NAMES);
         let mut text = format!("{}: {}", self.note(), self.names[..shown].join(", "));
@@ -42,7 +42,7 @@ impl LeftOut {
     }
 }
 
-/// The note on what is left out; none where that is nothing.
+/// Returns the note on the entries that are left out, if there are any.
 pub(super) fn left_out(count: usize, one: &str, why: &str) -> Option<String> {
     (count > 0).then(|| format!("left out: {} {why}", counted(count, one)))
 }

@@ -1,29 +1,29 @@
-//! From the files that people already have to an experiment that runs as it is.
+//! Converts files that people already have to an experiment that runs without changes.
 //!
-//! Reads what kubectl, `argocd`, `cf`, `crane` and `skopeo` print, and the products' own strategy files. The fleet
-//! becomes a table, the strategy and the manifests are copied, and `experiment.yaml` names them. What no export
-//! contains is a guess: a commented line with its range, and a line of the summary with what would replace it. Nothing
-//! is written unless every input is valid and the experiment can be loaded. Left out: what an export says of the past
-//! (events, conditions' times); `fleetsim calibrate` reads that.
+//! Reads the output of kubectl, `argocd`, `cf`, `crane` and `skopeo`, and the products' own strategy files. The fleet
+//! becomes a table, the strategy and the manifests are copied, and `experiment.yaml` names them. Facts that no export
+//! contains become guesses: a commented line with the range, and a line of the summary that says how to replace the
+//! guess. Nothing is written unless every input is valid and the experiment can be loaded. Left out: the history in an
+//! export (events, conditions' times), which `fleetsim calibrate` reads.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `sources` | the options, and the texts of the files they name |
-//! | `kinds` | what an object is, and which option reads it |
+//! | `kinds` | the kind of an object, and the option that reads it |
 //! | `fleet` | Rancher Fleet |
 //! | `kubefleet`, `placement` | KubeFleet, and the clusters that a placement picks |
 //! | `argo_cd`, `argo_applications`, `argo_clusters`, `application_set` | Argo CD |
-//! | `argo_own`, `argo_status` | what exported Applications have of their own, and their status |
+//! | `argo_own`, `argo_status` | the individual settings and the status of exported Applications |
 //! | `cloud_foundry` | Cloud Foundry |
 //! | `nodes` | the nodes of a typical cluster |
 //! | `site` | the links of kinds of sites |
 //! | `strategy` | the product's own file with the strategy |
-//! | `passed_over` | fields of exported objects that decide and are not simulated |
+//! | `passed_over` | fields of exported objects that affect the rollout but are not simulated |
 //! | `images` | image manifests and indexes |
 //! | `draft`, `target`, `guess` | the experiment before it is written: targets, strategy, guesses |
-//! | `left_out` | entries of an export that are no targets |
+//! | `left_out` | entries of an export that are not targets |
 //! | `offline` | targets that could not be reached |
-//! | `pace` | how many targets the strategy updates at a time |
+//! | `pace` | the number of targets that the strategy updates at a time |
 //! | `page` | the text of `experiment.yaml` |
 //! | `folder` | the output folder, published as a whole |
 //! | `summary` | the summary on the terminal |
@@ -82,8 +82,8 @@ use sources::Texts;
 /// Reads the exports and writes an experiment to `folder`.
 ///
 /// # Errors
-/// When an export is invalid, the options do not fit together, or `folder` exists and may not be replaced. Then nothing
-/// is written.
+/// Returns an error if an export is invalid, the options contradict each other, or `folder` exists and may not be
+/// replaced. Then nothing is written.
 pub fn import(
     sources: &ImportSources,
     folder: &FsPath,
@@ -145,7 +145,7 @@ pub fn import(
     })
 }
 
-/// The fields of the strategy's file that decide and are not simulated.
+/// Returns the fields of the strategy's file that affect the rollout but are not simulated.
 fn undecided(strategy: &StrategyDraft) -> Vec<DecidingField> {
     let Some(file) = &strategy.file else {
         return Vec::new();
@@ -174,20 +174,20 @@ fn write_images(
     Ok(())
 }
 
-/// What an import says of the strategy after it was written and checked.
+/// The result of writing and checking the strategy.
 struct CheckedStrategy {
-    /// What the product accepts but a reader may not expect.
+    /// Settings that the product accepts but that may surprise the reader.
     warnings: Vec<String>,
-    /// The note on what its file does not have any more.
+    /// The note on the fields that were removed from the strategy's file.
     note: Option<String>,
-    /// Fields that decide and are not simulated.
+    /// Fields that affect the rollout but are not simulated.
     undecided: Vec<Problem>,
 }
 
 /// Writes the strategy's file, if there is one, and checks the experiment.
 ///
-/// The check is made twice: problems have their places in the file as the user wrote it, and the file that is published
-/// has only what decides.
+/// The check runs twice: first on the file as the user wrote it, so that problems have its positions, and then on the
+/// published file, which has only the fields that affect the rollout.
 fn write_strategy(
     staged: &ExperimentFolder,
     strategy: &StrategyDraft,
@@ -202,7 +202,7 @@ fn write_strategy(
     };
     let origin = |written: &str| (written == name).then(|| file.origin.clone());
     staged.write(name, file.text.as_bytes())?;
-    // How the words of the user's file were read is not to be seen in its copy.
+    // Notes on the terms in the user's file cannot be derived from its copy.
     let mut warnings = staged.check(origin)?.notes;
     let mut published = None;
     if strategy.product == ARGO_CD {
@@ -236,7 +236,7 @@ fn write_strategy(
     })
 }
 
-/// The warnings without those of fields that the check accepts, and the user has yet to decide on.
+/// Removes warnings about fields that the check accepts but that the user has yet to decide on.
 fn without_accepted(mut warnings: Vec<String>, strategy: &StrategyDraft) -> Vec<String> {
     let of_app = strategy.of_app.iter().map(|found| &found.field);
     for field in strategy.undecided.iter().chain(of_app) {
@@ -247,7 +247,7 @@ fn without_accepted(mut warnings: Vec<String>, strategy: &StrategyDraft) -> Vec<
     warnings
 }
 
-/// The fields that decide and are not simulated, at their places in the user's files.
+/// Returns the fields that affect the rollout but are not simulated, with their positions in the user's files.
 fn undecided_problems(strategy: &StrategyDraft) -> Vec<Problem> {
     let mut problems: Vec<Problem> = Vec::new();
     for found in &strategy.of_app {
@@ -268,7 +268,7 @@ fn undecided_problems(strategy: &StrategyDraft) -> Vec<Problem> {
     problems
 }
 
-/// The fields of the strategy's file that may stand in the experiment.
+/// Returns the fields of the strategy's file that the experiment may contain.
 fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_json::Value>> {
     let file = strategy.file.as_ref()?;
     let source = Arc::new(Source::new(file.origin.clone(), file.text.clone()));
@@ -287,7 +287,7 @@ fn in_place(strategy: &StrategyDraft) -> Option<serde_json::Map<String, serde_js
     Some(fields)
 }
 
-/// Writes the part of a file that decides. Returns the names of the fields that are left out.
+/// Writes the part of a file that affects the rollout. Returns the names of the fields that are left out.
 fn write_kept(
     staged: &ExperimentFolder,
     name: &str,
@@ -302,7 +302,7 @@ fn write_kept(
 /// Options that name a fleet.
 const FLEETS: &str = "--fleet, --members, --applications, --clusters, --process or --manifest";
 
-/// Checks that the options are of one product.
+/// Checks that the options belong to one product.
 fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
     let options = given_options(sources);
     let mut fleets = options.iter().filter(|option| option.names_fleet);
@@ -330,20 +330,20 @@ fn check_options(sources: &ImportSources) -> Result<(), ImportError> {
     Ok(())
 }
 
-/// Wrong or missing options.
+/// Creates an error for wrong or missing options.
 const fn usage(message: String) -> ImportError {
     ImportError::Usage(message)
 }
 
-/// An option that is of one product.
+/// An option that belongs to one product.
 struct ProductOption {
     name: &'static str,
     product: Importer,
-    /// Whether it names a fleet, or belongs to one.
+    /// Whether the option names a fleet, or complements such an option.
     names_fleet: bool,
 }
 
-/// The options that are given of those that are of one product; those that name a fleet come first.
+/// Returns the given options that belong to one product; options that name a fleet come first.
 fn given_options(sources: &ImportSources) -> Vec<ProductOption> {
     use Importer::{ArgoCd, CloudFoundry, Fleet, KubeFleet};
     let fleets = [
@@ -398,7 +398,7 @@ fn imported(sources: &ImportSources, texts: &mut Texts) -> OrProblems<ImportedFl
     }
 }
 
-/// Everything that the exports contain.
+/// Reads everything that the exports contain.
 fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraft> {
     let fleet = imported(sources, &mut texts);
     let passed_over = passed_over::notes(&texts);
@@ -445,7 +445,7 @@ fn draft(sources: &ImportSources, mut texts: Texts) -> OrProblems<ExperimentDraf
     })
 }
 
-/// What was read of an image.
+/// Describes an image that was read.
 fn in_words(image: &ImportedImage) -> String {
     let (all, new) = sizes(image);
     let layers = counted(image.new.manifest.layers.len(), "layer");
@@ -458,7 +458,7 @@ fn in_words(image: &ImportedImage) -> String {
     }
 }
 
-/// Names for the files, each once.
+/// Returns unique names for the files.
 fn file_names(draft: &ExperimentDraft) -> FileNames {
     let mut taken = vec![
         TABLE.to_owned(),
@@ -481,7 +481,7 @@ fn file_names(draft: &ExperimentDraft) -> FileNames {
     FileNames { strategy, images }
 }
 
-/// A name for a file that no other one has, which is then taken. `default`: for a file whose own name says nothing.
+/// Returns an unused name for a file and marks it as used. `default`: for a file whose own name is meaningless.
 fn own_name(wanted: &str, default: &str, taken: &mut Vec<String>) -> String {
     let wanted = strategy::plain_name(wanted, default);
     let (stem, ending) = match wanted.rfind('.') {

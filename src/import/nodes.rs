@@ -1,4 +1,4 @@
-//! The nodes of a typical cluster: how many take pods, and their container runtime.
+//! The nodes of a typical cluster: the number of nodes that take pods, and their container runtime.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -51,10 +51,10 @@ struct NodeInfo {
     architecture: String,
 }
 
-/// The starts of `providerID` in clouds.
+/// The prefixes of `providerID` in clouds.
 const CLOUDS: [&str; 3] = ["aws://", "azure://", "gce://"];
 
-/// Why a node takes no pods of the release.
+/// The reason why a node takes no pods of the release.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Unusable {
     Cordoned,
@@ -63,10 +63,10 @@ enum Unusable {
 }
 
 impl Unusable {
-    /// In the order in which nodes are counted.
+    /// All reasons, in the order in which nodes are counted.
     const ALL: [Self; 3] = [Self::Cordoned, Self::NotReady, Self::Foreign];
 
-    /// The reason in words.
+    /// Returns the reason as text.
     const fn in_words(self) -> &'static str {
         match self {
             Self::Cordoned => "cordoned",
@@ -78,16 +78,16 @@ impl Unusable {
 
 /// Nodes that were read.
 pub(super) struct ImportedNodes {
-    /// What the experiment needs of them.
+    /// The facts about nodes that the experiment needs.
     pub(super) facts: NodeFacts,
-    /// One line for each thing that was read.
+    /// One line for each item that was read.
     pub(super) lines: Vec<String>,
 }
 
-/// Reads nodes. `platform`: that of the images, `linux/amd64`.
+/// Reads nodes. `platform`: the platform of the images, `linux/amd64`.
 ///
 /// # Errors
-/// When the file is no list of nodes.
+/// Returns an error if the file is not a list of nodes.
 pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<ImportedNodes> {
     let source = texts.read(path, NODES.command)?;
     let read = NODES.read::<NodeObject>(&source)?;
@@ -117,11 +117,12 @@ pub(super) fn import(path: &Path, platform: &str, texts: &mut Texts) -> OrProble
     Ok(ImportedNodes { facts, lines })
 }
 
-/// The nodes that take pods of the release.
+/// Returns the nodes that take pods of the release.
 fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> {
     let mut usable = nodes.to_vec();
     usable.retain(|node| unusable(node, platform).is_none());
-    // Where none is usable, the export is of a bad day; where every node runs the control plane, they take pods too.
+    // If no node is usable, the export was taken on a bad day. If every node runs the control plane, these nodes take
+    // pods, too.
     if usable.is_empty() {
         usable = nodes.to_vec();
     }
@@ -133,7 +134,7 @@ fn workers<'n>(nodes: &[&'n NodeObject], platform: &str) -> Vec<&'n NodeObject> 
     workers
 }
 
-/// How many nodes take no pods of the release, for each reason.
+/// Describes how many nodes take no pods of the release, for each reason.
 fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
     let mut text = String::new();
     for reason in Unusable::ALL {
@@ -150,7 +151,7 @@ fn unusable_in_words(nodes: &[&NodeObject], platform: &str) -> String {
     text
 }
 
-/// The container runtime that most nodes have; of several, the last one by name.
+/// Returns the most frequent container runtime; if there are several, the last one by name.
 fn most_frequent_version<'n>(nodes: &[&'n NodeObject]) -> Option<&'n str> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for node in nodes {
@@ -163,13 +164,13 @@ fn most_frequent_version<'n>(nodes: &[&'n NodeObject]) -> Option<&'n str> {
     Some(version)
 }
 
-/// Whether a node is in a cloud that the model knows.
+/// Returns whether a node is in a cloud that the model knows.
 fn is_of_cloud(node: &NodeObject) -> bool {
     let provider = node.spec.provider_id.as_deref().unwrap_or_default();
     CLOUDS.iter().any(|cloud| provider.starts_with(cloud))
 }
 
-/// Why a node takes no pods of the release. `None`: it takes them.
+/// Returns why a node takes no pods of the release. `None`: it takes them.
 fn unusable(node: &NodeObject, platform: &str) -> Option<Unusable> {
     if node.spec.unschedulable {
         return Some(Unusable::Cordoned);
@@ -181,7 +182,7 @@ fn unusable(node: &NodeObject, platform: &str) -> Option<Unusable> {
     is_foreign(node, platform).then_some(Unusable::Foreign)
 }
 
-/// Whether a node cannot run images of a platform.
+/// Returns whether a node cannot run images of a platform.
 fn is_foreign(node: &NodeObject, platform: &str) -> bool {
     let NodeInfo {
         operating_system,
@@ -197,7 +198,7 @@ fn is_foreign(node: &NodeObject, platform: &str) -> bool {
     !architecture.is_empty() && platform != of_node && !platform.starts_with(&format!("{of_node}/"))
 }
 
-/// Whether pods of a release run on a node: it does not run the control plane, or nothing keeps them off.
+/// Returns whether pods of a release run on a node: it does not run the control plane, or no taint keeps them off.
 fn takes_pods(node: &NodeObject) -> bool {
     let labels = &node.metadata.labels;
     let mut marks = CONTROL_PLANE.iter();
@@ -208,8 +209,8 @@ fn takes_pods(node: &NodeObject) -> bool {
     !is_control_plane || !is_tainted
 }
 
-/// The simulated runtime of a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older ones of containerd are like
-/// 1.7.
+/// Returns the simulated runtime for a `containerRuntimeVersion`: `containerd://1.7.13-k3s1`. Older versions of
+/// containerd are treated as 1.7.
 fn runtime_of(version: &str) -> Option<&'static str> {
     let (name, number) = version.split_once("://")?;
     if name == "cri-o" {
@@ -232,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runtimes_are_those_that_the_model_knows() {
+    fn only_known_runtimes_are_imported() {
         for (version, runtime) in [
             ("containerd://1.7.13-k3s1", Some("containerd-1.7")),
             ("containerd://1.6.8", Some("containerd-1.7")),

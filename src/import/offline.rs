@@ -1,7 +1,7 @@
-//! Targets that could not be reached when they were exported: offline by name, in every run.
+//! Targets that could not be reached when they were exported. They are offline in every run.
 //!
-//! Their column `offline` in the table of clusters says so. An agent is silent if it last reported long before the
-//! newest report of all.
+//! The column `offline` in the table of clusters marks them. An agent is silent if it last reported long before the
+//! newest report of all agents.
 
 use jiff::Timestamp;
 
@@ -9,12 +9,13 @@ use super::target::FleetTarget;
 use crate::document::problem::some_of;
 use crate::units::counted;
 
-/// Agents that were last seen this long before the newest report are taken for offline: four check-ins of 15 min, the
-/// default of Fleet's agents. The factor is a guess.
+/// Age relative to the newest report after which an agent counts as offline: four check-ins of 15 min, the default of
+/// Fleet's agents. The factor is a guess.
 const LONG_AGO_S: f64 = 3600.0;
 
-/// Marks the targets whose agents have not reported for long. `reports`: for each target, when its agent last reported,
-/// if it is expected to. A time after the `clock` is an agent's wrong clock, beside which all others would be late.
+/// Marks the targets whose agents have not reported for long. `reports`: for each target, the time of its agent's last
+/// report, if it is expected to report. A time after the `clock` comes from an agent with a wrong clock, compared with
+/// which all others would be late.
 pub(super) fn mark_silent(
     targets: &mut [FleetTarget],
     reports: &[Option<&str>],
@@ -45,7 +46,7 @@ pub(super) fn mark_silent(
     notes.extend(note(targets, why));
 }
 
-/// The note on targets that are offline; none where none is.
+/// Returns the note on targets that are offline, if there are any.
 pub(super) fn note(targets: &[FleetTarget], why: &str) -> Option<String> {
     let mut names = Vec::new();
     for target in targets {
@@ -80,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_silent_an_hour_before_the_newest_report_that_is_not_in_the_future() {
+    fn an_agent_is_silent_if_its_report_is_an_hour_older_than_the_newest_past_one() {
         let mut targets = targets(5);
         let reports = [
             Some("2026-03-02T08:00:00Z"),

@@ -1,7 +1,8 @@
-//! The number of targets that a strategy updates at a time: the setting, and values for a sweep.
+//! The pace of a strategy, which is the number of targets that it updates at a time: the setting, and values for a
+//! sweep.
 //!
-//! All partitions, steps or stages get the same value, because a small first one decides whether targets that are
-//! offline block all others. A limit of Fleet for the whole bundle is lifted, as it would hide those of partitions.
+//! All partitions, steps or stages get the same value, because a small first one determines whether offline targets
+//! block all others. A limit of Fleet for the whole bundle is removed, because it would hide the limits of partitions.
 //! Left out: strategies without such a setting (Argo CD without a rolling sync).
 
 use itertools::Itertools;
@@ -15,14 +16,14 @@ pub(super) struct PaceSweep {
     pub(super) path: &'static str,
     /// The values, as a list in YAML.
     pub(super) values: String,
-    /// A line of the strategy, so that the setting alone decides.
+    /// A line of the strategy that makes the setting the only limit.
     pub(super) also: Option<&'static str>,
 }
 
-/// Shares of the targets to compare.
+/// The shares of targets to compare.
 const SHARES: &str = "[5%, 10%, 25%, 50%, 100%]";
 
-/// The sweep of a product's strategy with the fields that its file has; `None`: nothing sets the pace.
+/// Returns the sweep for a product's strategy, given the fields of its file. `None`: no setting determines the pace.
 pub(super) fn sweep(
     product: &str,
     fields: &Map<String, Value>,
@@ -60,7 +61,7 @@ pub(super) fn sweep(
 }
 
 impl PaceSweep {
-    /// A sweep over shares of the targets.
+    /// Creates a sweep over shares of the targets.
     fn of_shares(path: &'static str) -> Self {
         Self {
             path,
@@ -70,7 +71,7 @@ impl PaceSweep {
     }
 }
 
-/// Whether a field is a list with items.
+/// Returns whether a field is a list with items.
 fn has_items(field: Option<&Value>) -> bool {
     match field.and_then(Value::as_array) {
         Some(items) => !items.is_empty(),
@@ -78,7 +79,7 @@ fn has_items(field: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a partition of a fleet.yaml has a limit of its own.
+/// Returns whether a partition of a fleet.yaml has its own limit.
 fn has_limited_partition(fields: &Map<String, Value>) -> bool {
     let Some(Value::Array(partitions)) = fields.get("partitions") else {
         return false;
@@ -87,7 +88,7 @@ fn has_limited_partition(fields: &Map<String, Value>) -> bool {
     partitions.any(|partition| partition.get("maxUnavailable").is_some())
 }
 
-/// Numbers of targets for a sweep, where no share can be written.
+/// Returns numbers of targets for a sweep whose setting does not accept shares.
 fn numbers(targets: usize) -> String {
     let mut numbers = Vec::new();
     for percent in [2, 5, 10, 25, 50] {
@@ -104,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_setting_that_is_swept_is_the_one_that_sets_the_pace() {
+    fn the_swept_setting_is_the_one_that_sets_the_pace() {
         let of = |product, fields: Value| {
             let sweep = sweep(product, fields.as_object().expect("a map"), 240)?;
             Some(

@@ -1,8 +1,8 @@
 //! The text of `experiment.yaml`.
 //!
-//! Facts are lines; a guess is a line that is commented out, behind its range, because the program has the same value
-//! as its default: removing the `#` changes nothing, and the program goes on reporting it as a guess until then. A
-//! value without which the experiment cannot run is a line of its own, below a comment that calls it a guess.
+//! Facts are lines. A guess is a commented-out line after its range, because the program has the same default value:
+//! removing the `#` changes nothing, except that the program no longer reports the value as a guess. A value without
+//! which the experiment cannot run is an active line below a comment that marks it as a guess.
 
 use std::fmt::Write as _;
 
@@ -17,29 +17,29 @@ use super::site;
 use crate::document::yaml::{in_lines, quoted, to_yaml};
 use crate::products::fields::names_to_accept;
 
-/// The name of the table of clusters.
+/// The name of the file with the table of clusters.
 pub(super) const TABLE: &str = "clusters.csv";
-/// The name of Fleet's cluster groups.
+/// The name of the file with Fleet's cluster groups.
 pub(super) const GROUPS: &str = "clustergroups.json";
-/// The first line of every file that was written here.
+/// The first line of every generated file.
 pub(super) const HEADER: &str = "# Written by `fleetsim import` with: ";
 
-/// The name of the strategy that was imported.
+/// The name of the imported strategy.
 pub(super) const EXPORTED: &str = "as-exported";
 
 /// The name of the same strategy with other limits.
 pub(super) const OTHER_PACE: &str = "other-pace";
 
-/// Begins the line that accepts fields which are not simulated.
+/// The prefix of the line that accepts fields which are not simulated.
 const ACCEPT: &str = "accept: ";
 
 const ACCEPT_WHY: &str = "The file has fields that can change the answer and are not simulated. To go on without them, remove the `#` \
                           of the next line.";
 
-/// Columns of a comment without its mark.
+/// Width of a comment in columns, without its mark.
 const WIDTH: usize = 113;
 
-/// Names of the files beside `experiment.yaml`.
+/// Names of the files next to `experiment.yaml`.
 pub(super) struct FileNames {
     pub(super) strategy: Option<String>,
     pub(super) images: Vec<ImageNames>,
@@ -47,14 +47,14 @@ pub(super) struct FileNames {
 
 /// Names of the files of an image.
 pub(super) struct ImageNames {
-    /// Its manifest.
+    /// The manifest of the new version.
     pub(super) new: String,
-    /// The manifest of the version before.
+    /// The manifest of the previous version.
     pub(super) previous: Option<String>,
 }
 
 impl FileNames {
-    /// Every file, in the order in which the experiment names them.
+    /// Returns every file, in the order in which the experiment names them.
     pub(super) fn all<'n>(&'n self, draft: &ExperimentDraft) -> Vec<&'n str> {
         let mut names = vec![TABLE];
         names.extend(draft.fleet.cluster_groups.as_ref().map(|_| GROUPS));
@@ -82,20 +82,20 @@ impl Page {
         self.text.push('\n');
     }
 
-    /// A comment, in lines that fit.
+    /// Appends a comment, wrapped to the line width.
     fn comment(&mut self, indent: usize, text: &str) {
         for line in in_lines(text, WIDTH - indent) {
             self.line(indent, &format!("# {line}"));
         }
     }
 
-    /// A guess that is the program's default: a comment with its range, and the line behind a `#`.
+    /// Appends a guess that is the program's default: a comment with its range, and the commented-out line.
     fn guess(&mut self, indent: usize, guess: Guess) {
         let line = format!("# {}", assignment(&guess));
         self.needed_guess(indent, &line, guess);
     }
 
-    /// A guess that the experiment needs: a comment with its range, and the line.
+    /// Appends a guess that the experiment needs: a comment with its range, and the line.
     fn needed_guess(&mut self, indent: usize, line: &str, guess: Guess) {
         self.comment(
             indent,
@@ -109,13 +109,13 @@ impl Page {
     }
 }
 
-/// The last key of a guess's setting, with its value.
+/// Returns the last key of a guess's setting, with its value.
 fn assignment(guess: &Guess) -> String {
     let key = guess.setting.rsplit('.').next().unwrap_or_default();
     format!("{key}: {}", guess.value)
 }
 
-/// Writes the experiment. `name` is its name.
+/// Writes the experiment named `name`.
 pub(super) fn write(
     draft: &ExperimentDraft,
     name: &str,
@@ -136,7 +136,7 @@ pub(super) fn write(
     (page.text, page.guesses)
 }
 
-/// The text with the lines that accept fields behind a `#`: to accept them is the user's decision.
+/// Comments out the lines that accept fields, because accepting them is the user's decision.
 pub(super) fn without_acceptance(text: &str) -> String {
     let mut lines = Vec::new();
     for line in text.lines() {
@@ -187,7 +187,7 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     );
     let left_out = &draft.fleet.left_out;
     for note in &draft.fleet.notes {
-        // With the names, where there are some.
+        // The comment includes the names, if there are any.
         let named = left_out.iter().find(|others| others.note() == *note);
         let text = named.map_or_else(|| note.clone(), LeftOut::comment);
         page.comment(0, &format!("Note: {text}."));
@@ -220,7 +220,7 @@ fn fleet(page: &mut Page, draft: &ExperimentDraft) {
     page.blank();
 }
 
-/// The links that targets share. The guess is explained at the first one.
+/// Writes the links that targets share. The guess is explained at the first link.
 fn regions(page: &mut Page, draft: &ExperimentDraft) {
     page.line(0, "regions:");
     for (at, region) in draft.fleet.regions.iter().enumerate() {
@@ -272,7 +272,7 @@ fn release(page: &mut Page, draft: &ExperimentDraft, files: &FileNames) {
     page.blank();
 }
 
-/// An image of the release, the `at`-th.
+/// Writes the image of the release with index `at`.
 fn release_image(page: &mut Page, at: usize, image: &ImportedImage, names: &ImageNames) {
     let (all, new) = sizes(image);
     page.comment(
@@ -288,7 +288,7 @@ fn release_image(page: &mut Page, at: usize, image: &ImportedImage, names: &Imag
     page.guess(6, Guess::compression_ratio(at));
 }
 
-/// The workload that runs an image, the `at`-th.
+/// Writes the workload that runs the image with index `at`.
 fn workload(page: &mut Page, at: usize, image: &str, facts: &WorkloadDraft) {
     page.line(4, "- kind: Deployment");
     page.line(6, &format!("image: {}", quoted(image)));
@@ -323,7 +323,7 @@ fn node(page: &mut Page, draft: &ExperimentDraft) {
         None => page.guess(2, Guess::runtime()),
     }
     if draft.images.iter().any(ImportedImage::has_zstd) {
-        // Sensitivity studies vary it where it is written.
+        // Sensitivity studies vary the factor where it is written.
         let guess = Guess::zstd_factor();
         page.needed_guess(2, &assignment(&guess), guess);
     }
@@ -362,7 +362,7 @@ fn strategies(
     }
 }
 
-/// The sweep of the strategy's pace, and the plan that chooses among its values.
+/// Writes the sweep of the strategy's pace, and the plan that chooses among its values.
 fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(
         0,
@@ -380,7 +380,7 @@ fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
 }
 
-/// The product with its file; `also` replaces a setting of the file.
+/// Writes the product with its file; `also` replaces a setting of the file.
 fn own_strategy(
     page: &mut Page,
     strategy: &StrategyDraft,

@@ -1,9 +1,9 @@
-//! Fields of exported objects that decide and are not simulated.
+//! Fields of exported objects that affect the rollout but are not simulated.
 //!
-//! An export of a fleet cannot be accepted by name, as a strategy's file can: `clusters.csv` has no place for such
-//! a field. So the import says what it passes over, once for each field with the objects that have it. Objects that no
-//! option reads, such as schedules and overrides, are looked at in the same way. Left out: Applications and the Secrets
-//! of clusters, which `argo_cd` reads, and strategies.
+//! Unlike a field of a strategy's file, such a field cannot be accepted by name, because `clusters.csv` has no column
+//! for it. So the import reports each ignored field once, with the objects that have it. Objects that no option reads,
+//! such as schedules and overrides, are checked in the same way. Left out: Applications and the Secrets of clusters,
+//! which `argo_cd` reads, and strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::scenario::import::objects::{ExportObject, objects_of_product};
 
 /// An object of an export with a table of fields.
 struct ExportedKind {
-    /// The beginning of its `apiVersion`.
+    /// The prefix of the object's `apiVersion`.
     group: &'static str,
     kind: &'static str,
 }
@@ -30,7 +30,7 @@ impl ExportedKind {
 const FLEET: &str = "fleet.cattle.io/";
 const KUBEFLEET: &str = "placement.kubernetes-fleet.io/";
 
-/// The objects that are looked at.
+/// The objects that are checked.
 const EXPORTED: [ExportedKind; 10] = [
     ExportedKind::of(FLEET, "Cluster"),
     ExportedKind::of(FLEET, "Schedule"),
@@ -44,14 +44,14 @@ const EXPORTED: [ExportedKind; 10] = [
     ExportedKind::of("argoproj.io/", "AppProject"),
 ];
 
-/// Fields of one kind of object with one effect, and the objects that have them.
+/// Fields of one kind of object with the same effect, and the objects that have them.
 #[derive(Default)]
 struct PassedOver {
     fields: BTreeSet<String>,
     objects: BTreeSet<String>,
 }
 
-/// One note for each kind of object and each effect, of all files that were read.
+/// Returns one note for each kind of object and each effect, over all files that were read.
 pub(super) fn notes(texts: &Texts) -> Vec<String> {
     let mut notes = Vec::new();
     for source in texts.sources() {
@@ -95,7 +95,7 @@ fn notes_on(source: &Arc<Source>) -> Vec<String> {
     notes
 }
 
-/// The kind of an object, if it is one of these.
+/// Returns the kind of an object, if it is in this list.
 fn kind_of(object: &ExportObject<'_>, kinds: &[&'static ExportedKind]) -> Option<&'static str> {
     let json = object.to_json();
     let group = json["apiVersion"].as_str().unwrap_or_default();
@@ -106,7 +106,7 @@ fn kind_of(object: &ExportObject<'_>, kinds: &[&'static ExportedKind]) -> Option
         .map(|known| known.kind)
 }
 
-/// Adds the fields of an object that decide.
+/// Adds the fields of an object that affect the rollout.
 fn add_fields(
     object: &ExportObject<'_>,
     kind: &'static str,

@@ -1,7 +1,7 @@
-//! The member clusters that a placement picks, with what a reader of an import should know.
+//! The member clusters that a placement picks, with notes for the reader of an import.
 //!
-//! The rules are in `rollout::kubefleet`. A choice by properties is a field that decides and is not simulated, unless
-//! the placement has a status that names its clusters.
+//! The rules are in `rollout::kubefleet`. A choice by properties affects the rollout but is not simulated, unless the
+//! placement has a status that names its clusters.
 
 use super::left_out::LeftOut;
 use crate::rollout::kubefleet::{
@@ -19,7 +19,7 @@ pub(super) struct AwayMember<'m> {
     pub(super) reason: &'static str,
 }
 
-/// Why a placement picks nothing.
+/// The reason why a placement picks nothing.
 pub(super) struct Unpickable {
     /// The field of the placement.
     pub(super) field: String,
@@ -28,10 +28,11 @@ pub(super) struct Unpickable {
     pub(super) help: &'static str,
 }
 
-/// The clusters that the placement picks of these.
+/// Returns the clusters that the placement picks.
 ///
 /// # Errors
-/// When a selector is invalid, the scheduler's choice is not known, or a cluster or all cannot be picked.
+/// Returns an error if a selector is invalid, the scheduler's choice is not known, or a chosen cluster or every
+/// cluster cannot be picked.
 pub(super) fn pick(
     spec: &PickingSpec,
     status: &PickingStatus,
@@ -75,7 +76,7 @@ fn unpickable(error: NotPicked, away: &[AwayMember<'_>]) -> Unpickable {
     }
 }
 
-/// The members that the placement does not pick, by the reason.
+/// Returns the members that the placement does not pick, by reason.
 pub(super) fn left_out(picked: &PickedMembers, members: &[SchedulableMember]) -> Vec<LeftOut> {
     let mut others = Vec::new();
     let mut tainted = Vec::new();
@@ -98,7 +99,7 @@ pub(super) fn left_out(picked: &PickedMembers, members: &[SchedulableMember]) ->
     found
 }
 
-/// The note on the status that picked the members.
+/// Returns the note on the status that picked the members.
 pub(super) fn note_on(picked: &PickedMembers) -> Option<String> {
     (picked.by == PickedBy::Status).then(|| {
         format!(

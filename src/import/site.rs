@@ -1,8 +1,8 @@
-//! The kind of site of imported clusters, whose links no export contains.
+//! The kind of site of imported clusters, which determines their links. No export contains the links.
 //!
-//! A cluster may show it: by the address of its API server, which cloud providers give, by a label of a cloud, or by
-//! one like `site: dc`. The words are a guess, and the summary names the kinds. Left out: links that no word tells; a
-//! column of the table of clusters has these.
+//! A cluster may indicate it: by the address of its API server, which cloud providers assign, by a label of a cloud,
+//! or by a label like `site: dc`. The words are a guess, and the summary names the kinds. Left out: the exact links,
+//! which can be set in the columns of the table of clusters.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::guess::Guess;
 use super::target::FleetTarget;
 use crate::world::SiteKind;
 
-/// Ends of keys of labels that may name a kind of site.
+/// Suffixes of label keys that may name a kind of site.
 const KEYS: [&str; 6] = [
     "site",
     "site-type",
@@ -39,7 +39,7 @@ const WORDS: [(SiteKind, &[&str]); 3] = [
     (SiteKind::Branch, &["branch", "branch-office", "office"]),
 ];
 
-/// Ends of the addresses of API servers that cloud providers give to clusters which they run.
+/// Suffixes of the API server addresses that cloud providers give to managed clusters.
 const CLOUD_ADDRESSES: [&str; 14] = [
     // Amazon EKS
     ".eks.amazonaws.com",
@@ -61,14 +61,14 @@ const CLOUD_ADDRESSES: [&str; 14] = [
     ".containers.cloud.ibm.com",
 ];
 
-/// Begins of the names that the clients of cloud providers give to contexts: `gke_PROJECT_ZONE_NAME` and
-/// `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`. `argocd cluster add` takes them for names of clusters.
+/// Prefixes of the context names that the clients of cloud providers create: `gke_PROJECT_ZONE_NAME` and
+/// `arn:aws:eks:REGION:ACCOUNT:cluster/NAME`. `argocd cluster add` uses them as names of clusters.
 const CLOUD_NAMES: [&str; 3] = ["gke_", "arn:aws:eks:", "arn:aws-cn:eks:"];
 
-/// Ends of keys of labels that may name a provider.
+/// Suffixes of label keys that may name a provider.
 const PROVIDER_KEYS: [&str; 5] = ["provider", "cloud", "cloud-provider", "vendor", "platform"];
 
-/// Names of cloud providers and of their Kubernetes, in lower case.
+/// Names of cloud providers and their Kubernetes services, in lower case.
 const PROVIDERS: [&str; 9] = [
     "eks",
     "aks",
@@ -81,7 +81,7 @@ const PROVIDERS: [&str; 9] = [
     "openshift-dedicated",
 ];
 
-/// Whether the address of its API server is one that a cloud provider gives.
+/// Returns whether the address of a cluster's API server is assigned by a cloud provider.
 fn has_cloud_address(server: &str) -> bool {
     let host = server.split_once("://").map_or(server, |(_, host)| host);
     let host = host.split(['/', ':']).next().unwrap_or_default();
@@ -89,7 +89,7 @@ fn has_cloud_address(server: &str) -> bool {
     CLOUD_ADDRESSES.iter().any(|end| host.ends_with(end))
 }
 
-/// The kind of site that an exported cluster shows by its address, its name, or its labels.
+/// Returns the kind of site that an exported cluster indicates by its address, its name, or its labels.
 pub(super) fn of_cluster(
     server: &str,
     name: &str,
@@ -102,12 +102,12 @@ pub(super) fn of_cluster(
     of_labels(labels)
 }
 
-/// The kind that a target shows.
+/// Returns the kind that a target indicates.
 fn shown(target: &FleetTarget) -> Option<SiteKind> {
     target.shown_site.or_else(|| of_labels(&target.labels))
 }
 
-/// The kind that labels show.
+/// Returns the kind that labels indicate.
 fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
     const REGIONS: [&str; 3] = [
         "fleet.azure.com/location",
@@ -118,7 +118,7 @@ fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
         return Some(SiteKind::Cloud);
     }
     for (key, word) in labels {
-        // The key of Rancher is `provider.cattle.io`.
+        // Rancher's key is `provider.cattle.io`.
         let last = key.rsplit('/').next().unwrap_or_default();
         let is_provider = PROVIDER_KEYS.contains(&last) || key == "provider.cattle.io";
         if is_provider && PROVIDERS.contains(&word.to_lowercase().as_str()) {
@@ -133,7 +133,7 @@ fn of_labels(labels: &BTreeMap<String, String>) -> Option<SiteKind> {
     None
 }
 
-/// The kind that a label shows, if its key may name one.
+/// Returns the kind that a label indicates, if its key may name a kind.
 fn kind_of_label(key: &str, word: &str) -> Option<SiteKind> {
     let key = key.rsplit('/').next().unwrap_or_default().to_lowercase();
     if !KEYS.contains(&key.as_str()) {
@@ -148,15 +148,15 @@ fn kind_of_label(key: &str, word: &str) -> Option<SiteKind> {
     None
 }
 
-/// The kind of site of all targets that have none of their own.
+/// The kind of site of all targets without their own kind.
 pub(super) struct FoundSite {
     pub(super) kind: SiteKind,
-    /// The note on where the kinds are from.
+    /// The note on the source of the kinds.
     pub(super) note: String,
 }
 
 impl FoundSite {
-    /// One kind of all targets.
+    /// Assumes one kind for all targets.
     fn of_all(kind: SiteKind, why: &str) -> Self {
         let name = kind.name();
         Self {
@@ -166,7 +166,7 @@ impl FoundSite {
     }
 }
 
-/// Gives targets the kinds that they show. Returns the kind of the others.
+/// Sets the kinds that targets indicate. Returns the kind of the others.
 pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: bool) -> FoundSite {
     if is_app {
         let why = "an app's instances run on cells of one foundation";
@@ -193,7 +193,7 @@ pub(super) fn find(targets: &mut [FleetTarget], has_cloud_nodes: bool, is_app: b
     }
 }
 
-/// The kind of the targets that show none, where others do.
+/// Returns the kind of the targets that indicate no kind, if others do.
 fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     let (kind, of_rest) = if has_cloud_nodes {
         (
@@ -220,7 +220,7 @@ fn of_some(kinds: &[Option<SiteKind>], has_cloud_nodes: bool) -> FoundSite {
     }
 }
 
-/// The guess that sites are of this kind, below `place`.
+/// Returns the guess that sites are of this kind, below `place`.
 pub(super) fn guess(site: SiteKind, place: &str) -> Guess {
     let replace = format!(
         "another --site, a column `site` in clusters.csv, or `downlink` and `rtt` of your sites; the source of {} is: {}",
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_and_names_of_a_cloud_show_it() {
+    fn clouds_are_recognised_by_addresses_and_names() {
         for (server, name, is_cloud) in [
             ("https://0A1B2C.gr7.eu-west-1.eks.amazonaws.com", "a", true),
             (

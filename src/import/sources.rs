@@ -12,10 +12,10 @@ use crate::document::problem::{OrProblems, Problem, Source};
 use crate::io::{in_words, is_stdin, open_input, text_of, unpacked};
 use crate::world::SiteKind;
 
-/// Larger exports are refused. 100,000 clusters have about 200 MB.
+/// Maximum size of an export. 100,000 clusters need about 200 MB.
 const MOST_BYTES: u64 = 2_000_000_000;
 
-/// Exports and settings of one import, also as options of the command line. Every file may be `-`, standard input.
+/// The exports and settings of an import, which are also command-line options. Any file may be `-` for standard input.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ImportSources {
     /// Rancher Fleet's clusters: `kubectl get clusters.fleet.cattle.io -A -o json`
@@ -54,16 +54,16 @@ pub struct ImportSources {
     /// An app manifest: manifest.yml
     #[arg(long, value_name = "FILE", help_heading = "Cloud Foundry")]
     pub manifest: Option<PathBuf>,
-    /// The app of a manifest with several
+    /// The app to import, if the manifest has several
     #[arg(long, value_name = "NAME", help_heading = "Cloud Foundry")]
     pub app: Option<String>,
     /// The strategy: a fleet.yaml, an ApplicationSet, a ClusterStagedUpdateStrategy, a placement or a deployment
     #[arg(long, value_name = "FILE")]
     pub strategy: Option<PathBuf>,
-    /// Write the strategy's fields into the experiment too, where they replace those of its file
+    /// Also write the strategy's fields into the experiment, where they override those of its file
     #[arg(long)]
     pub inline: bool,
-    /// Namespace of the clusters or applications [default: that of the GitRepo, or fleet-default]
+    /// Namespace of the clusters or applications [default: the GitRepo's, or fleet-default]
     #[arg(long, value_name = "NAME")]
     pub namespace: Option<String>,
     /// Nodes of a typical cluster: `kubectl get nodes -o json`
@@ -75,7 +75,7 @@ pub struct ImportSources {
     /// Manifest of a new image: `crane manifest IMAGE` or `skopeo inspect --raw docker://IMAGE`; may be repeated
     #[arg(long = "image", value_name = "FILE", help_heading = "Images")]
     pub images: Vec<PathBuf>,
-    /// Manifest of the image that runs now, for each --image in its order
+    /// Manifest of the image that runs now, one for each --image, in the same order
     #[arg(long, value_name = "FILE", help_heading = "Images")]
     pub previous: Vec<PathBuf>,
     /// Platform to choose from an image index
@@ -91,12 +91,12 @@ pub struct ImportSources {
     pub clock: Option<Timestamp>,
 }
 
-/// Returns true if it is a command, and not the name of a file that people write.
+/// Returns true if the text is a command, and not the name of a hand-written file.
 pub(super) fn is_command(command: &str) -> bool {
     command.contains(' ')
 }
 
-/// The fix where a file is not what it should be: the command that writes one, or the name of such a file.
+/// Returns the fix for a wrong file: the command that writes such a file, or its name.
 pub(super) fn written(command: &str) -> String {
     if is_command(command) {
         format!("write it with `{command}`")
@@ -105,7 +105,7 @@ pub(super) fn written(command: &str) -> String {
     }
 }
 
-/// A problem of a file as a whole.
+/// Returns a problem of a whole file.
 fn problem(file: &str, message: &str, help: String) -> Vec<Problem> {
     vec![Problem::of_file(file, message.to_owned()).with_help(help)]
 }
@@ -113,7 +113,7 @@ fn problem(file: &str, message: &str, help: String) -> Vec<Problem> {
 /// The texts of the files of an import.
 pub(crate) struct Texts {
     read: BTreeMap<PathBuf, Arc<Source>>,
-    /// Most bytes of a file.
+    /// Maximum number of bytes of a file.
     most: u64,
 }
 
@@ -124,7 +124,7 @@ impl Default for Texts {
 }
 
 impl Texts {
-    /// No texts yet. A file may have this many bytes.
+    /// Creates an empty collection. `most` is the maximum number of bytes of a file.
     pub(crate) const fn limited_to(most: u64) -> Self {
         Self {
             read: BTreeMap::new(),
@@ -132,7 +132,7 @@ impl Texts {
         }
     }
 
-    /// Texts that need no file.
+    /// Creates texts without files.
     #[cfg(test)]
     pub(super) fn of(files: &[(&str, &str)]) -> Self {
         let source = |(name, text): &(&str, &str)| {
@@ -147,10 +147,10 @@ impl Texts {
         }
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// When it cannot be read, is too large, is not text or is empty.
+    /// Returns an error if the file cannot be read, is too large, is not text or is empty.
     pub(crate) fn read(&mut self, path: &Path, command: &str) -> OrProblems<Arc<Source>> {
         let is_stdin = is_stdin(path);
         let name = if is_stdin {
@@ -189,12 +189,12 @@ impl Texts {
         Ok(source)
     }
 
-    /// The texts that were read.
+    /// Returns the texts that were read.
     pub(super) fn sources(&self) -> impl Iterator<Item = &Arc<Source>> {
         self.read.values()
     }
 
-    /// The unpacked bytes of a file. `None`: it is too large.
+    /// Returns the unpacked bytes of a file. `None`: the file is too large.
     fn bytes_of(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         if !is_stdin(path)
             && let Ok(file) = path.metadata()

@@ -1,4 +1,4 @@
-//! The product's own file with the strategy: which product it is of, and its text for the experiment.
+//! The product's own file with the strategy: its product, and its text for the experiment.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,9 +17,9 @@ use crate::scenario::import::objects::{ExportObject, objects_of_product, unpacke
 /// A strategy of some product.
 pub(super) struct FoundStrategy {
     pub(super) file: StrategyFile,
-    /// Its kind. `None`: it is no object of Kubernetes.
+    /// The object's kind. `None`: it is not a Kubernetes object.
     pub(super) kind: Option<String>,
-    /// The file as the user wrote it, for the places of problems.
+    /// The file as the user wrote it, for the positions of problems.
     source: Arc<Source>,
     number: usize,
     /// The kinds of other objects in the file.
@@ -27,15 +27,15 @@ pub(super) struct FoundStrategy {
 }
 
 impl FoundStrategy {
-    /// Reads the fields that count.
+    /// Reads the relevant fields.
     ///
     /// # Errors
-    /// Every field of a wrong type, with its place.
+    /// Returns every field of a wrong type, with its path.
     pub(super) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         self.objects()[self.number].read()
     }
 
-    /// A problem at a field of the object.
+    /// Returns a problem at a field of the object.
     pub(super) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.objects()[self.number].problem(field, message)
     }
@@ -46,10 +46,10 @@ impl FoundStrategy {
     }
 }
 
-/// Reads the file with a strategy, if one is named. `is_it` selects the object among several documents.
+/// Reads the strategy's file, if a file is named. `is_it` selects the object among several documents.
 ///
 /// # Errors
-/// When the file has no such object.
+/// Returns an error if the file has no such object.
 pub(super) fn read(
     path: Option<&Path>,
     expected: &ExpectedKind,
@@ -65,7 +65,7 @@ pub(super) fn read(
 /// Reads the strategy in a file with this text. `is_it` selects the object among several documents.
 ///
 /// # Errors
-/// When the file has no such object, or several.
+/// Returns an error if the file has no such object, or several.
 pub(super) fn in_file(
     path: &Path,
     source: &Arc<Source>,
@@ -119,7 +119,7 @@ pub(super) fn in_file(
     })
 }
 
-/// A file of comments alone, which has all defaults.
+/// Returns the strategy of a file with only comments, which uses all defaults.
 fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy {
     let own = path.file_name().map(|name| name.to_string_lossy());
     FoundStrategy {
@@ -135,7 +135,7 @@ fn empty(path: &Path, default_name: &str, source: &Arc<Source>) -> FoundStrategy
     }
 }
 
-/// The whole text where it is the object alone, else the object as YAML.
+/// Returns the whole text if it is the object alone, otherwise the object as YAML.
 fn text_of(
     path: &Path,
     default_name: &str,
@@ -159,7 +159,7 @@ fn text_of(
     )
 }
 
-/// A file name of letters, digits, `-`, `_` and `.`, or the default.
+/// Returns a file name of letters, digits, `-`, `_` and `.`, or the default.
 pub(super) fn plain_name(name: &str, default: &str) -> String {
     let is_plain = name
         .bytes()

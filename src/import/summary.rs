@@ -10,20 +10,20 @@ use crate::units::counted;
 /// An experiment that was written.
 #[derive(Clone, Debug)]
 pub struct Imported {
-    /// Its folder.
+    /// The folder of the experiment.
     pub folder: PathBuf,
-    /// The files in it.
+    /// The files in the folder.
     pub files: Vec<String>,
-    /// One line for each thing that was read.
+    /// One line for each item that was read.
     pub read: Vec<String>,
-    /// One line for each thing that was left out, or that a reader may not expect.
+    /// One line for each item that was left out or may surprise the reader.
     pub notes: Vec<String>,
-    /// Warnings about settings that the product accepts but a reader may not expect.
+    /// Warnings about settings that the product accepts but that may surprise the reader.
     pub warnings: Vec<String>,
     /// Values that no export contains.
     pub guesses: Vec<Guess>,
-    /// Fields of the strategy's file that decide and are not simulated. The experiment is not valid before the user
-    /// accepts them.
+    /// Fields of the strategy's file that affect the rollout but are not simulated. The experiment is invalid until
+    /// the user accepts them.
     pub undecided: Vec<Problem>,
 }
 

@@ -14,15 +14,15 @@ pub(super) struct FleetTarget {
     pub(super) namespace: String,
     pub(super) labels: BTreeMap<String, String>,
     pub(super) nodes: Option<u32>,
-    /// The kind of site, where it is not that of all.
+    /// The kind of site, if it differs from the common kind.
     pub(super) site: Option<SiteKind>,
-    /// The link that it shares with others.
+    /// The link that the target shares with others.
     pub(super) region: Option<String>,
     pub(super) paused: bool,
     pub(super) has_no_agent: bool,
-    /// It could not be reached when it was exported.
+    /// Whether the target could not be reached when it was exported.
     pub(super) offline: bool,
-    /// The kind of site that the export of its cluster shows.
+    /// The kind of site that the export of its cluster indicates.
     pub(super) shown_site: Option<SiteKind>,
 }
 
@@ -43,7 +43,7 @@ impl From<&InventoryCluster> for FleetTarget {
     }
 }
 
-/// The typical number of nodes of a cluster, if the inventory has one.
+/// Returns the typical number of nodes of a cluster, if the inventory has one.
 fn typical_nodes(cluster: &InventoryCluster) -> Option<u32> {
     let nodes = cluster.link.nodes.as_ref()?;
     Some(nodes.typical().get() as u32)
@@ -52,11 +52,11 @@ fn typical_nodes(cluster: &InventoryCluster) -> Option<u32> {
 /// A column of the table of targets.
 struct CsvColumn {
     name: &'static str,
-    /// The cell of a target; empty where it has nothing to say.
+    /// Returns the cell of a target; empty if the target has no value.
     cell: fn(&FleetTarget) -> String,
 }
 
-/// All columns, in their order.
+/// All columns, in order.
 const COLUMNS: [CsvColumn; 9] = [
     CsvColumn {
         name: "name",
@@ -97,14 +97,14 @@ const COLUMNS: [CsvColumn; 9] = [
 ];
 
 impl CsvColumn {
-    /// Whether the table has this column: some target uses it, or it is the name.
+    /// Returns whether the table has this column: some target uses it, or it is the name column.
     fn is_used(&self, targets: &[FleetTarget]) -> bool {
         let mut targets = targets.iter();
         self.name == "name" || targets.any(|target| !(self.cell)(target).is_empty())
     }
 }
 
-/// The labels of a target as `key=value`, joined by commas.
+/// Returns the labels of a target as `key=value`, joined by commas.
 fn labels_cell(target: &FleetTarget) -> String {
     let labels = target.labels.iter();
     labels
@@ -112,7 +112,7 @@ fn labels_cell(target: &FleetTarget) -> String {
         .join(",")
 }
 
-/// The number of nodes of a target.
+/// Returns the number of nodes of a target.
 fn nodes_cell(target: &FleetTarget) -> String {
     match target.nodes {
         Some(nodes) => nodes.to_string(),
@@ -120,30 +120,30 @@ fn nodes_cell(target: &FleetTarget) -> String {
     }
 }
 
-/// The kind of site of a target.
+/// Returns the kind of site of a target.
 fn site_cell(target: &FleetTarget) -> String {
     target.site.map_or_else(String::new, SiteKind::name)
 }
 
-/// `true` for a paused target.
+/// Returns `true` for a paused target.
 fn paused_cell(target: &FleetTarget) -> String {
     let text = if target.paused { "true" } else { "" };
     text.to_owned()
 }
 
-/// `false` for a target without an agent.
+/// Returns `false` for a target without an agent.
 fn registered_cell(target: &FleetTarget) -> String {
     let text = if target.has_no_agent { "false" } else { "" };
     text.to_owned()
 }
 
-/// `true` for a target that is offline.
+/// Returns `true` for an offline target.
 fn offline_cell(target: &FleetTarget) -> String {
     let text = if target.offline { "true" } else { "" };
     text.to_owned()
 }
 
-/// The table of the fleet, with the columns that some target uses.
+/// Returns the table of the fleet, with the columns that some target uses.
 pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
     let mut used = Vec::new();
     for column in COLUMNS {
@@ -161,7 +161,7 @@ pub(super) fn to_csv(targets: &[FleetTarget]) -> Vec<u8> {
     writer.into_inner().expect("memory takes it")
 }
 
-/// The first label that a table cannot hold, and that Kubernetes would refuse: `key=value`.
+/// Returns the first label that a table cannot contain and Kubernetes would reject, as `key=value`.
 pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
     for (key, value) in labels {
         if is_bad_text(key) || is_bad_text(value) {
@@ -171,7 +171,7 @@ pub(super) fn bad_label(labels: &BTreeMap<String, String>) -> Option<String> {
     None
 }
 
-/// Whether a cell of labels cannot hold this text.
+/// Returns whether a cell of labels cannot contain this text.
 fn is_bad_text(text: &str) -> bool {
     text.contains([',', '=', '"', '\n', '\r']) || text.trim() != text
 }

@@ -1,8 +1,8 @@
-//! One process and its pipes: messages go in, answers come out, each within a limit of real time.
+//! One process and its pipes: messages are sent and answers received, each within a limit of real time.
 //!
 //! Three threads write and read its streams, so that a process that neither reads nor writes cannot block the run, and
-//! a talkative one cannot block itself. The process has a group of its own ([`ProcessGroup`]): an interrupt from the
-//! keyboard reaches fleetsim alone, which ends its processes.
+//! a process with much output cannot block itself. The process has its own group ([`ProcessGroup`]): an interrupt from
+//! the keyboard reaches only fleetsim, which ends its processes.
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -18,11 +18,11 @@ use super::group::{FAREWELL, ProcessGroup, soon};
 use super::protocol::{Answer, ProcessMessage, Refusal};
 use super::{ProcessCommand, ProcessError};
 
-/// Longest answer, in bytes. An instruction for each of three million clusters fits.
+/// Maximum length of an answer, in bytes. An instruction for each of three million clusters fits.
 const LONGEST_LINE: u64 = 1 << 27;
-/// Lines of standard error that an error shows.
+/// Maximum number of lines of standard error that an error shows.
 const LAST_WORDS: usize = 12;
-/// Characters of a line that an error shows.
+/// Maximum number of characters of a line that an error shows.
 const SHOWN: usize = 300;
 
 type Words = Arc<Mutex<VecDeque<String>>>;
@@ -87,7 +87,7 @@ impl ChildProcess {
     ) -> Result<T, ProcessError> {
         let line = serde_json::to_string(question).expect("messages are JSON") + "\n";
         let until = Instant::now() + self.timeout;
-        // It fails only after an error of an earlier message.
+        // The channel is closed only after an error of an earlier message.
         let _ = self
             .input
             .as_ref()
@@ -110,7 +110,7 @@ impl ChildProcess {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(self.ended(question.name())),
             Err(RecvTimeoutError::Timeout) => return Err(self.late(question.name())),
         };
-        // A process that has ended may have answered before: its answer tells more than the broken pipe.
+        // A process that has ended may have answered before, and its answer says more than the broken pipe.
         let answer = self.read(question, part, &line)?;
         match receive(&self.written, until) {
             Ok(Ok(())) => Ok(answer),
@@ -122,7 +122,7 @@ impl ChildProcess {
         }
     }
 
-    /// The error about a question that was not answered in time.
+    /// Returns the error for a question that was not answered in time.
     fn late(&mut self, question: &str) -> ProcessError {
         let limit = self.timeout.as_secs_f64();
         let problem = match self.written.try_recv() {
@@ -197,7 +197,7 @@ impl ChildProcess {
         }
     }
 
-    /// The exit status of the process; `None`: it runs on.
+    /// Returns the exit status of the process; `None`: it is still running.
     fn wait(&mut self) -> Option<ExitStatus> {
         soon(|| self.child.try_wait().ok().flatten())
     }
@@ -219,7 +219,7 @@ impl ChildProcess {
         self.wait();
     }
 
-    /// An error of this process. It is killed, so that its standard error is complete.
+    /// Returns an error of this process. The process is killed, so that its standard error is complete.
     pub(crate) fn error(&mut self, problem: String, line: &[u8]) -> ProcessError {
         self.kill();
         let text = String::from_utf8_lossy(line);
@@ -228,7 +228,7 @@ impl ChildProcess {
         if shown.len() < text.len() {
             shown.push('…');
         }
-        // The thread that reads standard error may still be at it.
+        // The thread that reads standard error may still be running.
         soon(|| (Arc::strong_count(&self.last_words) == 1).then_some(()));
         let words = self
             .last_words
@@ -250,7 +250,7 @@ impl Drop for ChildProcess {
     }
 }
 
-/// The error about a process that cannot be started.
+/// Returns the error for a process that cannot be started.
 fn not_started(start: &ProcessCommand, run: &str, problem: String) -> ProcessError {
     ProcessError {
         run: run.to_owned(),
@@ -268,12 +268,12 @@ fn parsed_answer(line: &[u8]) -> Result<Answer<'_>, serde_json::Error> {
     serde_json::from_slice(line)
 }
 
-/// The value that a thread sends `until` then.
+/// Receives the value that a thread sends before `until`.
 fn receive<T>(from: &Receiver<T>, until: Instant) -> Result<T, RecvTimeoutError> {
     from.recv_timeout(until.saturating_duration_since(Instant::now()))
 }
 
-/// Writes lines to a stream on a thread of its own, which says when each of them is written.
+/// Writes lines to a stream on its own thread, which confirms each written line.
 fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<io::Result<()>>) {
     let (lines, queue) = channel::<String>();
     let (done, written) = channel();
@@ -287,7 +287,7 @@ fn writer(mut stream: impl Write + Send + 'static) -> (Sender<String>, Receiver<
     (lines, written)
 }
 
-/// The lines of a stream, each with its newline, read on a thread of their own.
+/// Returns the lines of a stream, each with its newline, read on their own thread.
 fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     let (sender, receiver) = sync_channel(1);
     thread::spawn(move || {
@@ -306,7 +306,7 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<io::Result<Vec<u8>>> {
     receiver
 }
 
-/// The last lines of a stream, read on a thread of their own.
+/// Returns the last lines of a stream, read on their own thread.
 fn tail(stream: impl Read + Send + 'static) -> Words {
     let words = Words::default();
     let shared = Arc::clone(&words);

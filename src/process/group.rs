@@ -1,14 +1,14 @@
-//! The group of a run's process: the process and whatever it starts, which end with the run, or with fleetsim.
+//! The group of a run's process: the process and its descendants, which end with the run or with fleetsim.
 //!
 //! A shell leads the group. Its input is a pipe that the system closes however fleetsim ends; the shell then kills the
-//! group. The group exists before the process and for as long as the shell is not reaped, so no stranger can have its
+//! group. The group exists before the process and until the shell is reaped, so no unrelated process can have its
 //! number.
 //!
 //! On Linux, the shell also kills processes that have left the group (`setsid`, job control): they inherit a variable
 //! that names it.
 //!
-//! Left out: processes that leave the group and clear their environment; on other systems, all that leave it; on
-//! Windows, all but the process itself.
+//! Left out: processes that leave the group and clear their environment; on other systems, all processes that leave
+//! it; on Windows, all but the process itself.
 
 use std::io;
 use std::process::{Child, Command, Stdio};
@@ -18,13 +18,13 @@ use std::time::{Duration, Instant};
 #[cfg(unix)]
 use rustix::process::Signal;
 
-/// Real time that a process has to end after `bye`, or to say its last words.
+/// Real time that a process has to end after `bye`, or to write its last lines.
 pub(super) const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Its value is the number of the group and a full stop.
+/// The variable's value is the number of the group and a full stop.
 const VARIABLE: &str = "FLEETSIM_GROUP";
 
-/// Waits for the end of its input, whatever the group is sent meanwhile.
+/// Waits for the end of its input, and ignores signals to the group meanwhile.
 const LEADER: &str = "trap '' HUP INT QUIT TERM USR1 USR2 PIPE ALRM; read line
 for file in $(grep -lsF \"FLEETSIM_GROUP=$$.\" /proc/[0-9]*/environ); do
     file=${file#/proc/}; kill -s KILL ${file%/environ}
@@ -39,7 +39,7 @@ pub(super) struct ProcessGroup {
 }
 
 impl ProcessGroup {
-    /// A group without any process but its leader.
+    /// Starts a group with only its leader.
     pub(super) fn start() -> io::Result<Self> {
         if cfg!(not(unix)) {
             return Ok(Self { leader: None });
@@ -57,7 +57,7 @@ impl ProcessGroup {
         })
     }
 
-    /// The command's process will belong to the group.
+    /// Makes the command's process join the group.
     pub(super) fn takes(&self, command: &mut Command) {
         let Some(leader) = &self.leader else { return };
         command.env(VARIABLE, format!("{}.", leader.id()));
@@ -88,7 +88,7 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// Polls for what comes soon. `None`: it does not.
+/// Polls for a value that is expected soon. `None`: it did not come.
 pub(super) fn soon<T>(mut poll: impl FnMut() -> Option<T>) -> Option<T> {
     let began = Instant::now();
     loop {

@@ -1,11 +1,11 @@
-//! Processes that take part in a run: they are asked over pipes, and decide.
+//! Processes that take part in a run: fleetsim queries them over pipes, and they decide.
 //!
 //! fleetsim speaks the protocol of `docs/external-schedulers.md` with them: JSON Lines, one answer for each message,
-//! virtual time. Each run has a process of its own, which ends with the run. A process that breaks the protocol, ends
-//! early or is silent for too long is an error of its run. The limit of silence is the one place where real time
-//! counts. However fleetsim ends, its processes end with it.
+//! virtual time. Each run has its own process, which ends with the run. A process that breaks the protocol, ends early
+//! or does not answer in time is an error of its run. This time limit is the only use of real time. However fleetsim
+//! ends, its processes end with it.
 //!
-//! Left out: a process that is asked about several runs at once, and connections other than pipes.
+//! Left out: a process that serves several runs at once, and connections other than pipes.
 
 mod child;
 mod group;
@@ -28,7 +28,7 @@ pub struct ProcessError {
     pub command: String,
     /// The broken rule, and a fix.
     pub problem: String,
-    /// The offending line, shortened. Empty: no line is at fault.
+    /// The offending line, shortened. Empty: no single line is at fault.
     pub line: String,
     /// The last lines that the process wrote to standard error.
     pub last_words: Vec<String>,
@@ -55,14 +55,14 @@ pub struct ProcessCommand {
     pub words: Vec<String>,
     /// The working directory.
     pub folder: PathBuf,
-    /// Real time in which every answer must come, in nanoseconds.
+    /// Time limit of every answer in real time, in nanoseconds.
     pub timeout_ns: u64,
     /// The advice in the error about a program that does not exist.
     pub remedy: &'static str,
 }
 
 impl ProcessCommand {
-    /// The command as a person would type it.
+    /// Returns the command as a person would type it.
     #[must_use]
     pub fn shown(&self) -> String {
         let mut words = Vec::with_capacity(self.words.len());
@@ -76,7 +76,7 @@ impl ProcessCommand {
         words.join(" ")
     }
 
-    /// The program as the machine is asked for it. Its path is absolute, because the process has another working
+    /// Returns the path of the program as it is started. The path is absolute, because the process has another working
     /// directory.
     fn program(&self) -> PathBuf {
         let name = &self.words[0];
@@ -87,7 +87,7 @@ impl ProcessCommand {
         std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// The error about a program that does not exist.
+    /// Returns the error for a program that does not exist.
     fn not_found(&self) -> String {
         format!(
             "the program `{}` must exist; {}",
@@ -95,7 +95,7 @@ impl ProcessCommand {
         )
     }
 
-    /// The error if a program with a `/` does not exist. Others are looked for when they start.
+    /// Returns the error if a program with a `/` does not exist. Others are looked up when they start.
     #[must_use]
     pub fn missing(&self) -> Option<String> {
         (self.words[0].contains('/') && !self.program().exists()).then(|| self.not_found())

@@ -14,21 +14,21 @@ use serde_json::value::RawValue;
 pub(crate) enum ProcessMessage<'a> {
     /// The first message.
     Hello(Hello<'a>),
-    /// One pass: the process decides.
+    /// A pass in which the process decides.
     Pass {
         /// Virtual time since the start of the run.
         now: u64,
         /// Changes since the last pass, in the order of their arrival.
         news: &'a [News],
     },
-    /// Of a process with a control loop of its own: news happens, then time passes.
+    /// For a process with its own control loop: first the events happen, then time passes.
     Run {
         /// The process may advance to this time.
         until: u64,
         /// Changes in the world, in the order in which they happened.
         news: &'a [News],
     },
-    /// Why nothing is deployed.
+    /// Asks why nothing is deployed.
     Hold {},
     /// The run is over.
     Bye {},
@@ -62,7 +62,7 @@ pub(crate) struct Hello<'a> {
     pub(crate) cluster_groups: Vec<HelloGroup<'a>>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) settings: &'a BTreeMap<String, String>,
-    /// Answers to `run` may say with [`Advanced::seen`] which targets the product sees as ready.
+    /// Whether answers to `run` may report with [`Advanced::seen`] which targets the product sees as ready.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) seen: bool,
 }
@@ -70,12 +70,12 @@ pub(crate) struct Hello<'a> {
 /// Latencies of the controller's API server, in nanoseconds.
 #[derive(Debug, Serialize)]
 pub(crate) struct Latency {
-    /// One request, typically.
+    /// The typical duration of a request.
     pub(crate) request: u64,
-    /// Durations of requests that are equally likely, in rising order. Empty: each takes as long as the typical one.
+    /// Equally likely durations of requests, in ascending order. Empty: each request takes the typical time.
     #[serde(skip_serializing_if = "<[u64]>::is_empty")]
     pub(crate) requests: Vec<u64>,
-    /// From a write to the event in a client's watch.
+    /// Delay from a write to the event in a client's watch.
     pub(crate) watch: u64,
 }
 
@@ -95,7 +95,7 @@ pub(crate) struct HelloGroup<'a> {
     /// Labels of the group's own object.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The label selector of the targets that belong to it. `None`: none do.
+    /// The label selector of the targets that belong to it. `None`: it is empty.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) selector: Option<serde_json::Value>,
 }
@@ -104,66 +104,66 @@ pub(crate) struct HelloGroup<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The group of the experiment that it belongs to.
+    /// The group of the experiment that the target belongs to.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) group: &'a str,
-    /// The revision that it runs at first, where the release names another.
+    /// The revision that the target runs initially, if that differs from the release's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) revision: Option<u32>,
-    /// A person has paused it.
+    /// Whether a person has paused the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) paused: Option<bool>,
-    /// Whether it has an agent.
+    /// Whether the target has an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) registered: Option<bool>,
 }
 
 #[derive(Debug, Serialize)]
 pub(crate) struct Release {
-    /// The revision that every target runs at first; 0: none.
+    /// The revision that every target runs initially; 0: none.
     pub(crate) installed: u32,
     /// The revision that is rolled out.
     pub(crate) revision: u32,
 }
 
-/// A target's agent has reported, or was cut off, or is back; or a person has done something. What a target reported
-/// last is in each piece of news of its agent.
+/// An event: a target's agent has reported, was cut off or has returned, or a person has acted. Each event of an agent
+/// contains the target's last report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct News {
-    /// When it happened.
+    /// The time of the event.
     pub(crate) at: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) target: Option<u32>,
     /// The revision that the target applied last.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) applied: Option<u32>,
-    /// Whether all of that revision is ready.
+    /// Whether all workloads of that revision are ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) ready: Option<bool>,
-    /// The agent is cut off, or is back.
+    /// Whether the agent is cut off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) offline: Option<bool>,
-    /// Why the revision cannot run; empty when this is over.
+    /// The reason why the revision cannot run; empty when it can run again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failing: Option<&'static str>,
-    /// The target's labels are these now.
+    /// The new labels of the target.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<BTreeMap<String, String>>,
     /// Whether the target belongs to the rollout.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) selected: Option<bool>,
-    /// This revision is published, and is the newest.
+    /// The revision that is published, which is now the newest.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) release: Option<u32>,
-    /// A person approves.
+    /// The approval that a person gives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) approve: Option<Approval>,
-    /// A person stops the rollout, or resumes it.
+    /// Whether a person stops the rollout or resumes it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) stop: Option<bool>,
 }
 
-/// An approval of a stage: asked for by the process, or given by a person.
+/// An approval of a stage: requested by the process, or given by a person.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct Approval {
     pub(crate) stage: String,
@@ -184,7 +184,7 @@ impl Approval {
     }
 }
 
-/// Which end of a stage is approved.
+/// The end of a stage that is approved.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ApprovalTime {
@@ -197,9 +197,9 @@ pub(crate) enum ApprovalTime {
 #[serde(default)]
 pub(crate) struct Ready {
     pub(crate) stages: Vec<StageTargets>,
-    /// Time from an event of the world until the process can know of it.
+    /// Delay from an event of the world until the process can know of it.
     pub(crate) lookahead: u64,
-    /// The process says with [`Advanced::seen`] which targets its product sees as ready.
+    /// Whether the process reports with [`Advanced::seen`] which targets its product sees as ready.
     pub(crate) sees: bool,
 }
 
@@ -211,7 +211,7 @@ pub(crate) enum StageTargets {
         name: String,
         targets: Vec<u32>,
     },
-    /// It is called by its number, from 1.
+    /// The stage is named by its number, from 1.
     Numbered(Vec<u32>),
 }
 
@@ -219,11 +219,11 @@ pub(crate) enum StageTargets {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Decided {
-    /// In the order in which they are written.
+    /// The instructions, in the order in which they are written.
     pub(crate) deploy: Vec<Instruction>,
-    /// When the process wants another pass, whatever happens.
+    /// The time at which the process wants another pass in any case.
     pub(crate) wake: Option<u64>,
-    /// Approvals that the process asks for.
+    /// Approvals that the process requests.
     pub(crate) approvals: Vec<Approval>,
 }
 
@@ -233,13 +233,13 @@ pub(crate) struct Instruction {
     pub(crate) revision: u32,
 }
 
-/// What a process's product sees of a target.
+/// The readiness of a target as the process's product sees it.
 #[derive(Clone, Copy, Debug, Deserialize)]
 pub(crate) struct SeenReadiness {
     pub(crate) target: u32,
     /// The revision that the target has applied.
     pub(crate) revision: u32,
-    /// All of that revision is ready.
+    /// Whether all workloads of that revision are ready.
     pub(crate) ready: bool,
 }
 
@@ -248,34 +248,34 @@ pub(crate) struct SeenReadiness {
 pub(crate) struct Advanced {
     /// The process's present time.
     pub(crate) now: u64,
-    /// Instructions at that time.
+    /// Instructions given at that time.
     #[serde(default)]
     pub(crate) deploy: Vec<Instruction>,
-    /// Nothing will happen earlier, unless there is news. `None`: the process does not know.
+    /// Time before which nothing happens unless there is an event. `None`: the process does not know.
     pub(crate) next: Option<u64>,
-    /// Approvals that the process asks for at that time.
+    /// Approvals that the process requests at that time.
     #[serde(default)]
     pub(crate) approvals: Vec<Approval>,
-    /// Targets that the product sees as ready from that time on, or not any more.
+    /// Targets that the product sees as ready from that time on, or as no longer ready.
     #[serde(default)]
     pub(crate) seen: Vec<SeenReadiness>,
-    /// Passes since the last answer.
+    /// Number of passes since the last answer.
     #[serde(default)]
     pub(crate) passes: u32,
-    /// The conditions that the objects of the process show to people, where they have changed.
+    /// The changed conditions that the objects of the process show to people.
     #[serde(default)]
     pub(crate) conditions: Vec<ProcessCondition>,
-    /// The process reports that the rollout of this revision is complete.
+    /// The revision whose rollout the process reports as complete.
     pub(crate) completed: Option<u32>,
-    /// The process reports that it has ended the rollout without success, with its message.
+    /// The message with which the process reports that it has ended the rollout without success.
     pub(crate) failed: Option<String>,
 }
 
-/// A condition, or a field of the status, of an object of the process.
+/// A condition, or a status field, of an object of the process.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct ProcessCondition {
-    /// When it changed.
+    /// The time of the change.
     pub(crate) at: u64,
     pub(crate) object: String,
     pub(crate) condition: String,
@@ -285,7 +285,7 @@ pub(crate) struct ProcessCondition {
 }
 
 impl ProcessCondition {
-    /// The bytes of its texts.
+    /// Returns the total size of its texts in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.object.len()
             + self.condition.len()
@@ -303,7 +303,7 @@ pub(crate) struct Held {
     pub(crate) explanation: String,
 }
 
-/// An answer, with its parts unread.
+/// An answer whose parts are not parsed yet.
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Answer<'a> {
     #[serde(borrow)]

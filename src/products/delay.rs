@@ -1,4 +1,4 @@
-//! The time that a person takes: fixed, drawn, or `never`.
+//! The delay of a person: fixed, drawn, or `never`.
 //!
 //! The n-th pause of a rollout is drawn once per replicate for all products: a person who is slow today is slow under
 //! every strategy, and pauses of equal distributions are equal.
@@ -17,18 +17,18 @@ use crate::engine::Streams;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
-/// The time that a user takes to do something. `None`: it is never done.
+/// The delay of a user's action. `None`: never.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UserDelay(Option<DurationModel>);
 
 impl UserDelay {
-    /// The delay with measured values read from their file. `None`: never, or a problem was reported.
+    /// Returns the delay, with measured values read from their file. `None`: never, or a problem was reported.
     pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.0.clone()?.read_values(path, context)
     }
 }
 
-/// The time that the people of a replicate take at the `nth` pause of a rollout, from 0.
+/// Returns the delay of a replicate's people at the `nth` pause of a rollout, from 0.
 pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDuration {
     model.sample(&mut streams.stream_nth("people", "pause", nth))
 }
@@ -38,12 +38,12 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalDelay {
-    /// From the request of an approval to the approval: fixed, drawn for each, or `never`.
+    /// Delay from the request of an approval to the approval: fixed, drawn for each, or `never`.
     after: UserDelay,
 }
 
 impl ApprovalDelay {
-    /// As [`UserDelay::check`].
+    /// Like [`UserDelay::check`].
     pub(crate) fn check(&self, path: &Path, context: &mut Context<'_>) -> Option<DurationModel> {
         self.after.check(&path.key("after"), context)
     }

@@ -1,7 +1,7 @@
 //! Types that the JSON Schema of experiments describes.
 //!
-//! Only tests make the schema from the types, and compare it with `docs/experiment.schema.json`, which the program has.
-//! Deriving it for every build made a twelfth of the compiled code.
+//! Only tests generate the schema from the types, and compare it with `docs/experiment.schema.json`, which the program
+//! contains. Deriving it in every build accounted for a twelfth of the compiled code.
 
 #[cfg(test)]
 pub(crate) use schemars::JsonSchema as Described;

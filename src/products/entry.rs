@@ -1,4 +1,4 @@
-//! The table's entries, and the choice of one in an experiment file.
+//! The entries of the product table, and the selection of an entry in an experiment file.
 
 #[cfg(test)]
 use std::borrow::Cow;
@@ -27,18 +27,18 @@ pub struct ProductEntry {
     pub title: &'static str,
     /// A description of the strategy, in one sentence.
     pub summary: &'static str,
-    /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
+    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
     pub target: Option<&'static str>,
-    /// Whether no product ships it: a bound of what any pacing can do.
+    /// Whether no product ships the strategy, so that it is a bound on any pacing.
     pub is_bound: bool,
-    /// The fields in place that replace those of a file of the product, and where the file has each.
+    /// The fields in the experiment that replace fields of the product's file, with their paths in that file.
     pub(crate) in_file: &'static [(&'static str, &'static str)],
     pub(crate) tuned: &'static [TunedSetting],
-    /// The control loop, where the experiment does not say.
+    /// The default control loop.
     pub control_loop: ControlLoop,
-    /// The agent in each cluster, where the experiment does not say.
+    /// The default agent of each cluster.
     pub agent: &'static AgentSpec,
-    /// The platform's restarts of containers that crash, where the experiment does not say.
+    /// The platform's default rule for restarting containers that crash.
     pub restarts: Restarts,
     pub(crate) read: fn(Node) -> Reading<Configuration>,
     #[cfg(test)]
@@ -65,15 +65,15 @@ impl ProductEntry {
     }
 }
 
-/// The entry with this key.
+/// Returns the entry with this key.
 pub fn find(key: &str) -> Option<&'static ProductEntry> {
     PRODUCTS.iter().find(|product| product.key == key)
 }
 
-/// The word for an entry of the fleet where products differ.
+/// The word for an entry of the fleet if the products differ.
 pub(crate) const ANY_TARGET: &str = "cluster";
 
-/// The word of these products for an entry of the fleet.
+/// Returns the word of these products for an entry of the fleet.
 pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -> &'static str {
     let words: BTreeSet<&str> = products.filter_map(|product| product.target).collect();
     words
@@ -82,15 +82,15 @@ pub(crate) fn target_of(products: impl Iterator<Item = &'static ProductEntry>) -
         .unwrap_or(&ANY_TARGET)
 }
 
-/// A strategy's configuration, of whichever product.
+/// A strategy's configuration for any product.
 pub(crate) type Configuration = Box<dyn ProductConfiguration>;
 
-/// The checks of a [`Product`], whose type is not known.
+/// The checks of a [`Product`] whose type is not known.
 pub(crate) trait ProductConfiguration {
-    /// As [`Product::targets`].
+    /// Like [`Product::targets`].
     fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets>;
 
-    /// As [`Product::check`].
+    /// Like [`Product::check`].
     fn check(
         &self,
         path: &Path,
@@ -114,7 +114,7 @@ impl<P: Product> ProductConfiguration for P {
     }
 }
 
-/// `rancherFleet: {…}` in an experiment file: which product it is. Its configuration is read by the product.
+/// `rancherFleet: {…}` in an experiment file: the choice of a product, which reads its own configuration.
 #[derive(Clone, Copy, Debug)]
 pub struct StrategyChoice(pub &'static ProductEntry);
 

@@ -9,10 +9,10 @@ use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::units::SimTime;
 use crate::world::WorldSpec;
 
-/// A cluster group, and which clusters belong to it; without a selector none do.
+/// A cluster group, and the selector of its clusters; without a selector it is empty.
 pub type FleetGroup = (Arc<ClusterGroup>, Option<LabelSelector>);
 
-/// The clusters that a strategy is for, and what is released to them.
+/// The clusters of a strategy, and their release.
 #[derive(Clone, Copy, Debug)]
 pub struct Fleet<'a> {
     /// The clusters, the release, and the rest of the simulated world.
@@ -22,12 +22,12 @@ pub struct Fleet<'a> {
 }
 
 impl Fleet<'_> {
-    /// The number of clusters.
+    /// Returns the number of clusters.
     pub fn len(&self) -> usize {
         self.world.clusters.len()
     }
 
-    /// Whether there are no clusters.
+    /// Returns whether there are no clusters.
     pub fn is_empty(&self) -> bool {
         self.world.clusters.is_empty()
     }
@@ -36,7 +36,7 @@ impl Fleet<'_> {
 /// One run of a strategy.
 #[derive(Clone, Copy, Debug)]
 pub struct Run<'a> {
-    /// Its label, for messages to people.
+    /// The run's label, for messages to people.
     pub label: &'a str,
     /// The fleet.
     pub fleet: Fleet<'a>,

@@ -1,4 +1,4 @@
-//! From an experiment file to a checked strategy.
+//! Converts the strategies of an experiment file to checked strategies.
 
 use std::sync::Arc;
 
@@ -22,28 +22,28 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     const TITLE: &'static str;
     /// A description of the strategy, in one sentence for editors.
     const SUMMARY: &'static str;
-    /// The product's word for an entry of the fleet. `None`: that of the products it is compared with.
+    /// The product's word for an entry of the fleet. `None`: the word of the product that it is compared with.
     const TARGET: Option<&'static str> = if Self::IS_BOUND {
         None
     } else {
         Some("cluster")
     };
-    /// Whether no product ships it: a bound of what any pacing can do. It has the agents and the control loop of the
-    /// product that it is compared with.
+    /// Whether no product ships it, so that it is a bound on any pacing. It uses the agents and the control loop of
+    /// the product that it is compared with.
     const IS_BOUND: bool = false;
-    /// The fields in place that replace those of a file of the product, and where the file has each.
+    /// The fields in the experiment that replace fields of the product's file, with their paths in that file.
     const IN_FILE: &'static [(&'static str, &'static str)] = &[];
-    /// The settings that a plan searches where the experiment says `auto`.
+    /// The settings that a plan searches if the experiment says `auto`.
     const TUNED: &'static [TunedSetting] = &[];
-    /// The control loop, where the experiment does not say.
+    /// The default control loop.
     const CONTROL_LOOP: ControlLoop = ControlLoop::kubernetes();
-    /// The agent in each cluster, where the experiment does not say.
+    /// The default agent of each cluster.
     const AGENT: &'static AgentSpec = &AgentSpec::HELM;
-    /// The platform's restarts of containers that crash, where the experiment does not say.
+    /// The platform's default rule for restarting containers that crash.
     const RESTARTS: Restarts = Restarts::KUBELET;
 
-    /// The entries of the fleet that the files select. `path` is the place of the configuration in the experiment.
-    /// `None` when they cannot be told; then a problem was reported.
+    /// Returns the entries of the fleet that the files select. `path` is the path of the configuration in the
+    /// experiment. `None`: they cannot be determined, and a problem was reported.
     fn targets(
         &self,
         _path: &Path,
@@ -53,8 +53,8 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
         Some(Targets::All)
     }
 
-    /// Checks the configuration, and the files that it names, against its targets. `path` is its place in the
-    /// experiment. `None` when no strategy can be made of it; then a problem was reported.
+    /// Checks the configuration and the files that it names against its targets. `path` is its path in the experiment.
+    /// `None`: there is no valid strategy, and a problem was reported.
     fn check(
         &self,
         path: &Path,
@@ -63,19 +63,19 @@ pub(crate) trait Product: DeserializeOwned + Described + 'static {
     ) -> Option<Arc<dyn Strategy>>;
 }
 
-/// A setting that a plan searches where the experiment says `auto`.
+/// A setting that a plan searches if the experiment says `auto`.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TunedSetting {
-    /// Its path below the product; `*` stands for each entry of a list.
+    /// The setting's path below the product; `*` stands for each entry of a list.
     pub(crate) path: &'static str,
-    /// Its candidates in rising order, as written in a file.
+    /// The candidates in ascending order, as written in a file.
     pub(crate) values: &'static [&'static str],
-    /// The list that the strategy must have (`true`) or must not have for this setting to count.
+    /// The list that the strategy must have (`true`) or must not have for this setting to apply.
     pub(crate) list: Option<(&'static str, bool)>,
 }
 
 impl TunedSetting {
-    /// A setting that always counts.
+    /// Creates a setting that always applies.
     pub(crate) const fn of(path: &'static str, values: &'static [&'static str]) -> Self {
         Self {
             path,
@@ -85,7 +85,7 @@ impl TunedSetting {
     }
 }
 
-/// Candidates for a number of targets that are under way at once.
+/// Candidates for the number of targets in progress at the same time.
 pub(crate) const AT_ONCE: &[&str] = &["1", "5%", "10%", "25%", "50%", "100%"];
 
 /// A file of the product that a configuration may name with `file`.
@@ -96,8 +96,8 @@ pub(crate) struct ProductFile<T> {
 }
 
 impl<T: Default + DeserializeOwned> ProductFile<T> {
-    /// Reads an object of Kubernetes of one of these kinds. Unknown fields are refused below `strict` alone, because
-    /// real objects hold many fields that decide nothing here. `None`: a problem was reported.
+    /// Reads a Kubernetes object of one of these kinds. Unknown fields are rejected only below `strict`, because real
+    /// objects have many fields that have no effect here. `None`: a problem was reported.
     pub(crate) fn object(
         choice: FileChoice<'_>,
         kinds: &[ObjectKind],
@@ -128,7 +128,7 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         })
     }
 
-    /// Reads a file that is the value. `None`: a problem was reported.
+    /// Reads a file whose whole content is the value. `None`: a problem was reported.
     pub(crate) fn whole(
         choice: FileChoice<'_>,
         kind: ObjectKind,
@@ -141,8 +141,8 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
         Self::of(document, &Path::default(), context, |_| true)
     }
 
-    /// The value at `base` of a document; its default where there is none. Errors that `counts` selects are reported
-    /// at their places in it, and the others ignored.
+    /// Reads the value at `base` of a document; its default if there is none. Errors that `counts` selects are
+    /// reported at their positions, and the others ignored.
     fn of(
         document: Document,
         base: &Path,
@@ -167,25 +167,25 @@ impl<T: Default + DeserializeOwned> ProductFile<T> {
     }
 }
 
-/// Whether an error in an object of Kubernetes is reported: unknown fields only below the `strict` paths.
+/// Returns whether an error in a Kubernetes object is reported: unknown fields only below the `strict` paths.
 fn is_reported(error: &ReadError, strict: &[Path]) -> bool {
     !matches!(error.kind, Kind::UnknownField { .. })
         || strict.iter().any(|base| error.path.starts_with(base))
 }
 
-/// The places of a configuration's fields: each is written in the experiment, or in the product's file.
+/// The locations of a configuration's fields, each in the experiment or in the product's file.
 pub(crate) struct FieldPlaces<'p> {
-    /// The configuration's place in the experiment.
+    /// The configuration's path in the experiment.
     pub(crate) path: &'p Path,
     file: Option<&'p Document>,
-    /// The fields in place, and where the file has each.
+    /// The fields in the experiment, with their paths in the file.
     in_file: &'static [(&'static str, &'static str)],
-    /// In the file, the field's name is marked in place of its value.
+    /// Whether problems in the file mark the field's name instead of its value.
     pub(crate) marks_names: bool,
 }
 
 impl<'p> FieldPlaces<'p> {
-    /// The places in an experiment and, if there is one, in the product's file.
+    /// Creates the locations in an experiment and, if there is one, in the product's file.
     pub(crate) fn new(
         path: &'p Path,
         file: Option<&'p Document>,
@@ -199,7 +199,7 @@ impl<'p> FieldPlaces<'p> {
         }
     }
 
-    /// Reports a problem with a field that is named as in the file.
+    /// Reports a problem with a field, given by its path in the file.
     pub(crate) fn report(
         &self,
         field: &str,
@@ -216,8 +216,8 @@ impl<'p> FieldPlaces<'p> {
         context.problems.push(problem.with_help(help));
     }
 
-    /// The place in the experiment of a field that is `there` in the file. `None`: no field in place replaces it, or
-    /// that field is not set.
+    /// Returns the path in the experiment of a field that is `there` in the file. `None`: no field of the experiment
+    /// replaces it, or that field is not set.
     fn in_experiment(&self, there: &Path, context: &Context<'_>) -> Option<Path> {
         for (key, at) in self.in_file {
             let Ok(at) = Path::parse(at) else { continue };

@@ -1,7 +1,7 @@
-//! The products whose rollouts are simulated: everything about one that is not a rule.
+//! The products whose rollouts are simulated: everything about a product except its rules.
 //!
-//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `crates/rollout`. Its folder holds its
-//! configuration in an experiment with the checks of it, the adapter between the scheduler and the world, the
+//! A product is a folder here and one line in [`PRODUCTS`]; its rules are in `crates/rollout`. Its folder contains its
+//! configuration in an experiment and the checks of it, the adapter between the scheduler and the world, the
 //! explanation of a strategy, and the snippet for the product's own file.
 //!
 //! ```text
@@ -10,8 +10,8 @@
 //!                                                         └──▶ Snippet
 //! ```
 //!
-//! No product knows another one, nor the experiment around it: the scenario hands over the [`Fleet`] and a
-//! `Context` to report problems to.
+//! No product depends on another one or on the rest of the experiment: the scenario passes the [`Fleet`] and a
+//! `Context` for reporting problems.
 
 pub mod argo_cd;
 pub mod baseline;

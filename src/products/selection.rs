@@ -1,11 +1,11 @@
-//! Why a label selector selects no cluster.
+//! Explains why a label selector selects no cluster.
 
 use itertools::Itertools;
 
 use crate::document::problem::some_of;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 
-/// The labels or values that the fleet has, next to those that the selector asks for.
+/// Returns the labels or values that the fleet has, next to those that the selector asks for.
 pub(crate) fn why_none(selector: &LabelSelector, clusters: &[&Labels]) -> String {
     let keys = selector
         .match_labels

@@ -1,4 +1,4 @@
-//! A strategy that was checked: what every product's strategies can do.
+//! A checked strategy, with the operations that every product's strategies support.
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -13,79 +13,81 @@ use crate::results::Snippet;
 use crate::units::SimDuration;
 use crate::world::AgentSpec;
 
-/// A rollout strategy of a product, checked against the fleet that it is for.
+/// A rollout strategy of a product, checked against its fleet.
 pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
-    /// The effects that the strategy would have on this fleet, before any simulation.
+    /// Returns the effects that the strategy would have on this fleet, before any simulation.
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation;
 
-    /// The strategy by the rules that the product's documentation describes, for this fleet. `None`: the product has
-    /// one set of rules only, or the documentation does not accept the strategy.
+    /// Returns the strategy under the rules that the product's documentation describes, for this fleet. `None`: the
+    /// product has only one set of rules, or the documentation does not accept the strategy.
     fn as_documented(&self, _fleet: Fleet<'_>) -> Option<Documented> {
         None
     }
 
-    /// The strategy as a part of the product's own file, with all settings, so that none is left to a default that
-    /// another file has changed. What only this program knows is left out. `None`: the product has no such file.
+    /// Returns the strategy as part of the product's own file, with all settings, so that it does not depend on
+    /// defaults that another file may change. Settings of fleetsim only are left out. `None`: the product has no such
+    /// file.
     fn snippet(&self) -> Option<Snippet> {
         None
     }
 
-    /// A warning if one of the product's objects would be too large for this fleet.
+    /// Returns a warning if one of the product's objects would be too large for this fleet.
     fn object_limit(&self, _fleet: Fleet<'_>) -> Option<String> {
         None
     }
 
-    /// Bytes that the controller of a run keeps for each target, with people's further `releases`; for an estimate.
+    /// Returns the bytes that the controller of a run keeps for each target, with people's further `releases`; for an
+    /// estimate.
     fn memory_of_target(&self, _releases: usize) -> f64 {
         1_000.0
     }
 
-    /// Lists of targets, such as partitions or steps, in each of which every target may be.
+    /// Returns the number of lists of targets, such as partitions or steps, each of which may contain every target.
     fn lists_of_targets(&self) -> usize {
         0
     }
 
-    /// The command that every run starts. `None`: runs start no process.
+    /// Returns the command that every run starts. `None`: runs start no process.
     fn command(&self) -> Option<&ProcessCommand> {
         None
     }
 
-    /// The agents of its runs, from those that the experiment describes.
+    /// Returns the agents of its runs, given the agents that the experiment describes.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         described
     }
 
-    /// Whether rollouts of this strategy take a person's act in mid-rollout.
+    /// Checks whether rollouts of this strategy support a person's action during the rollout.
     ///
     /// # Errors
-    /// Why they do not, in words.
+    /// Returns the reason why they do not.
     fn takes(&self, _change: &Change) -> Result<(), String> {
         Err("its rollouts take no acts of people".to_owned())
     }
 
-    /// Acts of people that the strategy itself describes, for a controller that does not know them: times since the
-    /// release.
+    /// Returns people's actions that the strategy itself describes, with their times since the release, for a
+    /// controller that does not know them.
     fn acts(&self) -> Vec<(SimDuration, Change)> {
         Vec::new()
     }
 
-    /// What a reader of results must know about them, one sentence each.
+    /// Returns what a reader of results must know about them, one sentence each.
     fn notes(&self, _fleet: Fleet<'_>) -> Vec<String> {
         Vec::new()
     }
 
-    /// Settings of the product that take no time, or hardly any, where others do: their paths in the strategy.
+    /// Returns settings of the product that take little or no time where others take time, as paths in the strategy.
     fn zero_times(&self) -> Vec<String> {
         Vec::new()
     }
 
-    /// The product's controller for one run.
+    /// Creates the product's controller for one run.
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r>;
 }
 
-/// Equality of strategies whose products may differ. Every strategy with [`PartialEq`] has it.
+/// Equality of strategies whose products may differ. Every strategy with [`PartialEq`] implements it.
 pub trait StrategyEq {
-    /// Whether the other strategy is of the same product and has the same settings.
+    /// Returns whether the other strategy belongs to the same product and has the same settings.
     fn is_same(&self, other: &dyn Strategy) -> bool;
 }
 
@@ -102,12 +104,12 @@ impl PartialEq for dyn Strategy {
     }
 }
 
-/// A strategy by the rules that its product's documentation describes.
+/// A strategy under the rules that its product's documentation describes.
 #[derive(Debug)]
 pub struct Documented {
     /// The strategy.
     pub strategy: Box<dyn Strategy>,
-    /// Where `docs/schedulers.md` lists the differences: the name of the section in a link.
+    /// The anchor of the section in `docs/schedulers.md` that lists the differences.
     pub section: &'static str,
 }
 
@@ -118,11 +120,11 @@ pub struct StrategyExplanation {
     pub summary: String,
     /// Further lines, such as a table of stages.
     pub lines: Vec<String>,
-    /// Effects that may surprise.
+    /// Effects that may be surprising.
     pub warnings: Vec<String>,
 }
 
-/// A snippet in YAML, without the fields that are not set.
+/// Returns a snippet in YAML, without the fields that are not set.
 pub(super) fn yaml_snippet(place: &str, mut fields: Value) -> Option<Snippet> {
     remove_null(&mut fields);
     Some(Snippet {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use crate::rollout::label_selector::Labels;
 
-/// The entries of the fleet that a rollout is for.
+/// The entries of the fleet that a rollout updates.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Targets {
-    /// Every entry, with the labels that it has.
+    /// Every entry, with its own labels.
     All,
     /// These entries, in this order.
     Chosen(Vec<ChosenTarget>),
@@ -16,8 +16,8 @@ pub(crate) enum Targets {
 /// An entry of the fleet that is a target.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ChosenTarget {
-    /// Its place in the fleet.
+    /// The index in the fleet.
     pub(crate) index: usize,
-    /// The labels of the object that stands for it in the product. `None`: those of the entry.
+    /// The labels of the object that represents it in the product. `None`: the entry's own labels.
     pub(crate) labels: Option<Arc<Labels>>,
 }

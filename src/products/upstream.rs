@@ -1,11 +1,11 @@
-//! `controller: upstream`: a product's own controller, unmodified, in the place of the scheduler of this program.
+//! `controller: upstream`: a product's own controller, unmodified, instead of fleetsim's scheduler.
 //!
 //! The product's file is read and checked as for the native scheduler. A run then starts one of the programs that
-//! `controllers/build` makes, and hands it the file. The program keeps its own control loop, with its own agents'
-//! delays, in virtual time ([`external`]).
+//! `controllers/build` makes, and passes it the file. The program runs its own control loop, with the delays of its
+//! own agents, in virtual time ([`external`]).
 //!
-//! The acts of people reach the program as news: `changes` of the experiment, and KubeFleet's approvals and states of
-//! its run. Left out: settings in place, which the product's controller could not read, other than flags.
+//! People's actions reach the program as events: `changes` of the experiment, and KubeFleet's approvals and run
+//! states. Left out: settings in the experiment, which the product's controller could not read, other than flags.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -25,25 +25,25 @@ use crate::process::protocol::Approval;
 use crate::units::SimDuration;
 use crate::world::DurationModel;
 
-/// The folder of the programs, unless [`FOLDER_VARIABLE`] names another one.
+/// The default folder of the programs; [`FOLDER_VARIABLE`] overrides it.
 const FOLDER: &str = "target/controllers";
 
-/// The environment variable that names the folder of the programs.
+/// The environment variable that overrides the folder of the programs.
 const FOLDER_VARIABLE: &str = "FLEETSIM_CONTROLLERS";
 
 /// The advice about a program that does not exist.
 const BUILD: &str =
     "build it with `controllers/build`, or name its folder with FLEETSIM_CONTROLLERS";
 
-/// The same for KubeFleet, whose Go module the module proxy does not have.
+/// The advice for KubeFleet, whose Go module is not in the module proxy.
 const WITHOUT_MODULE: &str = "`controllers/build` does not make it, because KubeFleet's Go module cannot be \
                               downloaded; name the folder of your own build with FLEETSIM_CONTROLLERS, or use \
                               `controller: native`, which follows recordings of KubeFleet's controllers";
 
-/// Real time in which an answer must come. A controller of thousands of clusters may take minutes to start.
+/// Time limit of an answer, in real time. A controller of thousands of clusters may take minutes to start.
 const TIMEOUT: SimDuration = SimDuration::from_mins(10);
 
-/// The program that decides.
+/// The program that makes the decisions.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -64,7 +64,7 @@ pub(crate) enum UpstreamProgram {
 }
 
 impl UpstreamProgram {
-    /// The name of its file.
+    /// Returns the name of its file.
     const fn name(self) -> &'static str {
         match self {
             Self::ArgoCd => "argocd",
@@ -73,7 +73,7 @@ impl UpstreamProgram {
         }
     }
 
-    /// The advice if it does not exist.
+    /// Returns the advice if it does not exist.
     const fn remedy(self) -> &'static str {
         match self {
             Self::ArgoCd | Self::RancherFleet => BUILD,
@@ -81,7 +81,7 @@ impl UpstreamProgram {
         }
     }
 
-    /// The command that starts it in this folder.
+    /// Returns the command that starts it in this folder.
     fn command(self, folder: &std::path::Path) -> ProcessCommand {
         let programs =
             std::env::var_os(FOLDER_VARIABLE).map_or_else(|| PathBuf::from(FOLDER), PathBuf::from);
@@ -96,25 +96,25 @@ impl UpstreamProgram {
     }
 }
 
-/// A product's program, and what it is given.
+/// A product's program and its inputs.
 pub(crate) struct Program<'f> {
     pub(crate) kind: UpstreamProgram,
     /// The product's file that the strategy names.
     pub(crate) file: Option<&'f str>,
-    /// Keys of the strategy that say what people do, or that are flags of the program; `a.b` is a key below `a`.
+    /// Keys of the strategy for people's actions or flags of the program; `a.b` is a key below `a`.
     pub(crate) other_keys: &'static [&'static str],
-    /// The product's own flags, which the program gets.
+    /// The product's own flags, which are passed to the program.
     pub(crate) settings: BTreeMap<String, String>,
-    /// The acts of people, as the strategy says.
+    /// People's actions according to the strategy.
     pub(crate) acts: Vec<(SimDuration, Change)>,
-    /// From the request of an approval to the approval. `None`: never.
+    /// Delay from the request of an approval to the approval. `None`: never.
     pub(crate) approval_delay: Option<DurationModel>,
-    /// Approvals that it asks for by its conditions.
+    /// Approvals that it requests by its conditions.
     pub(crate) approvals: Vec<Approval>,
 }
 
 impl<'f> Program<'f> {
-    /// A program for which people do nothing.
+    /// Creates a program without any actions by people.
     pub(crate) const fn new(kind: UpstreamProgram, file: Option<&'f str>) -> Self {
         Self {
             kind,
@@ -127,7 +127,7 @@ impl<'f> Program<'f> {
         }
     }
 
-    /// The keys of a strategy. A key of which the program gets only some parts stands for its inner keys.
+    /// Returns the keys of a strategy. A key of which the program gets only some parts is replaced by its inner keys.
     fn keys(&self, path: &Path, context: &Context<'_>) -> Vec<String> {
         let mut keys = Vec::new();
         for key in context.keys(path) {
@@ -142,7 +142,7 @@ impl<'f> Program<'f> {
         keys
     }
 
-    /// Whether the program gets some keys below this one.
+    /// Returns whether the program gets some keys below this one.
     fn gets_parts_of(&self, key: &str) -> bool {
         let prefix = format!("{key}.");
         self.other_keys
@@ -171,7 +171,7 @@ impl<'f> Program<'f> {
 }
 
 impl ControllerChoice {
-    /// The checked strategy, driven by whichever controller was chosen. `path` is the strategy's place.
+    /// Returns the checked strategy, driven by the chosen controller. `path` is the strategy's path.
     pub(crate) fn apply(
         self,
         program: Program<'_>,
@@ -198,9 +198,9 @@ impl ControllerChoice {
                 delay: program.approval_delay,
                 by_condition: program.approvals,
             },
-            // Of the products, Argo CD alone looks at them.
+            // Only Argo CD considers progress deadlines.
             sees_progress_deadlines: program.kind == UpstreamProgram::ArgoCd,
-            // Of the products, Rancher Fleet alone can pause a cluster.
+            // Only Rancher Fleet can pause a cluster.
             heeds_pause: program.kind == UpstreamProgram::RancherFleet,
             native: Some(native),
             acts: program.acts,

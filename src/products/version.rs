@@ -1,4 +1,4 @@
-//! `version:` of a product in an experiment: the minor version, with or without `v` and the patch version.
+//! The setting `version` of a product in an experiment: the minor version, with or without `v` and the patch version.
 
 use std::convert::Infallible;
 
@@ -6,11 +6,11 @@ use serde::de::{Deserialize, Deserializer, IntoDeserializer};
 
 use crate::units::serial::TextVisitor;
 
-/// For `#[serde(deserialize_with)]` of a product's versions, which are named `3.5` and so on: also reads `v3.5.7`, and
+/// For `#[serde(deserialize_with)]` of a product's versions, which are named `3.5` and so on. Also reads `v3.5.7`, and
 /// a number that was meant as text.
 ///
 /// # Errors
-/// When there is no such version; with those that there are.
+/// Returns an error that lists the known versions if there is no such version.
 pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<V, D::Error> {
@@ -21,7 +21,7 @@ pub(crate) fn read<'de, V: Deserialize<'de>, D: Deserializer<'de>>(
     V::deserialize(text.into_deserializer())
 }
 
-/// `v3.5.7` as `3.5`; what does not begin like a version stays as it is.
+/// Returns `v3.5.7` as `3.5`; text that does not begin like a version is unchanged.
 fn minor(text: &str) -> String {
     let text = text.trim();
     let number = text.strip_prefix('v').unwrap_or(text);

@@ -2,7 +2,7 @@
 
 use crate::rollout::RuleSet;
 
-/// Which rules a strategy follows.
+/// Describes the rules that a strategy follows.
 pub(crate) const fn by(rules: RuleSet) -> &'static str {
     match rules {
         RuleSet::Shipped => "by the rules that ship",
@@ -10,8 +10,8 @@ pub(crate) const fn by(rules: RuleSet) -> &'static str {
     }
 }
 
-/// Lines of a table: its header and its rows. A column is as wide as its longest entry, and right-aligned if `>` is
-/// before its title.
+/// Returns the lines of a table: its header and its rows. A column is as wide as its longest entry, and right-aligned
+/// if its title begins with `>`.
 pub(crate) fn table<const N: usize>(
     header: [&str; N],
     rows: impl Iterator<Item = [String; N]>,
@@ -50,7 +50,7 @@ pub(crate) fn add_stage(stages: &mut String, name: &str) {
     stages.push_str(name);
 }
 
-/// The first names of a list, and how many more there are.
+/// Returns the first names of a list, and the number of others.
 pub(crate) fn first_names(names: &[String]) -> String {
     const SHOWN: usize = 5;
     let shown = names
@@ -69,7 +69,7 @@ pub(crate) fn first_names(names: &[String]) -> String {
 /// The largest object that etcd accepts as deployed with Kubernetes, in bytes: `--max-request-bytes`, 1.5 MiB.
 const LARGEST_OBJECT: u64 = 1_572_864;
 
-/// A warning if an object with so many bytes for each of `count` parts is too large for etcd.
+/// Returns a warning if an object with `count` parts of `bytes` each is too large for etcd.
 pub(crate) fn object_limit(object: &str, part: &str, bytes: u64, count: usize) -> Option<String> {
     let size = bytes * count as u64;
     (size > LARGEST_OBJECT).then(|| {

@@ -1,4 +1,4 @@
-//! `assert`: limits that the results of an experiment must keep to, as written and as checked.
+//! `assert`: limits that the results of an experiment must meet, as written and as checked.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -7,17 +7,17 @@ use serde::Deserialize;
 use crate::document::text_or::FromText;
 use crate::results::{Limit, LimitInfo};
 
-/// A limit that results must keep to.
+/// A limit that results must meet.
 #[derive(Clone, Debug)]
 pub struct Assertion {
     /// The limit.
     pub limit: Limit,
-    /// The strategy whose variants must keep to it. `None`: every variant must.
+    /// The strategy whose variants must meet the limit. `None`: every variant.
     pub strategy: Option<String>,
 }
 
 impl Assertion {
-    /// As results describe it.
+    /// Returns the limit in the form of the results.
     #[must_use]
     pub fn info(&self) -> LimitInfo {
         LimitInfo {
@@ -33,11 +33,11 @@ impl Assertion {
 pub(crate) struct AssertionFields {
     /// A measure, a comparison and a value, e.g. `completion_p95 < 4h`.
     pub(crate) limit: String,
-    /// The strategy whose variants must keep to it. Default: all.
+    /// The strategy whose variants must meet the limit. Default: all.
     pub(crate) strategy: Option<String>,
 }
 
-/// One entry of `assert`: a limit, or one for a single strategy.
+/// One entry of `assert`: a limit, for all strategies or for one.
 impl FromText for AssertionFields {
     const NAME: &'static str = "Assertion";
     const EXPECTING: &'static str =

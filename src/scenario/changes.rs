@@ -1,9 +1,9 @@
-//! `changes`: acts of people in mid-rollout, as written and as checked.
+//! `changes`: people's actions during a rollout, as written and as checked.
 //!
-//! An act is expanded to what a controller sees of it: a change of labels becomes one change for each cluster, with all
-//! of its labels. Each strategy says which acts its rollouts take.
+//! An action is expanded to the changes that a controller sees: a change of labels becomes one change for each
+//! cluster, with all of its labels. Each strategy states which actions its rollouts support.
 //!
-//! Left out: acts that depend on the course of the rollout, and clusters that come back to a rollout.
+//! Left out: actions that depend on the course of the rollout, and clusters that return to a rollout.
 
 use itertools::Itertools;
 #[cfg(test)]
@@ -18,22 +18,22 @@ use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::{SimDuration, counted};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
-/// An act of a person in mid-rollout. It has exactly one of the fields from `approve` to `stop`.
+/// A person's action during a rollout. It has exactly one of the fields from `approve` to `stop`.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ChangeFile"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ChangeFile {
     /// Time since the release.
     after: SimDuration,
-    /// The strategy in whose rollouts it happens. Default: all.
+    /// The strategy whose rollouts the action affects. Default: all.
     strategy: Option<String>,
     /// Approves a stage.
     approve: Option<ApprovalFile>,
-    /// Takes the clusters that this label selector selects out of the rollout.
+    /// Removes the clusters that this label selector selects from the rollout.
     deselect: Option<LabelSelector>,
     /// Sets labels of clusters.
     relabel: Option<RelabelFile>,
-    /// Publishes this revision as the newest: `installed` goes back to the old one.
+    /// Publishes this revision as the newest: `installed` rolls back to the old revision.
     release: Option<PublishedRevision>,
     /// Stops the rollout, or resumes it with `false`.
     stop: Option<bool>,
@@ -46,18 +46,18 @@ pub(crate) struct ChangeFile {
 pub(crate) struct ApprovalFile {
     /// The stage's name.
     stage: String,
-    /// Whether its beginning is approved, or its end.
+    /// The end of the stage that is approved.
     when: ApprovedEnd,
 }
 
-/// Which end of a stage is approved.
+/// The end of a stage that is approved.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum ApprovedEnd {
-    /// Before it begins.
+    /// Before the stage begins.
     Before,
-    /// After its last cluster.
+    /// After the stage's last cluster.
     After,
 }
 
@@ -66,30 +66,30 @@ pub(crate) enum ApprovedEnd {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RelabelFile {
-    /// The clusters, by the labels that they have at the start.
+    /// The clusters, selected by their labels at the start.
     clusters: LabelSelector,
-    /// Labels that they have from then on, in addition to their others.
+    /// The labels to set, in addition to the clusters' others.
     labels: Labels,
 }
 
-/// A revision that is published in mid-rollout.
+/// A revision that is published during a rollout.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum PublishedRevision {
-    /// The one that ran everywhere before the release.
+    /// The revision that ran everywhere before the release.
     Installed,
-    /// That of the release.
+    /// The revision of the release.
     New,
 }
 
-/// Most labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
+/// Maximum number of labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
 const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";
 
 impl Checker<'_> {
-    /// People's acts in the rollouts of this strategy, by time since the release.
+    /// Returns people's actions in the rollouts of this strategy, by time since the release.
     pub(super) fn changes(
         &mut self,
         written: &[ChangeFile],
@@ -98,7 +98,7 @@ impl Checker<'_> {
         world: &CheckedWorld,
     ) -> Vec<(SimDuration, Change)> {
         let mut changes = strategy.acts();
-        // A large fleet has many labels, which only changes need.
+        // The many labels of a large fleet are needed only for changes.
         let changing = if written.is_empty() {
             &[][..]
         } else {
@@ -180,7 +180,7 @@ impl Checker<'_> {
         }
     }
 
-    /// One entry, as controllers see it. `labels` are those of all clusters until then.
+    /// Converts an entry to the changes that controllers see. `labels` are those of all clusters until then.
     fn acts(
         &mut self,
         change: &ChangeFile,
@@ -225,8 +225,8 @@ impl Checker<'_> {
         acts
     }
 
-    /// A change of labels, as controllers see it. `labels` are those of all clusters until then. `None`: all changes
-    /// have too many labels, which was reported.
+    /// Converts a change of labels to the changes that controllers see. `labels` are those of all clusters until then.
+    /// `None`: all changes together have too many labels, which was reported.
     fn relabelled(
         &mut self,
         relabel: &RelabelFile,

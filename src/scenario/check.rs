@@ -1,4 +1,4 @@
-//! The state of checking one reading of an experiment file.
+//! One reading of an experiment file while it is checked, with the problems that were found.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -11,13 +11,13 @@ use crate::products::{Fleet, FleetGroup};
 use crate::results::MeasureError;
 use crate::world::{Distribution, Quantity, RateModel, WorldSpec};
 
-/// One reading of an experiment file while it is checked.
+/// One reading of an experiment file that is being checked.
 pub(crate) struct Checker<'a> {
-    /// The file, with the values of the sweep put in.
+    /// The file, with the values of the sweep inserted.
     pub(crate) context: Context<'a>,
     /// Inventories by file, so that a sweep does not read them again for every value.
     pub(crate) inventories: &'a mut BTreeMap<String, Arc<Vec<InventoryCluster>>>,
-    /// Labels in the changes of all variants so far.
+    /// Number of labels in the changes of all variants so far.
     pub(crate) changed_labels: &'a mut usize,
 }
 
@@ -35,7 +35,7 @@ impl<'a> DerefMut for Checker<'a> {
     }
 }
 
-/// A world with what a strategy knows of it.
+/// A world, with the cluster groups that strategies need.
 #[derive(Clone, Debug)]
 pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
@@ -52,7 +52,8 @@ impl CheckedWorld {
 }
 
 impl Checker<'_> {
-    /// Reads the file that a random quantity names. If that fails, a constant takes its place for the other checks.
+    /// Reads the file that a random quantity names. If that fails, a constant replaces the quantity for the other
+    /// checks.
     pub(super) fn resolve<Q: Quantity>(&mut self, path: &Path, model: &mut Distribution<Q>) {
         if matches!(model, Distribution::Unread(_)) {
             let read = model.clone().read_values(path, &mut self.context);
@@ -60,7 +61,8 @@ impl Checker<'_> {
         }
     }
 
-    /// The place of a problem in a value that may be written in a short form, in which only the whole value has one.
+    /// Returns the path of a problem in a value that may be written in a short form; in the short form only the whole
+    /// value has a position.
     pub(super) fn place(&self, path: Path, whole: &Path) -> Path {
         if self.is_set(&path) {
             path
@@ -69,7 +71,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A measure or limit that was parsed. `None`: it is wrong, which is reported.
+    /// Returns a parsed measure or limit. `None`: it is invalid, which is reported.
     pub(super) fn parsed<T>(&mut self, path: &Path, read: Result<T, MeasureError>) -> Option<T> {
         read.map_err(|MeasureError { message, help }| self.report(path, message, &help))
             .ok()

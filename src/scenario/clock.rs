@@ -1,9 +1,9 @@
 //! Times of day: `startsAt`, and limits such as `completion_p95 < 06:00`.
 //!
-//! A time of day in a limit is the first one after the start of the rollout. With days of the week, `startsAt: Fri
-//! 22:00` and `completion < Mon 06:00` are 56 h apart.
+//! A time of day in a limit is its first occurrence after the start of the rollout. With days of the week, `startsAt:
+//! Fri 22:00` and `completion < Mon 06:00` are 56 h apart.
 //!
-//! Left out: dates, time zones and changes to summer time, which a simulated week does not have. Windows of outages and
+//! Left out: dates, time zones and daylight saving time, which a simulated week does not have. Windows of outages and
 //! of the registry are durations from the start.
 
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ const WEEK: u32 = 7 * DAY;
 #[serde(try_from = "String")]
 pub(crate) struct ClockTime {
     day: Option<u32>,
-    /// Of the day.
+    /// Minutes since midnight.
     minute: u32,
 }
 
@@ -50,12 +50,12 @@ impl ClockTime {
         })
     }
 
-    /// The time since midnight.
+    /// Returns the time since midnight.
     pub(crate) fn since_midnight(self) -> SimDuration {
         SimDuration::from_mins(u64::from(self.minute))
     }
 
-    /// Minutes from this time to the next `end`: more than 0. `None` where only `end` has a day of the week.
+    /// Returns the minutes from this time to the next `end`, more than 0. `None`: only `end` has a day of the week.
     fn minutes_until(self, end: Self) -> Option<u32> {
         let (period, from, to) = match (self.day, end.day) {
             (Some(from), Some(to)) => (WEEK, from * DAY + self.minute, to * DAY + end.minute),
@@ -66,7 +66,7 @@ impl ClockTime {
     }
 }
 
-/// A number of one or two digits that is below a limit.
+/// Parses a number of one or two digits below `limit`.
 fn number_below(limit: u32, text: &str) -> Option<u32> {
     let is_number = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     let number = text.parse().ok()?;
@@ -107,11 +107,11 @@ impl JsonSchema for ClockTime {
     }
 }
 
-/// The limit with a duration in place of its time of day, which follows in brackets: `completion < 8h (06:00)`. A limit
-/// without a time of day is unchanged.
+/// Returns the limit with a duration instead of its time of day, which follows in brackets: `completion < 8h (06:00)`.
+/// A limit without a time of day is unchanged.
 ///
 /// # Errors
-/// When the time of day is invalid, or the limit has one and no duration follows from it.
+/// Returns an error if the time of day is invalid, or if it cannot be converted to a duration.
 pub(super) fn in_durations<'t>(
     limit: &'t str,
     start: Option<ClockTime>,
@@ -154,12 +154,13 @@ pub(super) fn in_durations<'t>(
     .into())
 }
 
-/// Whether a character is not part of a time of day. It must be ASCII, so that the text can be cut next to it.
+/// Returns whether a character is not part of a time of day. It must be ASCII, so that the text can be split next to
+/// it.
 const fn is_outside_of_time(c: char) -> bool {
     !c.is_ascii_alphanumeric() && c != ':' && c != ' '
 }
 
-/// Minutes from the start to a time of day.
+/// Returns the minutes from the start to a time of day.
 fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, MeasureError> {
     let Some(start) = start else {
         return Err(MeasureError {
@@ -179,7 +180,7 @@ fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, Measur
 /// Reads a limit of an experiment that starts at this time of day.
 ///
 /// # Errors
-/// The error, with a fix.
+/// Returns an error with a fix if the limit is invalid.
 pub(super) fn clocked_limit(
     written: &str,
     start: Option<ClockTime>,

@@ -1,4 +1,4 @@
-//! `distribution` and `mirrors`: how images get from the registry to the nodes.
+//! `distribution` and `mirrors`: the path of images from the registry to the nodes.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -23,15 +23,15 @@ pub(crate) enum DistributionFile {
     Cache(CacheSpec),
     /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes serve the complete images that they hold to the others of their cluster.
+    /// Nodes serve their complete images to the other nodes of their cluster.
     Spegel(SpegelSpec),
-    /// Peers that pass pieces on while they fetch, with Dragonfly's numbers.
+    /// Peers that pass on pieces while they fetch, with Dragonfly's numbers.
     Dragonfly(#[expect(dead_code, reason = "read again, over the product's defaults")] PiecesSpec),
-    /// Peers that pass pieces on while they fetch, with Kraken's numbers.
+    /// Peers that pass on pieces while they fetch, with Kraken's numbers.
     Kraken(#[expect(dead_code, reason = "as above")] PiecesSpec),
     /// Containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
     Lazy(LazyFile),
-    /// The new images are brought to the nodes before the release.
+    /// The new images are downloaded to the nodes before the release.
     PrePull(PrePullFile),
 }
 
@@ -43,7 +43,7 @@ pub(crate) struct LazyFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: LazySpec,
-    /// Path of the bytes to the nodes. By default directly.
+    /// Path of the image data to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 
@@ -55,12 +55,12 @@ pub(crate) struct PrePullFile {
     #[serde(rename = "~spec")]
     #[cfg_attr(test, schemars(flatten))]
     spec: PrePullSpec,
-    /// Path of the bytes to the nodes. By default directly.
+    /// Path of the image data to the nodes. By default directly.
     via: Option<Box<DistributionFile>>,
 }
 
 impl Checker<'_> {
-    /// The distribution without its mirrors.
+    /// Returns the distribution without its mirrors.
     pub(super) fn distribution(
         &mut self,
         written: Option<&DistributionFile>,

@@ -11,7 +11,7 @@ use crate::world::{
 };
 
 impl Checker<'_> {
-    /// The faults of a world, with files of values read and regional outages applied to clusters.
+    /// Checks the faults of a world, reads files of values, and applies regional outages to clusters.
     pub(super) fn faults(
         &mut self,
         written: &FaultSpec,
@@ -61,7 +61,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Failures and repairs in turn. Without means there would be no typical state at the start of the rollout.
+    /// Checks alternating failures and repairs. Without means there would be no typical state at the start of the
+    /// rollout.
     fn renewal(&mut self, path: &Path, between: &mut DurationModel, repair: &mut DurationModel) {
         for (key, model) in [("between", &mut *between), ("repair", repair)] {
             let path = path.key(key);
@@ -155,7 +156,7 @@ impl Checker<'_> {
         self.brownout(path, outage.downlink);
     }
 
-    /// Applies that fail: in a share of the clusters, or in those of the given names.
+    /// Checks applies that fail: in a share of the clusters, or in the named clusters.
     fn apply_fault(&mut self, path: &Path, fault: &mut ApplyFaultSpec, clusters: &[String]) {
         let has_share = self.is_set(&path.key("share"));
         if has_share != fault.clusters.is_empty() {
@@ -176,7 +177,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Applies fail only under strategies whose product's answer to that is simulated.
+    /// Checks that failed applies are used only with strategies whose product's reaction to them is simulated.
     pub(super) fn apply_faults_of(
         &mut self,
         strategy: &str,

@@ -1,8 +1,8 @@
-//! The experiment file: its top level.
+//! The top level of the experiment file.
 //!
-//! Most settings are the types of [`crate::world`], which read themselves. The doc comments are also shown by an
-//! editor, through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error points
-//! at its line.
+//! Most settings are the types of [`crate::world`], which parse themselves. Editors also show the doc comments,
+//! through the JSON Schema. Alternatives are chosen by key (`rancherFleet: {…}`), so that every error has the right
+//! line.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -28,7 +28,7 @@ use crate::world::{
     RegistrySpec,
 };
 
-/// An experiment: a fleet, a registry, a release, what goes wrong, and the strategies to compare.
+/// An experiment: a fleet, a registry, a release, faults, and the strategies to compare.
 #[derive(Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(title = "fleetsim experiment"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -56,9 +56,9 @@ pub(crate) struct ExperimentFile {
     pub(crate) starts_at: Option<ClockTime>,
     /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,
-    /// Groups of similar clusters. This, `inventory`, or both.
+    /// Groups of similar clusters. An experiment has this, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
-    /// Clusters as kubectl prints them: a file, or a file with nodes and links added by label. The command is
+    /// Clusters as kubectl prints them: a file, or a file to which nodes and links are added by label. The command is
     /// `kubectl get clusters.fleet.cattle.io -A -o json`.
     pub(crate) inventory: Option<TextOr<InventoryFields>>,
     /// Fleet's cluster groups, for partitions that name one.
@@ -71,7 +71,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) registries: Vec<NamedRegistry>,
     /// Path of the images from the registry to the nodes. By default `{direct: {}}`.
     pub(crate) distribution: Option<DistributionFile>,
-    /// Registries of a region that its clusters ask first.
+    /// Registries of a region that its clusters query first.
     pub(crate) mirrors: Vec<MirrorSpec>,
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,
@@ -82,7 +82,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) release: Option<ReleaseFile>,
     /// Failures and defects. By default there are none.
     pub(crate) faults: FaultSpec,
-    /// Acts of people in mid-rollout, such as a stop. By default there are none.
+    /// People's actions during a rollout, such as a stop. By default there are none.
     pub(crate) changes: Vec<ChangeFile>,
     /// Delays between the management cluster and a cluster, and the time to apply a revision. The defaults are those of
     /// each product.

@@ -1,4 +1,4 @@
-//! `plan`: what to search for and among what, as written.
+//! `plan`: the goal of a search and its candidates, as written.
 
 #[cfg(test)]
 use std::borrow::Cow;
@@ -34,12 +34,12 @@ pub(crate) struct PlanFile {
     pub(crate) confidence: Share,
     /// Values of the objective that differ by a smaller share count as equal.
     pub(crate) indifference: Share,
-    /// Runs in which the recommended setting must have met all limits. By default 59, which show with 95% confidence
-    /// that 95% of all runs do; with another `confidence` as many as it needs.
+    /// Number of runs in which the recommended setting must have met all limits. By default 59, which show with 95%
+    /// confidence that 95% of all runs meet them; with another `confidence` as many as it needs.
     pub(crate) confirm: Option<u32>,
-    /// Most settings of each strategy and world that are tried. The search then chooses which, and the plan shows the
-    /// front of time against load and exposure with the present setting. By default all are tried, and with `auto`
-    /// 100.
+    /// Maximum number of settings of each strategy and world that are tried. The search then chooses them, and the
+    /// plan shows the front of time against load and exposure with the present setting. By default all are tried, and
+    /// with `auto` 100.
     pub(crate) tries: Option<u32>,
     /// Maximum number of runs. The search then stops and reports the best setting so far. By default there is no
     /// limit.
@@ -62,15 +62,15 @@ impl Default for PlanFile {
     }
 }
 
-/// The word that stands for the settings of a product's strategies.
+/// The keyword for the settings of a product's strategies.
 pub(super) const AUTO: &str = "auto";
 
-/// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where they know their place;
-/// reading them here finds what is neither.
+/// The values of a path: a list as in a sweep, or a range. They are taken from the tree, where their positions are
+/// known; deserializing them here only detects other kinds of values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SearchFile;
 
-/// Values from one to another, each the same ratio above the one before.
+/// Values from one to another, each greater than the previous one by the same ratio.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -1,4 +1,4 @@
-//! `uncertainty` as written: the constants that are unknown, how often they are drawn, and what the user knows better.
+//! `uncertainty` as written: the unknown constants, the number of draws, and the user's own ranges.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -7,7 +7,8 @@ use serde::{Deserialize, Serialize};
 use crate::document::text_or::FromText;
 use crate::units::serial::Ordered;
 
-/// Draws by default: the least and the greatest of 39 hold the next one with a probability of 38/40 = 95 %.
+/// Default number of draws: the minimum and the maximum of 39 enclose the next draw with a probability of 38/40 = 95
+/// %.
 const DRAWS: u32 = 39;
 
 #[derive(Clone, Debug, Deserialize)]
@@ -29,14 +30,14 @@ pub(crate) struct UncertaintyFields {
     pub(crate) ranges: Ordered<UncertainRange>,
 }
 
-/// The least and the greatest plausible value of a constant.
+/// The minimum and the maximum plausible value of a constant.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct UncertainRange {
-    /// The least, as an experiment would write it.
+    /// The minimum, as an experiment would write it.
     pub(crate) low: RangeEnd,
-    /// The greatest.
+    /// The maximum.
     pub(crate) high: RangeEnd,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct UncertainRange {
 pub(crate) enum RangeEnd {
     /// With a unit.
     Text(String),
-    /// Without one.
+    /// Without a unit.
     Number(f64),
 }
 

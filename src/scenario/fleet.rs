@@ -21,10 +21,10 @@ use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RegionSpec};
 
-/// The shortest mean of gaps of a link, in seconds: each is an event.
+/// Minimum mean of a link's gaps, in seconds, because each gap is an event.
 const SHORTEST_GAP: f64 = 0.01;
 
-/// Most nodes of a whole fleet, which limits a run's memory.
+/// Maximum number of nodes of a whole fleet, which limits a run's memory.
 const MOST_NODES_IN_ALL: f64 = 1e7;
 
 /// An inventory, and settings that it does not contain.
@@ -68,7 +68,7 @@ pub(crate) struct ClusterGroupFile {
     #[serde(rename = "~group")]
     #[cfg_attr(test, schemars(flatten))]
     group: ClusterGroup,
-    /// The clusters that belong to it. Without one: none.
+    /// The clusters that belong to the group. Without a selector, the group is empty.
     selector: Option<LabelSelector>,
 }
 
@@ -86,7 +86,7 @@ impl FromText for InventoryFields {
 }
 
 impl Checker<'_> {
-    /// The inventory's clusters in its order, then the groups' in the file's order.
+    /// Returns the inventory's clusters in its order, then the groups' in the file's order.
     pub(super) fn clusters(
         &mut self,
         fleet: Option<&[ClusterSpec]>,
@@ -230,7 +230,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Links of clusters that are neither in a group nor in the inventory.
+    /// Returns the guessed links of clusters that neither a group nor the inventory specifies.
     pub(super) fn guessed_links(&self, clusters: &[ClusterSpec], target: &str) -> Vec<GuessedLink> {
         let guess = ClusterSpec::default();
         let place = if self.is_set(&Path::of("inventory")) {
@@ -269,7 +269,7 @@ impl Checker<'_> {
         links
     }
 
-    /// Whether a group, or the default of the inventory, leaves a field of the link to the program.
+    /// Returns whether a group, or the default of the inventory, does not set a field of the link.
     fn is_open(&self, field: &str) -> bool {
         let mut places = Vec::new();
         if let Some(groups) = self.tree.get(&Path::of("fleet")) {
@@ -321,7 +321,7 @@ impl Checker<'_> {
         fields
     }
 
-    /// `None` when the file cannot be read or holds no clusters.
+    /// Reads the inventory. `None`: the file cannot be read or has no clusters.
     fn inventory(
         &mut self,
         written: &InventoryFields,
@@ -372,7 +372,7 @@ impl Checker<'_> {
             };
             default.apply(&mut spec);
             own_link(cluster, regions).apply(&mut spec);
-            // The first rule counts, so it comes last.
+            // The first rule takes precedence, so it is applied last.
             for rule in rules.iter().rev() {
                 if rule.selector.matches(&cluster.labels) {
                     rule.fields.apply(&mut spec);
@@ -383,7 +383,7 @@ impl Checker<'_> {
         Some(specs)
     }
 
-    /// Regions that a table names must be there. The first that is not is reported.
+    /// Reports the first region that a table names and that does not exist.
     fn regions_of_rows(&mut self, found: &[&InventoryCluster], regions: &[String]) {
         for cluster in found {
             let Some(name) = &cluster.link.region else {
@@ -402,7 +402,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The cluster groups of a workspace. A file that cannot be read is reported with the experiment's groups.
+    /// Returns the cluster groups of a workspace. A file that cannot be read is reported with the experiment's groups.
     fn groups_of_inventory(&mut self, written: &InventoryFields, space: &str) -> Vec<FleetGroup> {
         let Some(name) = &written.cluster_groups else {
             return Vec::new();
@@ -413,7 +413,7 @@ impl Checker<'_> {
         }
     }
 
-    /// A workspace and its clusters.
+    /// Returns a workspace and its clusters.
     fn of_workspace<'c>(
         &mut self,
         clusters: &'c [InventoryCluster],
@@ -469,7 +469,7 @@ impl Checker<'_> {
         Some(clusters)
     }
 
-    /// A selector that is right and selects at least one of the clusters.
+    /// Checks that a selector is valid and selects at least one of the clusters.
     pub(in crate::scenario) fn selector(
         &mut self,
         path: &Path,
@@ -491,7 +491,7 @@ impl Checker<'_> {
         Some(checked)
     }
 
-    /// Groups of the file, then of the inventory.
+    /// Returns the groups of the file, then of the inventory.
     pub(super) fn groups(
         &mut self,
         written: Option<&[ClusterGroupFile]>,
@@ -517,7 +517,7 @@ impl Checker<'_> {
             // The clusters of the inventory come first, with their namespace as their group.
             let space = clusters.first().map_or("", |cluster| &cluster.group);
             match inventory::groups(&source, space) {
-                // A group of a real inventory may well be empty; only what is written for this experiment may not.
+                // A group of a real inventory may be empty; a group written for this experiment must not be.
                 Ok(found) => groups.extend(found),
                 Err(problems) => self.problems.extend(problems),
             }
@@ -526,7 +526,7 @@ impl Checker<'_> {
         groups
     }
 
-    /// Whether the selector of a group is valid. If not, it is reported, unless it was before.
+    /// Returns whether the selector of a group is valid. If not, it is reported, unless it was reported before.
     fn is_group_valid(&mut self, (group, selector): &FleetGroup) -> bool {
         let Some(Err(error)) = selector.as_ref().map(LabelSelector::check) else {
             return true;
@@ -550,13 +550,13 @@ struct CheckedRule {
     fields: LinkFields,
 }
 
-/// Whether clusters can have this number of nodes.
+/// Returns whether clusters can have this number of nodes.
 fn is_number_of_nodes(nodes: &FactorModel) -> bool {
     let is_broken = matches!(nodes, FactorModel::Constant(count) if count.get().fract() != 0.0);
     !is_broken && (1.0..=f64::from(MOST_NODES)).contains(&nodes.mean())
 }
 
-/// The settings that an inventory has of a cluster itself.
+/// Returns the settings that an inventory has for a cluster itself.
 fn own_link(cluster: &InventoryCluster, regions: &[String]) -> LinkFields {
     let mut link = cluster.link.clone();
     if let Some(name) = &link.region {

@@ -7,16 +7,16 @@ use crate::world::{ClusterSpec, CountOrPercent};
 
 /// Number of clusters that a group's `clusters` yields.
 pub(super) enum GroupSize {
-    /// It is not written: the name's ranges say it.
+    /// Not written: the ranges in the name determine it.
     ByName,
-    /// So many.
+    /// A fixed number.
     Count(u64),
-    /// It is wrong, and the problem was reported.
+    /// Invalid, which was reported.
     Wrong,
 }
 
 impl Checker<'_> {
-    /// Number of clusters of each group.
+    /// Returns the number of clusters of each group.
     pub(super) fn group_sizes(
         &mut self,
         groups: &[ClusterSpec],
@@ -44,7 +44,7 @@ impl Checker<'_> {
         sizes
     }
 
-    /// The size of a group in a file that does not say how many clusters the fleet has.
+    /// Returns the size of a group in a file that does not give the number of clusters of the fleet.
     fn group_size(&mut self, index: usize, group: &ClusterSpec) -> GroupSize {
         match group.clusters {
             None => GroupSize::ByName,
@@ -60,7 +60,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The share of each group in `all` clusters, in percent. `None`: a problem was reported.
+    /// Returns the share of each group in `all` clusters, in percent. `None`: a problem was reported.
     fn shares(&mut self, groups: &[ClusterSpec], all: u64) -> Option<Vec<u64>> {
         let fleet = Path::of("fleet");
         let top = Path::of("clusters");
@@ -96,7 +96,7 @@ impl Checker<'_> {
         Some(shares)
     }
 
-    /// The names of a group's clusters. `None`: what is wrong was reported.
+    /// Returns the names of a group's clusters. `None`: a problem was reported.
     pub(super) fn group_names(
         &mut self,
         path: &Path,
@@ -141,9 +141,9 @@ impl Checker<'_> {
     }
 }
 
-/// `all` clusters by shares in percent: the divisor method of Webster and Sainte-Laguë, in which each further cluster
-/// goes to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never takes a
-/// cluster away from a group as the fleet grows, so that a larger fleet holds all clusters of a smaller one.
+/// Apportions `all` clusters by shares in percent, with the divisor method of Webster and Sainte-Laguë: each further
+/// cluster goes to the group with the largest share / (2 x clusters it has + 1). Unlike rounding each group, it never
+/// removes a cluster from a group as the fleet grows, so a larger fleet contains all clusters of a smaller one.
 fn apportion(all: u64, shares: &[u64]) -> Vec<u64> {
     let mut sizes = vec![0_u64; shares.len()];
     for _ in 0..all {
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_that_come_to_whole_clusters_are_met_exactly() {
+    fn shares_that_give_whole_clusters_are_met_exactly() {
         assert_eq!(apportion(200, &[72, 24, 4]), [144, 48, 8]);
         assert_eq!(apportion(1000, &[72, 24, 4]), [720, 240, 40]);
         assert_eq!(apportion(5000, &[72, 24, 4]), [3600, 1200, 200]);

@@ -1,5 +1,5 @@
-//! Checks the settings of an experiment that hold for all of its variants: its name, the number of runs, the size of
-//! its sweep, and its limits. Options of the command line take the place of those in the file.
+//! Checks the settings that apply to all variants of an experiment: its name, the number of runs, the size of its
+//! sweep, and its limits. Command-line options override the settings in the file.
 
 use std::path::Path as FsPath;
 
@@ -17,23 +17,23 @@ use crate::results::MOST_VARIANTS;
 
 const REPLICATES: u32 = 20;
 const MOST_REPLICATES: u32 = 100_000;
-/// About 4 GB of memory. A world is shared by the variants that differ in strategy alone.
+/// Corresponds to about 4 GB of memory. Variants that differ only in strategy share a world.
 const MOST_CLUSTERS_IN_ALL: usize = 10_000_000;
-/// Variants times clusters: some strategies keep a note on each cluster.
+/// Limit of variants times clusters, because some strategies keep a note on each cluster.
 const MOST_TARGETS_IN_ALL: usize = 100_000_000;
 
-/// Values of the command line that replace those of the file.
+/// Values of the command line that override those of the file.
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
-    /// Seed of all random numbers. `None`: as in the file.
+    /// Seed of all random numbers. `None`: the value in the file.
     pub seed: Option<u64>,
-    /// Runs of every variant. `None`: as in the file.
+    /// Number of runs of every variant. `None`: the value in the file.
     pub replicates: Option<u32>,
     /// Values at paths of the file: `registry.egress=unlimited`.
     pub set: Vec<String>,
 }
 
-/// The name of a folder, for an experiment without a name.
+/// Returns the name of a folder, for an experiment without a name.
 fn name_of_folder(folder: &FsPath) -> String {
     let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     match folder.file_name() {
@@ -42,7 +42,7 @@ fn name_of_folder(folder: &FsPath) -> String {
     }
 }
 
-/// Whether an experiment can have this name.
+/// Returns whether an experiment can have this name.
 fn is_experiment_name(name: &str) -> bool {
     let is_plain = name
         .bytes()
@@ -69,7 +69,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that the strategy that a setting names is there.
+    /// Checks that the strategy named by a setting exists.
     pub(super) fn strategy_name(
         &mut self,
         path: &Path,
@@ -86,7 +86,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Everything about the experiment as a whole. `is_search`: its variants are the candidates of a plan.
+    /// Checks all settings of the experiment as a whole. `is_search`: its variants are the candidates of a plan.
     pub(super) fn header(
         &mut self,
         file: &ExperimentFile,
@@ -148,7 +148,8 @@ impl Checker<'_> {
         }
     }
 
-    /// Refuses a sweep with too many variants, or with worlds that are too large for memory. Returns whether it runs.
+    /// Rejects a sweep with too many variants, or with worlds that need too much memory. Returns whether the sweep can
+    /// run.
     pub(super) fn sweep_size(&mut self, variants: usize, axes: &[Axis], clusters: usize) -> bool {
         let mut worlds: usize = 1;
         for axis in axes {

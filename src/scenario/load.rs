@@ -1,6 +1,7 @@
-//! From the path of an experiment to all its variants, or to all that is wrong with it: the ways to name its files.
+//! Loads an experiment from its path: all its variants, or all its problems. The functions differ in how they find the
+//! files.
 //!
-//! [`Loader`] reads them and makes the variants.
+//! [`Loader`] reads the files and creates the variants.
 
 use std::path::{Path as FsPath, PathBuf};
 
@@ -10,18 +11,18 @@ use super::loader::{FILE, Loader, Purpose};
 use crate::document::files::{Files, InputFile, OpenFile};
 use crate::document::problem::LoadError;
 
-/// Reads and checks an experiment: `path` is its folder, which holds `experiment.yaml`, or the file itself.
+/// Reads and checks an experiment. `path` is its folder, which contains `experiment.yaml`, or the file itself.
 ///
 /// # Errors
-/// All problems, with places and fixes.
+/// Returns all problems, with positions and fixes.
 pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     begin(Purpose::Run, None, path, overrides)?.finish()
 }
 
-/// As [`load`], for the file of an experiment that `open` finds at `path`, with all files that it refers to.
+/// Like [`load`], for the file of an experiment that `open` finds at `path`, with all files that it refers to.
 ///
 /// # Errors
-/// As [`load`].
+/// See [`load`].
 pub fn load_with(
     open: OpenFile,
     path: &FsPath,
@@ -30,11 +31,11 @@ pub fn load_with(
     begin(Purpose::Run, Some(open), path, overrides)?.finish()
 }
 
-/// Reads and checks an experiment again with other `overrides`: from the files that it was read from before, of which
-/// the first is the experiment's own, and from no others.
+/// Reads and checks an experiment again with other `overrides`, using only the files that it was read from before; the
+/// first of them is the experiment's own.
 ///
 /// # Errors
-/// All problems, with places and fixes.
+/// Returns all problems, with positions and fixes.
 pub fn load_again(
     name: &str,
     inputs: &[InputFile],
@@ -45,16 +46,16 @@ pub fn load_again(
     Loader::of(Purpose::Run, files, (file, FsPath::new(file)), overrides)?.finish()
 }
 
-/// Reads and checks an experiment whose settings are to be searched: its variants are the candidates, and it has a
-/// [`Plan`](super::Plan) also where the file has no `plan`.
+/// Reads and checks an experiment whose settings will be searched: its variants are the candidates, and it has a
+/// [`Plan`](super::Plan) even if the file has no `plan`.
 ///
 /// # Errors
-/// All problems, with places and fixes; also when there is nothing to choose from.
+/// Returns all problems, with positions and fixes; also an error if there is nothing to choose from.
 pub fn load_plan(path: &FsPath, overrides: &Overrides) -> Result<Experiment, LoadError> {
     begin(Purpose::Plan, None, path, overrides)?.finish()
 }
 
-/// Reads the file of an experiment. Returns it with its folder, and the name to report errors under.
+/// Reads the file of an experiment. Returns it with its folder, and the name for error messages.
 pub(super) fn begin(
     purpose: Purpose,
     open: Option<OpenFile>,
@@ -71,7 +72,8 @@ pub(super) fn begin(
         .filter(|parent| !parent.as_os_str().is_empty());
     let folder = parent.unwrap_or(FsPath::new(".")).to_owned();
     let shown = file_path.display().to_string();
-    // For provenance the file is known by its name, so that results do not depend on where the program was started.
+    // Provenance uses only the name of the file, so that results do not depend on the folder in which the program was
+    // started.
     let name = file_path
         .file_name()
         .map_or_else(|| shown.clone(), |name| name.to_string_lossy().into_owned());

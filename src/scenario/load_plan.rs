@@ -1,4 +1,4 @@
-//! The part of reading an experiment that is about its `plan`.
+//! The part of reading an experiment that handles its `plan`.
 
 use std::collections::BTreeMap;
 
@@ -17,17 +17,17 @@ use crate::document::text_or::TextOr;
 use crate::document::tree::Node;
 use crate::results::{Limit, MeasureError, Objective, Setting};
 
-/// Fewest settings that a search within a number of tries has to begin with.
+/// Minimum number of settings for a search with a number of tries.
 const FEWEST_TRIES: u32 = 5;
 
-/// The objective by default.
+/// The default objective.
 const OBJECTIVE: &str = "reachable_ready_median";
 
-/// Share of all runs that the runs of an answer show to meet the limits, unless `confirm` is given.
+/// Share of all runs that must be shown to meet the limits, unless `confirm` is given.
 const SHOWN: f64 = 0.95;
 
-/// The number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs do: 59 for
-/// 95 %.
+/// Returns the number of runs that must all meet a limit, to show with this confidence that [`SHOWN`] of all runs meet
+/// it: 59 for 95 %.
 fn runs_to_confirm(confidence: f64) -> u32 {
     (libm::log(1.0 - confidence) / libm::log(SHOWN))
         .ceil()
@@ -35,7 +35,7 @@ fn runs_to_confirm(confidence: f64) -> u32 {
 }
 
 impl Loader {
-    /// Puts the candidates where the sweep's values are.
+    /// Replaces the sweep's values by the candidates.
     pub(super) fn put_candidates(&mut self) {
         self.put_auto();
         let (tree, problems) = with_candidates(&self.tree);
@@ -47,7 +47,7 @@ impl Loader {
 }
 
 impl Checker<'_> {
-    /// The goal of the search, with its defaults.
+    /// Returns the goal of the search, with its defaults.
     pub(super) fn plan(
         &mut self,
         file: &ExperimentFile,
@@ -79,7 +79,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The limits of the plan, or those that the experiment asserts of all strategies.
+    /// Returns the limits of the plan, or those that the experiment asserts for all strategies.
     fn plan_limits(
         &mut self,
         file: &ExperimentFile,
@@ -107,7 +107,7 @@ impl Checker<'_> {
                         );
                     }
                 } else if let Ok(limit) = clocked_limit(&asserted.limit, file.starts_at) {
-                    // A limit that cannot be read is reported where it is asserted.
+                    // An invalid limit is reported where it is asserted.
                     limits.push((at, limit));
                 }
             }
@@ -139,7 +139,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a limit opposes what a search optimises.
+    /// Checks that a limit opposes the objective of a search.
     fn opposing_limits(&mut self, objective: &Objective, limits: &[Limit]) {
         let path = Path::of("plan");
         if !objective.is_time() && limits.is_empty() {
@@ -156,7 +156,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The objective as written, or the default.
+    /// Returns the objective as written, or the default.
     fn objective(&mut self, written: &PlanFile) -> Objective {
         let path = Path::of("plan");
         let (text, is_maximised) = match (&written.minimise, &written.maximise) {
@@ -196,7 +196,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether a text is a path whose values are swept or searched.
+    /// Returns whether a text is a path whose values are swept or searched.
     fn is_searched(&self, text: &str) -> bool {
         [Path::of("sweep"), Path::of("plan").key("search")]
             .iter()
@@ -205,7 +205,7 @@ impl Checker<'_> {
             .any(|(key, _)| key.text == text)
     }
 
-    /// Whether the values of the setting to minimise or to maximise have an order.
+    /// Checks that the values of the setting to minimise or to maximise have an order.
     fn order_of_values(&mut self, objective: &Objective, axes: &[Axis]) {
         let Some(axis) = axes
             .iter()
@@ -236,7 +236,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Whether the candidates are more than one in each world, and `runs`, the budget, is enough to look at each.
+    /// Checks that there are several candidates in each world, and that the budget `runs` is sufficient to run each.
     /// `is_complete`: no candidate has a problem.
     pub(super) fn something_to_choose(
         &mut self,
@@ -271,7 +271,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that a budget of runs is enough to look at each candidate, or at each that is tried.
+    /// Checks that a budget of runs is sufficient to run each candidate, or each that is tried.
     fn enough_runs(&mut self, experiment: &Experiment, worlds: usize, runs: u64) {
         let at = Path::of("plan").key("runs");
         let candidates = experiment.variants.len();
@@ -301,7 +301,7 @@ fn default_objective() -> Objective {
     Objective::parse(OBJECTIVE).expect("the default is a measure")
 }
 
-/// The number of variants in each world, by the values of its settings. The setting to optimise is none of them.
+/// Returns the number of variants in each world, by the values of its settings, excluding the setting to optimise.
 fn candidates_by_world(
     variants: &[Variant],
     objective: Option<&Objective>,

@@ -1,8 +1,8 @@
-//! Reads an experiment: its file with the values of `--set`, the strategies as their products read them, and the checks
-//! of all. [`super::variants`] makes the variants.
+//! Reads an experiment: its file with the values of `--set`, the strategies as their products read them, and all
+//! checks. [`super::variants`] creates the variants.
 //!
-//! The file must be right as it stands, also where every variant replaces a value. An error of the file is reported
-//! once, not once for each variant.
+//! The file must be valid as it stands, even if every variant replaces a value. An error of the file is reported once,
+//! not once for each variant.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -33,7 +33,7 @@ use crate::world::AgentSpec;
 /// The name of the file in an experiment's folder.
 pub(super) const FILE: &str = "experiment.yaml";
 
-/// The variants: all that the file compares, or the candidates of its plan.
+/// The variants to create: all that the file compares, or the candidates of its plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Purpose {
     Run,
@@ -48,7 +48,7 @@ pub(super) struct Loader {
     folder: PathBuf,
     shown: String,
     overrides: Overrides,
-    /// The file, and the arguments of `--set` behind it.
+    /// The file, followed by the arguments of `--set`.
     pub(super) source: Arc<Source>,
     file_ends: usize,
     set: Vec<Arc<SetValue>>,
@@ -56,34 +56,34 @@ pub(super) struct Loader {
     files: Files,
     parts: Vec<PartOfFile>,
     inventories: BTreeMap<String, Arc<Vec<InventoryCluster>>>,
-    /// Labels in the changes of all variants so far.
+    /// Number of labels in the changes of all variants so far.
     changed_labels: usize,
     pub(super) problems: Vec<Problem>,
-    /// Of the strategy that is being checked.
+    /// Notes on the strategy that is being checked.
     pub(super) notes: Vec<String>,
     /// Worlds whose fleets are the targets of strategies.
     targeted: TargetedWorlds,
-    /// Constants that have other values than in the file: numbers of factors.
+    /// Constants with other values than in the file, by index of the factor.
     pub(super) levels: Vec<(usize, Level)>,
-    /// Ranges of constants that the user states.
+    /// Ranges of constants that the user gives.
     pub(super) ranges: StatedRanges,
 }
 
-/// A part of a product's file that was put in place.
+/// A part of a product's file that was copied into the experiment.
 #[derive(Clone, Debug)]
 struct PartOfFile {
     path: Path,
     source: Arc<Source>,
 }
 
-/// The words of an error in a value.
+/// The text of an error in a value.
 struct ErrorWords {
     field: String,
     message: String,
     help: Option<String>,
 }
 
-/// One reading of the file, with the values of a sweep put in.
+/// One reading of the file, with the values of a sweep inserted.
 pub(super) struct ReadExperiment {
     pub(super) tree: Node,
     pub(super) file: ExperimentFile,
@@ -96,21 +96,21 @@ pub(super) struct VariantGrid {
     pub(super) axes: Vec<Axis>,
     /// The worlds that were checked.
     pub(super) worlds: BTreeMap<Point, CheckedWorld>,
-    /// The errors of the file as it stands, which variants do not report again.
+    /// The errors of the unchanged file, which variants do not report again.
     pub(super) base_errors: Vec<String>,
 }
 
-/// A strategy that its product has read.
+/// A strategy that its product has parsed.
 pub(super) struct ReadStrategy {
     path: Path,
     pub(super) product: &'static ProductEntry,
-    /// `None`: it could not be read.
+    /// `None`: it could not be parsed.
     configuration: Option<Configuration>,
 }
 
 /// The text of an experiment that was parsed.
 struct ExperimentSource {
-    /// The file, and the arguments of `--set` behind it.
+    /// The file, followed by the arguments of `--set`.
     source: Arc<Source>,
     file_ends: usize,
     tree: Node,
@@ -128,7 +128,7 @@ impl ExperimentSource {
         let source = match files.read_as(name, path) {
             Ok(source) => source,
             Err(message) => {
-                // Of a file that is there, the message has the fix.
+                // If the file exists, the message contains the fix.
                 let help = format!("EXPERIMENT is a folder that holds `{FILE}`, or such a file");
                 let problem = Problem::of_file(&path.display().to_string(), message);
                 return Err(Box::new(
@@ -203,7 +203,7 @@ impl Loader {
         Ok(loader)
     }
 
-    /// The checked experiment, with what its results say of it.
+    /// Returns the checked experiment, with the parts that its results need.
     pub(super) fn finish(mut self) -> Result<Experiment, LoadError> {
         let experiment = self.checked()?;
         let settings = SettingsInForce::of(&self.source, self.file_ends, &self.tree);
@@ -216,7 +216,7 @@ impl Loader {
         })
     }
 
-    /// The parts of the checked experiment that its runs need.
+    /// Returns the parts of the checked experiment that its runs need.
     pub(super) fn checked(&mut self) -> Result<Experiment, LoadError> {
         match self.experiment() {
             Some(experiment) if self.problems.is_empty() => Ok(experiment),
@@ -230,7 +230,7 @@ impl Loader {
         }
     }
 
-    /// Puts the values of `--set` in place.
+    /// Inserts the values of `--set`.
     fn put_set_values(&mut self) {
         for value in self.set.clone() {
             let SetValue { path, key_at, node } = &*value;
@@ -245,7 +245,7 @@ impl Loader {
         }
     }
 
-    /// The problem with a path below a value that has no fields.
+    /// Returns the problem with a path below a value that has no fields.
     pub(super) fn no_setting(
         &self,
         path: &Path,
@@ -259,7 +259,7 @@ impl Loader {
             .with_help("indices count from 0, and only maps have settings inside")
     }
 
-    /// Reports a problem of a setting at its key. `field`: the name that messages give the place.
+    /// Reports a problem of a setting at its key. `field`: the name that messages use.
     pub(super) fn report_at(&mut self, field: &str, problem: PathProblem) {
         let PathProblem { path, problem } = problem;
         let place = self.tree.key_place(&path);
@@ -267,8 +267,8 @@ impl Loader {
         self.problems.push(found.with_help(problem.help));
     }
 
-    /// Puts the parts of products' files into which the sweep's paths lead in place, where they replace those of the
-    /// file. Unreadable files are reported later.
+    /// Copies the parts of products' files that the sweep's paths lead into to the experiment, where they replace
+    /// those of the file. Unreadable files are reported later.
     fn put_parts_of_files(&mut self) {
         let (axes, _) = sweep::axes(&self.tree);
         for axis in &axes {
@@ -303,7 +303,7 @@ impl Loader {
         }
     }
 
-    /// The part of a product's file that a field in place would replace.
+    /// Returns the part of a product's file that a field in the experiment would replace.
     fn part_of_file(
         &mut self,
         product: &str,
@@ -323,12 +323,12 @@ impl Loader {
         Some((source, part))
     }
 
-    /// `None` when nothing at all could be read; there are problems then, and often otherwise too.
+    /// Reads and checks the experiment. `None`: nothing could be read. There may be problems in either case.
     fn experiment(&mut self) -> Option<Experiment> {
         let axes = self.axes();
         let mut base_errors = Vec::new();
         let base = self.read(self.tree.clone(), &[], &mut base_errors)?;
-        // The file must be right as it stands, also where every variant replaces a value.
+        // The file must be valid as it stands, even if every variant replaces a value.
         let world = self.check(&base, |checker| checker.world(&base.file));
         self.check(&base, |checker| checker.agent(&AgentSpec::default()));
         let strategies: Vec<String> = base
@@ -374,7 +374,7 @@ impl Loader {
         Some(experiment)
     }
 
-    /// The experiment without its variants, as the file stands.
+    /// Returns the experiment without its variants, from the unchanged file.
     fn checked_header(
         &mut self,
         base: &ReadExperiment,
@@ -418,7 +418,7 @@ impl Loader {
         axes
     }
 
-    /// Reads a tree into which the values of `axes` were put. Errors of `known` are those of the file as it stands.
+    /// Reads a tree with the values of `axes` inserted. The `known` errors are those of the unchanged file.
     pub(super) fn read(
         &mut self,
         tree: Node,
@@ -446,7 +446,7 @@ impl Loader {
     }
 
     fn problem(&self, tree: &Node, error: &ReadError, axes: &[&Axis]) -> Problem {
-        // An error above a swept value can only come from the path that was swept.
+        // An error above a swept value is caused by the swept path.
         let leads_nowhere = axes.iter().find(|axis| {
             axis.path.starts_with(&error.path)
                 && (axis.path.0.len() > error.path.0.len()
@@ -474,7 +474,7 @@ impl Loader {
             .with_optional_help(words.help)
     }
 
-    /// The words of an error. In a part of a file that errors must not quote, they have nothing of it.
+    /// Returns the text of an error. In a part of a file that errors must not quote, it contains nothing of that part.
     fn words(&self, error: &ReadError) -> ErrorWords {
         let part = self
             .parts
@@ -494,7 +494,7 @@ impl Loader {
         }
     }
 
-    /// Runs checks over one reading and keeps what they find.
+    /// Runs checks on one reading and keeps the problems that they find.
     pub(super) fn check<T>(
         &mut self,
         reading: &ReadExperiment,
@@ -520,8 +520,8 @@ impl Loader {
         result
     }
 
-    /// One strategy, checked for its targets in this world, and the world of these. `None` when it cannot be made; then
-    /// there are problems.
+    /// Returns one strategy, checked for its targets in this world, and the world of the targets. `None`: there are
+    /// problems.
     pub(super) fn strategy(
         &mut self,
         reading: &ReadExperiment,
@@ -545,7 +545,7 @@ impl Loader {
     }
 }
 
-/// Lets each product read its strategies, and adds what is wrong with them to the reading of the file.
+/// Lets each product parse its strategies, and adds their problems to the reading of the file.
 fn read_strategies(
     tree: &Node,
     file: &mut reader::Reading<ExperimentFile>,

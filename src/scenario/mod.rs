@@ -1,7 +1,8 @@
 //! Checked experiments: an experiment file and the files it names become scenarios that can be run.
 //!
-//! Three kinds of type and two conversions: the file as written (text, fields left out), the checked [`Scenario`]
-//! (units resolved, defaults filled in; nothing past this point asks again), and the running state in `sim`.
+//! There are three kinds of type and two conversions: the file as written (text, with fields left out), the checked
+//! [`Scenario`] (units resolved, defaults filled in; later code needs no further checks), and the running state in
+//! `sim`.
 
 mod assertion;
 mod changes;
@@ -64,44 +65,44 @@ pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 /// A whole experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug, Default)]
 pub struct Experiment {
-    /// Short name, also of the results folder.
+    /// Short name, which is also the name of the results folder.
     pub name: String,
     /// The question of the experiment, in one sentence.
     pub question: String,
     /// Seed of all random numbers.
     pub seed: u64,
-    /// Runs of every variant; with a precision the fewest.
+    /// Number of runs of every variant; with a precision, the minimum.
     pub replicates: u32,
-    /// Required precision of the results. `None`: that of `replicates` runs.
+    /// Required precision of the results. `None`: `replicates` runs are made.
     pub precision: Option<Precision>,
     /// Strategies x sweep, in the file's order; names unique.
     pub variants: Vec<Variant>,
-    /// Constants that are unknown. `None`: runs take every constant at its value.
+    /// The unknown constants. `None`: runs use the value of every constant.
     pub uncertainty: Option<Uncertainty>,
     /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
-    /// The limits and the objective of a search for settings. `None`: the file does not say, and none is asked for.
+    /// The limits and the objective of a search for settings. `None`: the file has no plan, and none is requested.
     pub plan: Option<Plan>,
-    /// The word of its products for an entry of the fleet: `cluster`, `member cluster` or `instance`.
+    /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
-    /// Guesses that took the place of facts about the fleet.
+    /// Guesses that replace facts about the fleet.
     pub guesses: Vec<GuessedLink>,
     /// Every setting in force with its origin.
     pub settings: SettingsInForce,
-    /// The values of `--set` as the file would have them, lists as a whole; empty without any.
+    /// The values of `--set` in the format of the file, with whole lists; empty if there are none.
     pub set_yaml: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
 }
 
 impl Experiment {
-    /// Every setting in force with its origin, as YAML.
+    /// Returns every setting in force with its origin, as YAML.
     #[must_use]
     pub fn resolved(&self) -> String {
         self.settings.to_yaml()
     }
 
-    /// The provenance of its results, still without horizon, command and inputs.
+    /// Returns the provenance of its results, without horizon, command and inputs.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let planned = self.plan.iter().filter(|_| self.assertions.is_empty());
@@ -119,7 +120,7 @@ impl Experiment {
     }
 }
 
-/// The notes on the products' files, for each strategy that has some; each note once.
+/// Returns the notes on the products' files for each strategy that has notes; each note once.
 fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     let mut found: Vec<FileNotes> = Vec::new();
     for variant in variants {
@@ -140,35 +141,35 @@ fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     found
 }
 
-/// A value of the sites' links that is not stated.
+/// An unstated value of the sites' links.
 #[derive(Clone, Debug)]
 pub struct GuessedLink {
-    /// Its path among the constants.
+    /// The path among the constants.
     pub constant: &'static str,
-    /// In words, with the settings that replace it.
+    /// A description, with the settings that replace it.
     pub text: String,
 }
 
 /// One strategy with one choice of swept settings.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Strategy and setting in one short text, unique in the experiment.
+    /// Strategy and setting in a short text, unique in the experiment.
     pub label: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same, one by one, in the order of the sweep.
+    /// The swept settings one by one, in the order of the sweep.
     pub settings: Vec<Setting>,
     /// The scenario to run.
     pub scenario: Scenario,
 }
 
 impl Variant {
-    /// As results describe it.
+    /// Returns the variant in the form of the results.
     #[must_use]
     pub fn info(&self) -> VariantInfo {
-        // With several registries, what all send is not to be compared with the link of one.
+        // With several registries, the total traffic cannot be compared with the link of one registry.
         let world = &self.scenario.world;
         let egress = Some(world.registry.egress).filter(|_| world.registries.is_empty());
         let product = PRODUCTS
@@ -198,30 +199,30 @@ impl Variant {
 /// One world and one strategy.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The fleet, the registry, the release and what goes wrong; shared by all variants that differ in strategy alone.
+    /// The fleet, the registry, the release and the faults; shared by all variants that differ only in strategy.
     pub world: Arc<WorldSpec>,
     /// Cluster groups, which a strategy may name; their selectors are valid.
     pub groups: Arc<Vec<FleetGroup>>,
-    /// Decides which cluster goes next.
+    /// The strategy, which decides which cluster is next.
     pub strategy: Arc<dyn Strategy>,
-    /// The name of its product. A bound has that of the product whose agents and control loop it has.
+    /// The name of the strategy's product. A bound has the name of the product whose agents and control loop it uses.
     pub product: &'static str,
-    /// Whether no product ships it.
+    /// Whether no product ships the strategy.
     pub is_bound: bool,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
-    /// Its agents, and the restarts of its platform.
+    /// The agents, and the platform's rule for restarts.
     pub platform: PlatformSpec,
-    /// People's acts in mid-rollout, by time since the release.
+    /// People's actions during the rollout, by time since the release.
     pub changes: Vec<(SimDuration, Change)>,
-    /// When a run is given up.
+    /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
     /// Notes on the product's files for a reader of results, one sentence each.
     pub file_notes: Vec<String>,
 }
 
 impl Scenario {
-    /// The fleet that the strategy is for.
+    /// Returns the fleet of the strategy.
     #[must_use]
     pub fn fleet(&self) -> Fleet<'_> {
         Fleet {
@@ -230,7 +231,7 @@ impl Scenario {
         }
     }
 
-    /// Notes on the strategy and its files for a reader of results, one sentence each.
+    /// Returns the notes on the strategy and its files for a reader of results, one sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.file_notes.clone();

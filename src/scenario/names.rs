@@ -1,18 +1,18 @@
-//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` where something else
-//! says 900.
+//! Names with ranges: `store-{0001..0900}` stands for 900 names, and so does `store-{0001..}` if the number 900 is
+//! given elsewhere.
 
-/// Most names that one text may stand for.
+/// Maximum number of names that one text may stand for.
 pub(crate) const MOST_NAMES: u64 = 1_000_000;
 
-/// Longest name with ranges, and of a region, in bytes: that of an object in Kubernetes. Each cluster of a group has a
-/// copy.
+/// Maximum length of a name with ranges, and of a region, in bytes: that of a Kubernetes object name. Each cluster of
+/// a group has a copy.
 pub(super) const LONGEST_NAME: usize = 253;
 
-/// All names that `text` stands for, in order, the last range running fastest. As in a shell, a range whose bounds are
-/// written with leading zeros gives names of that many digits.
+/// Returns all names that `text` stands for, in order; the last range changes fastest. As in a shell, a range whose
+/// bounds have leading zeros gives names with that many digits.
 ///
 /// # Errors
-/// When a range is not valid, runs backwards, or there would be more than [`MOST_NAMES`]; in words.
+/// Returns an error message if a range is invalid or runs backwards, or if there would be more than [`MOST_NAMES`].
 pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     // Each range with the text before it.
     let mut ranges: Vec<(&str, NumberRange)> = Vec::new();
@@ -58,23 +58,23 @@ pub(crate) fn expand(text: &str) -> Result<Vec<String>, String> {
     Ok(names)
 }
 
-/// The message on a text in braces that is not a range.
+/// Returns the message about a text in braces that is not a range.
 fn no_range(text: &str) -> String {
     format!("`{text}` is not a range; write e.g. `{{001..900}}`")
 }
 
-/// Whether a range of the name has no end: `store-{0001..}`.
+/// Returns whether a range of the name has no end: `store-{0001..}`.
 pub(crate) fn is_open(text: &str) -> bool {
     text.contains("..}")
 }
 
-/// The first `count` names of an open range: `store-{0001..}` and 900 are `store-{0001..0900}`. The digits are those
-/// of the range's start whatever the count, so that a larger fleet has all names of a smaller one, and sorts them
-/// alike.
+/// Returns the first `count` names of an open range: `store-{0001..}` and 900 give `store-{0001..0900}`. The number of
+/// digits is that of the range's start regardless of the count, so that a larger fleet contains all names of a smaller
+/// one, in the same order.
 ///
 /// # Errors
-/// When the open range is not valid, is not the only one, or has too few digits, and when `count` is above
-/// [`MOST_NAMES`]; in words.
+/// Returns an error message if the open range is invalid, is not the only one, or has too few digits, or if `count` is
+/// above [`MOST_NAMES`].
 pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
     let (head, after) = text.split_once("..}").unwrap_or((text, ""));
     let (before, from) = head.rsplit_once('{').unwrap_or((head, ""));
@@ -108,14 +108,14 @@ pub(crate) fn numbered(text: &str, count: u64) -> Result<Vec<String>, String> {
 /// A range of numbers in a name.
 struct NumberRange {
     from: u64,
-    /// Inclusive.
+    /// The inclusive end.
     to: u64,
-    /// Digits to fill up to.
+    /// Minimum number of digits.
     digits: usize,
 }
 
 impl NumberRange {
-    /// The range of a text such as `001..900`.
+    /// Parses the range of a text such as `001..900`.
     fn parse(text: &str) -> Option<Self> {
         let (from, to) = text.split_once("..")?;
         if !is_number(from) || !is_number(to) {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn an_open_range_numbers_as_many_as_are_asked_for() {
+    fn an_open_range_gives_the_requested_number_of_names() {
         for (text, count, closed) in [
             ("store-{0001..}", 900, "store-{0001..0900}"),
             ("store-{0001..}", 9999, "store-{0001..9999}"),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn open_ranges_that_cannot_number_are_refused() {
+    fn invalid_open_ranges_are_refused() {
         for (text, count, message) in [
             (
                 "store-{01..}",
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_refused() {
+    fn an_invalid_range_is_refused() {
         for (text, message) in [
             ("c-{1..", "`{1..` is not a range; write e.g. `{001..900}`"),
             (

@@ -27,7 +27,7 @@ impl Checker<'_> {
         ] {
             self.resolve(&path.key(key), duration);
         }
-        // An entry of client-go lives for twice the longest wait.
+        // A back-off entry of client-go expires after twice the maximum wait.
         self.backoff(&path.key("imageBackoff"), &mut node.image_backoff, |max| {
             max * 2
         });
@@ -59,7 +59,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The settings of a container runtime: what is written, over those of its version.
+    /// Returns the settings of a container runtime: the written settings override those of its version.
     fn runtime(&mut self, path: &Path, version: RuntimeSpec) -> RuntimeSpec {
         let mut runtime = self.over(path, version, &["retry429", "retryTransport"]);
         self.retry(&path.key("retry429"), &mut runtime.retry_429);
@@ -100,7 +100,7 @@ impl Checker<'_> {
         self.longest_wait(&path.key("max"), "initial", backoff.initial, backoff.max);
     }
 
-    /// Restarts of crashed containers: the written settings over the rules of the product's platform.
+    /// Returns the restarts of crashed containers: the written settings override the rules of the product's platform.
     pub(super) fn restarts(&mut self, platform: Restarts) -> Restarts {
         let path = Path::of("node").key("crashBackoff");
         let mut restarts = self.over(&path, platform, &[]);
@@ -112,7 +112,7 @@ impl Checker<'_> {
         }
     }
 
-    /// The control loop: the written settings over the product's.
+    /// Returns the control loop: the written settings override the product's.
     pub(super) fn control_loop(&mut self, product: ControlLoop) -> ControlLoop {
         let path = Path::of("controller");
         let mut control_loop = self.over(&path, product, &[]);
@@ -120,7 +120,7 @@ impl Checker<'_> {
         control_loop
     }
 
-    /// The agents: the written settings over those of the product.
+    /// Returns the agents: the written settings override the product's.
     pub(super) fn agent(&mut self, product: &AgentSpec) -> AgentSpec {
         let path = Path::of("agent");
         let mut agent = self.over(&path, product.clone(), &[]);

@@ -17,24 +17,24 @@ pub struct Plan {
     pub confidence: f64,
     /// Values of the objective that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Runs in which the recommended setting has met all limits; at least 1.
+    /// Number of runs in which the recommended setting has met all limits; at least 1.
     pub confirm: u32,
-    /// Maximum number of runs per candidate. `None`: as many as the statements need.
+    /// Maximum number of runs per candidate. `None`: as many as needed.
     pub most: Option<u32>,
-    /// Most settings of each strategy and world that are tried. `None`: all.
+    /// Maximum number of settings of each strategy and world that are tried. `None`: all.
     pub tries: Option<usize>,
     /// Maximum number of runs. `None`: the search ends when it has its answer.
     pub runs: Option<u64>,
 }
 
-/// Runs of each setting that a search within [`Plan::tries`] tries: the same replicates for all.
+/// Number of runs of each setting in a search with [`Plan::tries`]: the same replicates for all.
 pub const FIRST_RUNS: usize = 5;
 
-/// Most values of one range.
+/// Maximum number of values of a range.
 pub(super) const MOST_STEPS: u32 = 1_000;
 
-/// The file with the candidates of `plan.search` as its sweep. Only the sweep's paths of the world are kept. A path of
-/// the world can be searched if it is the objective. Without a `search`, the file is unchanged.
+/// Returns the file with the candidates of `plan.search` as its sweep. Only the world's paths of the original sweep
+/// are kept. A path of the world can be searched if it is the objective. Without a `search`, the file is unchanged.
 pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     let search = Path::of("plan").key("search");
     let Some(wanted) = tree.get(&search) else {
@@ -60,7 +60,7 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
             continue;
         }
         if matches!(node.value, Value::Text(_)) && key.text.split('.').count() == 2 {
-            // No `auto`: reading the plan reports it.
+            // The value is not `auto`; reading the plan reports it.
             continue;
         }
         match range(node) {
@@ -84,12 +84,12 @@ pub(super) fn with_candidates(tree: &Node) -> (Node, Vec<PathProblem>) {
     (tree, problems)
 }
 
-/// Whether a key of a sweep or search is a path of one strategy.
+/// Returns whether a key of a sweep or search is a path of one strategy.
 fn is_of_strategy(key: &Key) -> bool {
     key.text.starts_with("strategies.")
 }
 
-/// Whether the plan minimises or maximises the setting at a path.
+/// Returns whether the plan minimises or maximises the setting at a path.
 fn is_objective(tree: &Node, path: &str) -> bool {
     ["minimise", "maximise"].iter().any(|aim| {
         tree.get(&Path::of("plan").key(aim))
@@ -97,7 +97,7 @@ fn is_objective(tree: &Node, path: &str) -> bool {
     })
 }
 
-/// A range as a file has it.
+/// A range as written in a file.
 struct WrittenRange<'n> {
     from: &'n Node,
     to: &'n Node,
@@ -105,7 +105,7 @@ struct WrittenRange<'n> {
 }
 
 impl<'n> WrittenRange<'n> {
-    /// `None`: the node is not a range.
+    /// Returns the range of a node. `None`: the node is not a range.
     fn of(node: &'n Node) -> Option<Self> {
         let from = node.get(&Path::of("from"))?;
         let to = node.get(&Path::of("to"))?;
@@ -119,14 +119,14 @@ impl<'n> WrittenRange<'n> {
 /// An end of a range.
 struct NumberWithUnit {
     number: f64,
-    /// The text after the number, with the blanks before it.
+    /// The text after the number, including the blanks before it.
     unit: String,
-    /// It is written without a point.
+    /// Whether the number is written without a decimal point.
     is_whole: bool,
 }
 
 impl NumberWithUnit {
-    /// `None`: it does not begin with a number.
+    /// Parses a node. `None`: it does not begin with a number.
     fn parse(node: &Node) -> Option<Self> {
         let text = node.short_text();
         let end = text
@@ -141,7 +141,7 @@ impl NumberWithUnit {
     }
 }
 
-/// A range as the list of its values; any other node unchanged.
+/// Converts a range to the list of its values; any other node is unchanged.
 fn range(node: &Node) -> Result<Node, WordedProblem> {
     let Some(WrittenRange { from, to, steps }) = WrittenRange::of(node) else {
         return Ok(node.clone());
@@ -197,7 +197,7 @@ fn range(node: &Node) -> Result<Node, WordedProblem> {
     })
 }
 
-/// The value at a share of the way between two ends, in equal ratios.
+/// Returns the value at a share of the way between two ends, in equal ratios.
 fn value_between(low: &NumberWithUnit, high: &NumberWithUnit, share: f64) -> Value {
     let number = low.number * libm::pow(high.number / low.number, share);
     let number = if low.is_whole && high.is_whole {
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_rises_by_equal_ratios() {
+    fn the_values_of_a_range_have_equal_ratios() {
         let all = |values: &str| {
             Ok(format!(
                 "{{registry.egress: [1], strategies.a.batches.size: [{values}]}}"

@@ -1,10 +1,10 @@
-//! `strategies.NAME: auto` in `plan.search`: the settings that the strategy's product has for a plan, with their
+//! `strategies.NAME: auto` in `plan.search`: the settings that the strategy's product defines for a plan, with their
 //! values.
 //!
 //! Each product lists its own (`TUNED`); lists such as partitions, steps or stages have the setting in every entry, as
 //! many as the strategy has. The entries themselves, their selectors and their order are not varied: which cluster is
-//! a canary is a decision about risk that no model of pulls can take. Where all combinations are too many, each
-//! setting has fewer values, evenly chosen, with the least and the greatest.
+//! a canary is a decision about risk that no model of pulls can make. If there are too many combinations, each setting
+//! has fewer values, evenly chosen, including the minimum and the maximum.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -18,20 +18,20 @@ use crate::document::problem::Source;
 use crate::document::tree::{self, Key, Node, Value};
 use crate::products::{ProductEntry, TunedSetting};
 
-/// Most combinations of a strategy's values.
+/// Maximum number of combinations of a strategy's values.
 const MOST: usize = 2_000;
-/// Settings that are tried where the file does not say.
+/// Default number of settings that are tried.
 const TRIES: u32 = 100;
 
 /// A setting that a search tries.
 struct SearchedSetting {
     path: Path,
-    /// In rising order.
+    /// The values in ascending order.
     values: &'static [&'static str],
 }
 
 impl Loader {
-    /// Puts the settings of products in the place of `auto`.
+    /// Replaces `auto` with the settings of the products.
     pub(super) fn put_auto(&mut self) {
         let search = Path::of("plan").key("search");
         let Some(Value::Map(written)) = self.tree.get(&search).map(|node| node.value.clone())
@@ -90,7 +90,7 @@ impl Loader {
         }
     }
 
-    /// The settings of the strategy at a path that its product tunes.
+    /// Returns the settings of the strategy at a path that its product tunes.
     fn settings_of(&mut self, written: &str) -> Result<Vec<SearchedSetting>, WordedProblem> {
         let path = Path::parse(written).unwrap_or_default();
         let [Step::Key(top), Step::Key(strategy)] = path.0.as_slice() else {
@@ -126,8 +126,8 @@ impl Loader {
         Ok(settings)
     }
 
-    /// The paths below the product at `base` where a tuned setting is: of each entry of its list, or one, or none where
-    /// it does not count.
+    /// Returns the paths below the product at `base` of a tuned setting: one for each entry of its list, or a single
+    /// path, or none if it does not apply.
     fn paths_of(&mut self, tuned: &TunedSetting, base: &Path) -> Vec<Path> {
         let in_list = tuned.path.split_once(".*.");
         if let Some((list, _)) = in_list {
@@ -149,25 +149,25 @@ impl Loader {
         paths
     }
 
-    /// Puts a list of the product's file in place, if it is there alone.
+    /// Copies a list of the product's file into the experiment, if only the file has it.
     fn put_list(&mut self, list: &str, base: &Path) {
         let list = base.then(&Path::parse(list).unwrap_or_default());
         self.put_part_of_file(&list.index(0));
     }
 
-    /// The number of items of a list below the product at `base`.
+    /// Returns the number of items of a list below the product at `base`.
     fn items_of(&self, list: &str, base: &Path) -> usize {
         let list = base.then(&Path::parse(list).unwrap_or_default());
         self.tree.get(&list).map_or(0, |node| node.items().len())
     }
 }
 
-/// Whether the values of an entry of `search` are `auto`.
+/// Returns whether the values of an entry of `search` are `auto`.
 fn is_auto(node: &Node) -> bool {
     matches!(&node.value, Value::Text(text) if text == AUTO)
 }
 
-/// The problem of a strategy that has no settings to search.
+/// Returns the problem of a strategy that has no settings to search.
 fn nothing_to_search(product: &ProductEntry, strategy: &str) -> WordedProblem {
     let paths: Vec<&str> = product.tuned.iter().map(|setting| setting.path).collect();
     let message = if paths.is_empty() {
@@ -179,7 +179,7 @@ fn nothing_to_search(product: &ProductEntry, strategy: &str) -> WordedProblem {
     WordedProblem::new(message, help)
 }
 
-/// The entries of `search` that these settings are, in the place of an entry that says `auto`.
+/// Returns these settings as entries of `search`, which replace an entry with `auto`.
 fn as_entries(settings: &[SearchedSetting], key: &Key, node: &Node) -> Vec<(Key, Node)> {
     let most = values_of_each(settings);
     let mut entries = Vec::new();
@@ -193,7 +193,7 @@ fn as_entries(settings: &[SearchedSetting], key: &Key, node: &Node) -> Vec<(Key,
     entries
 }
 
-/// The number of values that each setting may have, so that all combinations are not too many.
+/// Returns the number of values that each setting may have without exceeding the limit on combinations.
 fn values_of_each(settings: &[SearchedSetting]) -> usize {
     let longest = settings.iter().map(|setting| setting.values.len()).max();
     for most in (2..=longest.unwrap_or(0)).rev() {
@@ -208,7 +208,7 @@ fn values_of_each(settings: &[SearchedSetting]) -> usize {
     2
 }
 
-/// So many of the values, evenly chosen, with the first and the last.
+/// Returns at most `most` of the values, evenly chosen, including the first and the last.
 fn thinned(values: &[&'static str], most: usize) -> Vec<&'static str> {
     if values.len() <= most {
         return values.to_vec();

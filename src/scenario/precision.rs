@@ -1,4 +1,4 @@
-//! `precision`: how precise the results are to be, as written and as checked.
+//! `precision`: the required precision of the results, as written and as checked.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -10,11 +10,11 @@ use crate::document::text_or::FromText;
 use crate::results::{Measure, READY_TIME};
 use crate::units::{Share, WithUnit};
 
-/// Fewest runs that a precision is judged by. Guess: with fewer, a spread that happens to be small ends a study too
-/// early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, starts from ten as well.
+/// Minimum number of runs for evaluating a precision. Guess: with fewer runs, a spread that happens to be small ends a
+/// study too early; Law, "Simulation Modeling and Analysis" (2015), section 9.4.1, also starts from ten.
 pub(crate) const FEWEST_RUNS: u32 = 10;
 
-/// The measures that are looked at when the file does not say, and the most runs then.
+/// The default measures, and the default maximum number of runs.
 const DEFAULT_OF: [Measure; 2] = [READY_TIME, Measure::PeakPulls];
 const DEFAULT_MAX: u32 = 200;
 
@@ -23,9 +23,9 @@ const DEFAULT_MAX: u32 = 200;
 pub struct Precision {
     /// Half of the 95 % interval of the mean, as a share of the mean; above 0.
     pub to: Share,
-    /// The measures that are to be so precise; at least one.
+    /// The measures that must have this precision; at least one.
     pub of: Vec<Measure>,
-    /// Most runs of a variant, at least the experiment's replicates.
+    /// Maximum number of runs of a variant, at least the experiment's replicates.
     pub max: u32,
 }
 
@@ -35,14 +35,14 @@ pub struct Precision {
 pub(crate) struct PrecisionFields {
     /// Half of the 95 % interval of the mean, as a share of the mean.
     to: Share,
-    /// The measures that are to be so precise: columns of `runs.csv`. Default: [reachable_ready, peak_pulls].
+    /// The measures that must have this precision: columns of `runs.csv`. Default: [reachable_ready, peak_pulls].
     of: Option<Vec<String>>,
-    /// Most runs of a variant. Default: 200, or `replicates` if that is more.
+    /// Maximum number of runs of a variant. Default: 200, or `replicates` if that is more.
     max: Option<u32>,
 }
 
 impl Checker<'_> {
-    /// Resolves it for an experiment of at least `replicates` runs of each variant. `None`: a problem was reported.
+    /// Checks it for an experiment of at least `replicates` runs of each variant. `None`: a problem was reported.
     pub(super) fn precision(
         &mut self,
         written: &PrecisionFields,
@@ -75,7 +75,7 @@ impl Checker<'_> {
         })
     }
 
-    /// The measures with these names.
+    /// Returns the measures with these names.
     fn measures(&mut self, here: &Path, names: &[String]) -> Vec<Measure> {
         if names.is_empty() {
             let help = "name a measure, or remove `of`";
@@ -89,7 +89,7 @@ impl Checker<'_> {
     }
 }
 
-/// `5%`, or a map where there is more to say.
+/// `5%`, or a map with further settings.
 impl FromText for PrecisionFields {
     const NAME: &'static str = "Precision";
     const EXPECTING: &'static str =

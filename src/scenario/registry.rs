@@ -13,18 +13,18 @@ use crate::world::{
     RequestLimit, WindowSpec,
 };
 
-/// Settings that replace those of a preset field by field; others replace the preset's.
+/// Groups of settings that override those of a preset field by field; other settings replace the preset's as a whole.
 const NESTED: &[&str] = &["token", "blobs"];
 
 /// The name of `registry` in results.
 const FIRST: &str = "registry";
 
-/// The form of the file of a series.
+/// The required format of the file of a series.
 const SERIES_HELP: &str =
     "the first column has times in seconds, another one rates: `10 Mbit/s`, or bytes per second";
 
 impl Checker<'_> {
-    /// The registries other than the first.
+    /// Checks the registries other than the first.
     pub(super) fn registries(
         &mut self,
         written: &[NamedRegistry],
@@ -51,7 +51,8 @@ impl Checker<'_> {
         registries
     }
 
-    /// The registry at `path`: what is written there, over the values of its preset. The run starts at a time of day.
+    /// Returns the registry at `path`: its written settings override those of its preset. The run starts at a time of
+    /// day.
     pub(super) fn registry(
         &mut self,
         path: &Path,
@@ -95,7 +96,7 @@ impl Checker<'_> {
         registry
     }
 
-    /// The rate of a warm connection at `path`: at least that of a cold one where it is not written.
+    /// Checks the rate of a warm connection at `path`; if it is not written, it is at least that of a cold connection.
     fn warm_rate(&mut self, path: &Path, cdn: &mut CdnSpec) {
         if cdn.warm >= cdn.cold {
             return;
@@ -111,7 +112,7 @@ impl Checker<'_> {
         self.report(path, message, "raise `warm` or lower `cold`");
     }
 
-    /// Checks the limit of requests of one kind.
+    /// Checks the limit on requests of one kind.
     fn limit_of_kind(&mut self, path: &Path, key: &str, limit: &mut Option<RequestLimit>) {
         fill_burst(limit);
         if limit.is_some_and(|limit| limit.answer == OverLimit::Unavailable) {
@@ -121,7 +122,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks the burst and what others take, and reads the file of a series.
+    /// Checks the burst and the load of others, and reads the file of a series.
     fn load(&mut self, path: &Path, registry: &mut RegistrySpec, starts: SimDuration) {
         let egress = registry.egress;
         if let Some(burst) = registry.burst.filter(|burst| burst.baseline >= egress) {
@@ -223,7 +224,7 @@ impl Checker<'_> {
     }
 }
 
-/// The rates of a CSV file from their times on, which start at 0.
+/// Reads the rates of a CSV file and their start times, the first of which is 0.
 fn read_series(
     source: &Arc<Source>,
     column: Option<&str>,
@@ -262,7 +263,7 @@ fn read_series(
     Ok(steps)
 }
 
-/// The index of the column with the rates: the one of a name, or the second.
+/// Returns the index of the column with the rates: the named column, or the second.
 fn column_of_rates(names: &[String], column: Option<&str>) -> Option<usize> {
     match column {
         Some(column) => names.iter().position(|name| name == column),
@@ -270,13 +271,13 @@ fn column_of_rates(names: &[String], column: Option<&str>) -> Option<usize> {
     }
 }
 
-/// The problem of a series without the column of rates.
+/// Returns the problem of a series without the column of rates.
 fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Problem {
     let name = match column {
         Some(column) => format!("`{column}`"),
         None => "of rates".to_owned(),
     };
-    // The name is of the experiment, and the names in the fix are of the file.
+    // The name comes from the experiment, and the names in the fix come from the file.
     let message = Wording::quoting(
         format!("the file has no column {name}"),
         "the file has no such column",
@@ -285,17 +286,17 @@ fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Pr
     problem.with_help(format!("it has {}", some_of(names)))
 }
 
-/// The file of a series while its rows are read.
+/// The file of a series whose rows are being read.
 struct SeriesFile<'s> {
     source: &'s Arc<Source>,
-    /// The names of its columns.
+    /// The names of the file's columns.
     names: &'s [String],
     /// The index of the column with the rates.
     column: usize,
 }
 
 impl SeriesFile<'_> {
-    /// The time of a row in seconds, and its rate.
+    /// Returns the time of a row in seconds, and its rate.
     fn row(&self, record: &csv::StringRecord) -> OrProblem<(f64, BytesPerSec)> {
         let time = record.get(0).and_then(|time| time.parse::<f64>().ok());
         let Some(time) = time.filter(|time| time.is_finite()) else {
@@ -314,7 +315,7 @@ impl SeriesFile<'_> {
         Ok((time, rate))
     }
 
-    /// The problem of a cell.
+    /// Returns the problem of a cell.
     fn wrong(
         &self,
         record: &csv::StringRecord,
@@ -329,7 +330,7 @@ impl SeriesFile<'_> {
     }
 }
 
-/// A rate with a unit, or in bytes per second.
+/// Parses a rate with a unit, or in bytes per second.
 fn rate(cell: &str) -> Option<BytesPerSec> {
     match cell.parse::<f64>() {
         Ok(rate) if (0.0..=BytesPerSec::UNLIMITED.get()).contains(&rate) => {
@@ -340,7 +341,7 @@ fn rate(cell: &str) -> Option<BytesPerSec> {
     }
 }
 
-/// By default a bucket holds the tokens of one second.
+/// Sets the default burst: the tokens of one second.
 fn fill_burst(limit: &mut Option<RequestLimit>) {
     if let Some(limit) = limit.as_mut().filter(|limit| limit.burst == 0) {
         limit.burst = (limit.rate.get().ceil() as u32).max(1);
@@ -370,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_series_is_refused_with_row_and_column() {
+    fn an_invalid_series_is_refused_with_row_and_column() {
         for (text, column, message) in [
             (
                 "t,v\n0,-5\n",

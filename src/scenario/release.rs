@@ -16,7 +16,7 @@ use crate::world::{
     Uncompressed, WorkloadKind, WorkloadSpec,
 };
 
-/// A cluster has 110 pods per node and at most some thousand nodes; more replicas are a mistake.
+/// A cluster has 110 pods per node and at most a few thousand nodes; more replicas are a mistake.
 const MOST_REPLICAS: u32 = 100_000;
 
 /// The images and workloads that are rolled out.
@@ -31,7 +31,7 @@ pub(crate) struct ReleaseFile {
     #[serde(default)]
     #[cfg_attr(test, schemars(required))]
     pub(crate) images: Vec<ImageFile>,
-    /// The workloads that every cluster runs. `[]`: none, such as a ConfigMap or a chart without pods; then a cluster
+    /// The workloads that every cluster runs. `[]`: none, as for a ConfigMap or a chart without pods; then a cluster
     /// is ready once the release is applied.
     #[serde(default)]
     #[cfg_attr(test, schemars(required))]
@@ -45,16 +45,16 @@ pub(crate) struct ReleaseFile {
 pub(crate) struct ImageFile {
     /// The name that workloads use.
     pub(crate) name: String,
-    /// The new revision: a file as `crane manifest` prints it, or its layers in place.
+    /// The new revision: a file as `crane manifest` prints it, or its layers.
     pub(crate) manifest: TextOr<InlineManifest>,
-    /// The old revision, as `manifest`. Without it, no layer is shared with the new one.
+    /// The old revision, like `manifest`. Without it, no layer is shared with the new one.
     pub(crate) previous: Option<TextOr<InlineManifest>>,
-    /// The registry it comes from: a name of `registries`. By default `registry`.
+    /// The registry that the image comes from: a name of `registries`. By default `registry`.
     pub(crate) registry: Option<String>,
-    /// False: its tag names one manifest, without a list of platforms, which saves a request.
+    /// Whether the image's tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
     #[serde(default = "has_index")]
     pub(crate) index: bool,
-    /// Uncompressed over compressed bytes of a layer, 0.1 to 1000.
+    /// Ratio of uncompressed to compressed bytes of a layer, 0.1 to 1000.
     #[serde(default = "compression_ratio")]
     pub(crate) compression_ratio: f64,
 }
@@ -63,13 +63,13 @@ pub(crate) struct ImageFile {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct InlineManifest {
-    /// The file in place of the layers, relative to the experiment's folder.
+    /// A file that replaces the layers, relative to the experiment's folder.
     #[serde(skip)]
     file: Option<String>,
     /// Size of the config blob; drawn once a run.
     #[serde(default = "config")]
     pub(crate) config: SizeModel,
-    /// Bottom first.
+    /// The layers, bottom first.
     pub(crate) layers: Vec<LayerFile>,
 }
 
@@ -78,11 +78,11 @@ pub(crate) struct InlineManifest {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LayerFile {
-    /// Any text; layers with the same one are the same bytes. Without it, the layer is like no other.
+    /// Any text. Layers with the same digest have the same bytes. Without it, the layer is unlike any other.
     pub(crate) digest: Option<String>,
-    /// Compressed, over the wire; drawn once a run for each digest.
+    /// Compressed size, as transferred; drawn once a run for each digest.
     pub(crate) size: SizeModel,
-    /// On disk; drawn once a run for each digest. By default `size` times the image's `compressionRatio`.
+    /// Size on disk; drawn once a run for each digest. By default `size` times the image's `compressionRatio`.
     pub(crate) uncompressed: Option<SizeModel>,
 }
 
@@ -98,7 +98,7 @@ const fn config() -> SizeModel {
     SizeModel::Constant(default::CONFIG_SIZE)
 }
 
-/// A manifest in a file of its own, or its layers in place.
+/// A manifest in a separate file, or its layers.
 impl FromText for InlineManifest {
     const NAME: &'static str = "Manifest";
     const EXPECTING: &'static str = "the path of a manifest, or `{layers: [{size: 30 MB}]}`";
@@ -193,7 +193,7 @@ impl Checker<'_> {
                 )
                 .1
             }
-            // Before a first deployment nothing is on any node.
+            // Before a first deployment no node has any layer.
             (Some(_), ReleaseKind::Initial) | (None, _) => Vec::new(),
         };
         let named = image.registry.as_ref();
@@ -205,7 +205,7 @@ impl Checker<'_> {
                 registries,
             )
         });
-        // The first is the one without a name.
+        // Registry 0 is the one without a name.
         let registry = registry.map_or(0, |at| at + 1);
         ImageSpec {
             name: image.name.clone(),
@@ -217,7 +217,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Config size and layers. `own` makes up digests of layers that have none.
+    /// Returns the config size and the layers. `own` creates digests for layers that have none.
     fn manifest(
         &mut self,
         path: &Path,
@@ -278,8 +278,8 @@ impl Checker<'_> {
         (config, layers)
     }
 
-    /// Sizes that are drawn beyond the bounds are cut off there; sizes that are fixed or measured beyond them are a
-    /// slip.
+    /// Checks a layer's size. Drawn sizes beyond the bounds are clipped; fixed or measured sizes beyond them are an
+    /// error.
     fn layer_size(&mut self, path: &Path, written: &SizeModel) -> SizeModel {
         let mut model = written.clone();
         self.resolve(path, &mut model);
@@ -401,7 +401,7 @@ impl Checker<'_> {
         }
     }
 
-    /// Reports the fields of a DaemonSet that only Deployments have.
+    /// Reports fields of a DaemonSet that only Deployments have.
     fn fields_of_deployments(&mut self, path: &Path) {
         for (key, message) in [
             ("replicas", "a DaemonSet runs one pod per node"),

@@ -1,13 +1,13 @@
 //! The JSON Schema of the experiment file, for editors and for reading.
 //!
-//! A released experiment stays valid: fields and choices are added, and none vanishes, changes its type or becomes
-//! required. `docs/experiment.schema.released.txt` lists them, and a test holds the schema to it. A change that breaks
-//! this raises the version of the format.
+//! A released experiment stays valid: fields and choices are added, and no field is removed, changes its type or
+//! becomes required. `docs/experiment.schema.released.txt` lists them, and a test compares the schema with it. A
+//! change that breaks this raises the version of the format.
 
 use serde_json::Value;
 
-/// The JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` holds the same, and experiments
-/// begin with a line that points editors to it.
+/// Returns the JSON Schema (2020-12) of an experiment file. `docs/experiment.schema.json` has the same content, and
+/// experiments begin with a line that points editors to it.
 #[must_use]
 pub fn schema() -> Value {
     serde_json::from_str(include_str!("../../docs/experiment.schema.json"))
@@ -24,11 +24,11 @@ pub(super) mod tests {
     /// Version of the format of experiment files.
     const VERSION: u32 = 1;
 
-    /// Where the schema is published.
+    /// The URL at which the schema is published.
     const ID: &str =
         "https://raw.githubusercontent.com/fleetsim/fleetsim/main/docs/experiment.schema.json";
 
-    /// The schema as it follows from the types.
+    /// Returns the schema as generated from the types.
     fn generated() -> Value {
         let mut schema = schemars::schema_for!(ExperimentFile).to_value();
         write_defaults_as_a_user_would(&mut schema);
@@ -39,7 +39,7 @@ pub(super) mod tests {
         schema
     }
 
-    /// Replaces every default by what a user would write, see [`as_written`].
+    /// Replaces every default by the form that a user would write, see [`as_written`].
     fn write_defaults_as_a_user_would(schema: &mut Value) {
         match schema {
             Value::Object(map) => {
@@ -54,8 +54,8 @@ pub(super) mod tests {
         }
     }
 
-    /// A default as a user would write it. In values, a group of settings that stands in its parent's map has a key
-    /// that begins with `~`, and a setting without a value is null.
+    /// Returns a default in the form that a user would write. In values, a group of settings that stands in its
+    /// parent's map has a key that begins with `~`, and a setting without a value is null.
     pub(in crate::scenario) fn as_written(default: Value) -> Value {
         let Value::Object(fields) = default else {
             return default;
@@ -109,7 +109,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A type in one word: a name of the definitions, or JSON's own.
+    /// Returns a type as one word: a name of the definitions, or JSON's own.
     fn type_of(schema: &Value) -> String {
         let text = |value: &Value| {
             value
@@ -148,7 +148,7 @@ pub(super) mod tests {
         }
     }
 
-    /// Everything that a user can write: fields with their types, choices, and required fields.
+    /// Collects everything that a user can write: fields with their types, choices, and required fields.
     fn lines(schema: &Value, path: &str, found: &mut std::collections::BTreeSet<String>) {
         let Value::Object(fields) = schema else {
             schema
@@ -195,7 +195,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_was_released_is_still_valid() {
+    fn the_released_schema_is_still_valid() {
         let path = concat!(
             env!("CARGO_MANIFEST_DIR"),
             "/docs/experiment.schema.released.txt"
@@ -206,8 +206,8 @@ pub(super) mod tests {
         let released: std::collections::BTreeSet<String> =
             written.lines().map(str::to_owned).collect();
         let is_demand = |line: &&String| line.contains(" requires ");
-        // A field that takes a rate may also take `unlimited`, and one that takes a duration may take `off`. A value
-        // is a distribution.
+        // A field that takes a rate may later also take `unlimited`, and a field that takes a duration may take `off`.
+        // A value is a distribution.
         let widened = [
             (": Rate", "RateLimit"),
             (": Rate", "RateDistribution"),
@@ -256,7 +256,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_field_that_changes_its_type_and_a_choice_that_vanishes_are_noticed() {
+    fn changed_field_types_and_removed_choices_are_detected() {
         let found = |schema: &str| {
             let mut found = std::collections::BTreeSet::new();
             lines(
@@ -312,14 +312,14 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn every_field_says_what_it_is() {
+    fn every_field_has_a_description() {
         let mut silent = Vec::new();
         walk(&generated(), "", &mut |path, name, property| {
             if property.get("description").is_none() && property.get("$ref").is_none() {
                 silent.push(format!("{path}.{name}"));
             }
         });
-        // The choice of a strategy, or of a way of distribution, is described beside its key, not in it.
+        // The choice of a strategy, or of a distribution method, is described next to its key, not in it.
         silent.retain(|path| {
             !path.contains("Strategy/oneOf") && !path.contains("DistributionFile/oneOf")
         });

@@ -1,8 +1,7 @@
-//! `--set PATH=VALUE`: values of the command line that take the place of those in the experiment's file.
+//! `--set PATH=VALUE`: values of the command line that override those in the experiment's file.
 //!
-//! Each is put into the tree of the file before anything else is read from it, so that it is checked like a value of
-//! the file. The arguments stand behind the file's text in its source, one in each line, and problems with them point
-//! there.
+//! Each value is put into the tree of the file before anything else is read from it, so it is checked like a value of
+//! the file. The arguments follow the file's text in its source, one on each line, and problems with them point there.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use crate::document::yaml;
 const HELP: &str =
     "write e.g. `--set registry.egress=unlimited` or `--set fleet[0].downlink=\"20 Mbit/s\"`";
 
-/// A value that takes the place of another.
+/// A value that replaces another.
 #[derive(Debug)]
 pub(super) struct SetValue {
     pub(super) path: Path,
@@ -24,7 +23,7 @@ pub(super) struct SetValue {
     pub(super) node: Node,
 }
 
-/// The text of a file with the arguments behind it.
+/// Returns the text of a file followed by the arguments.
 pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<Source> {
     if arguments.is_empty() {
         return Arc::clone(file);
@@ -37,10 +36,10 @@ pub(super) fn with_arguments(file: &Arc<Source>, arguments: &[String]) -> Arc<So
     Arc::new(file.with_text(text))
 }
 
-/// The values of the arguments that stand behind the first `begin` bytes of a source.
+/// Returns the values of the arguments that follow the first `begin` bytes of a source.
 ///
 /// # Errors
-/// The first argument that sets nothing.
+/// Returns the first argument that sets nothing.
 pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetValue>> {
     let mut values: Vec<SetValue> = Vec::new();
     let mut start = begin + 1;
@@ -67,10 +66,10 @@ pub(super) fn values(source: &Arc<Source>, begin: usize) -> OrProblem<Vec<SetVal
     Ok(values)
 }
 
-/// The path and the value of an argument that follows others.
+/// Returns the path and the value of an argument that follows others.
 ///
 /// # Errors
-/// Why it sets nothing.
+/// Returns the reason why it sets nothing.
 fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, Node), String> {
     if value.trim().is_empty() {
         return Err("`--set` must have a path, `=` and a value".to_owned());
@@ -94,7 +93,7 @@ fn path_and_value(key: &str, value: &str, others: &[SetValue]) -> Result<(Path, 
     }
 }
 
-/// The part of a path to the first list on its way; the whole path if there is none.
+/// Returns the part of a path up to its first list; the whole path if there is none.
 fn up_to_list(path: &Path, tree: &Node) -> Path {
     for steps in 1..path.0.len() {
         let part = Path(path.0[..steps].to_vec());
@@ -107,14 +106,14 @@ fn up_to_list(path: &Path, tree: &Node) -> Path {
     path.clone()
 }
 
-/// The text that the file would have for these values, which `tree` has: the path of each, to the first list on its
-/// way, which is there as a whole.
+/// Returns the text that the file would have for these values, which `tree` contains. Each path ends at its first
+/// list, which is written as a whole.
 pub(super) fn to_yaml(values: &[Arc<SetValue>], tree: &Node) -> String {
     let mut file = Node::of_value(&serde_json::json!({}), &(0..0));
     for value in values {
         let path = up_to_list(&value.path, tree);
         if let Some(node) = tree.get(&path) {
-            // Its path leads through maps alone, which are made.
+            // The path leads only through maps, which are created.
             let _ = file.set(&path, node, &(0..0));
         }
     }

@@ -1,7 +1,7 @@
-//! The sweep: paths of the file, each with the values it takes, and the grid they make for each strategy.
+//! The sweep: paths of the file, each with its values, and the grid that they form for each strategy.
 //!
-//! A setting is put into the tree of the file and the file is read again, so that a swept value goes through the same
-//! reading and checking as one written in place, and an error in it points at the sweep's own line.
+//! A setting is put into the tree of the file and the file is read again. So a swept value is read and checked like
+//! any value in the file, and an error in it points at the sweep's own line.
 
 use std::ops::Range;
 
@@ -18,15 +18,15 @@ use crate::results::Setting;
 #[derive(Clone, Debug)]
 pub(crate) struct Axis {
     pub(crate) path: Path,
-    /// Where the path is written.
+    /// The position of the path in the file.
     pub(crate) at: Range<usize>,
     pub(crate) values: Vec<Node>,
-    /// Its name in results: the last key of the path, or the whole path where that is not unique.
+    /// The axis's name in results: the last key of the path, or the whole path if the key is not unique.
     pub(crate) name: String,
 }
 
 impl Axis {
-    /// The one strategy it is about. `None`: all of them.
+    /// Returns the strategy that the axis belongs to. `None`: it affects all strategies.
     pub(crate) fn strategy(&self) -> Option<&str> {
         match self.path.0.as_slice() {
             [Step::Key(top), Step::Key(strategy), ..] if top == "strategies" => Some(strategy),
@@ -34,7 +34,7 @@ impl Axis {
         }
     }
 
-    /// Whether runs of a strategy depend on its value.
+    /// Returns whether runs of a strategy depend on its value.
     fn is_about(&self, strategy: &str) -> bool {
         match self.strategy() {
             Some(own) => own == strategy,
@@ -46,25 +46,25 @@ impl Axis {
 /// A value of an axis.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct AxisValue {
-    /// The number of the axis.
+    /// The index of the axis.
     pub(crate) axis: usize,
-    /// The number of the value, among those of the axis.
+    /// The index of the value on the axis.
     pub(crate) value: usize,
 }
 
-/// One choice of values, for the axes that matter.
+/// A choice of values for the relevant axes.
 pub(crate) type Point = Vec<AxisValue>;
 
-/// A point whose values cannot be put into the file, because the path of an axis leads nowhere.
+/// A point whose values cannot be put into the file, because the path of an axis does not exist.
 #[derive(Debug)]
 pub(crate) struct LeadsNowhere {
-    /// The number of the axis.
+    /// The index of the axis.
     pub(crate) axis: usize,
-    /// The part of its path below which nothing can be set.
+    /// The part of the path below which nothing can be set.
     pub(crate) part: Path,
 }
 
-/// The names of the strategies in a file.
+/// Returns the names of the strategies in a file.
 fn strategy_names(tree: &Node) -> Vec<&str> {
     let Some(strategies) = tree.get(&Path::of("strategies")) else {
         return Vec::new();
@@ -76,7 +76,7 @@ fn strategy_names(tree: &Node) -> Vec<&str> {
     names
 }
 
-/// The axes of a file, in its order, and the problems of entries of its sweep that are none.
+/// Returns the axes of a file, in its order, and the problems of invalid entries of its sweep.
 pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     let sweep = Path::of("sweep");
     let mut axes: Vec<Axis> = Vec::new();
@@ -96,7 +96,7 @@ pub(super) fn axes(tree: &Node) -> (Vec<Axis>, Vec<PathProblem>) {
     (axes, problems)
 }
 
-/// One entry of a sweep, after the axes before it.
+/// Returns the axis of an entry of a sweep, after the axes before it.
 fn axis(key: &Key, node: &Node, strategies: &[&str], axes: &[Axis]) -> Result<Axis, WordedProblem> {
     let path = Path::parse(&key.text).map_err(|message| {
         WordedProblem::new(
@@ -145,7 +145,7 @@ const OF_EXPERIMENT: [&str; 8] = [
     "plan",
 ];
 
-/// Whether a top-level key is a setting of the experiment as a whole.
+/// Returns whether a top-level key is a setting of the experiment as a whole.
 pub(crate) fn is_setting_of_experiment(key: &str) -> bool {
     OF_EXPERIMENT.contains(&key)
 }
@@ -185,7 +185,7 @@ fn check_path(axis: &Axis, strategies: &[&str]) -> Result<(), WordedProblem> {
     Ok(())
 }
 
-/// Number of points that [`grid`] would have; saturating.
+/// Returns the number of points that [`grid`] would have; saturating.
 pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
     let mut size: usize = 1;
     for axis in axes {
@@ -196,7 +196,7 @@ pub(crate) fn grid_size(axes: &[Axis], strategy: &str) -> usize {
     size
 }
 
-/// All choices of values that matter to one strategy, the first axis changing slowest.
+/// Returns all choices of values that are relevant to one strategy; the first axis changes slowest.
 pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     let mut points = vec![Point::new()];
     for (at, axis) in axes.iter().enumerate() {
@@ -216,14 +216,14 @@ pub(crate) fn grid(axes: &[Axis], strategy: &str) -> Vec<Point> {
     points
 }
 
-/// The part of a point that the world depends on: without the settings of strategies.
+/// Returns the part of a point that the world depends on, without the settings of strategies.
 pub(crate) fn world_point(axes: &[Axis], point: &Point) -> Point {
     let mut of_world = point.clone();
     of_world.retain(|chosen| axes[chosen.axis].strategy().is_none());
     of_world
 }
 
-/// The values of a point.
+/// Returns the values of a point.
 pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     let mut settings = Vec::new();
     for chosen in point {
@@ -237,10 +237,11 @@ pub(crate) fn settings(axes: &[Axis], point: &Point) -> Vec<Setting> {
     settings
 }
 
-/// The file with a point's values put in and without its sweep, which may be large and would be copied for each point.
+/// Returns the file with a point's values inserted and without its sweep, which may be large and would be copied for
+/// each point.
 ///
 /// # Errors
-/// When the path of an axis leads nowhere.
+/// Returns an error if the path of an axis does not exist.
 pub(crate) fn apply(tree: &Node, axes: &[Axis], point: &Point) -> Result<Node, LeadsNowhere> {
     let mut tree = tree.without("sweep");
     for chosen in point {
@@ -282,7 +283,7 @@ sweep:
 ";
 
     #[test]
-    fn the_grid_leaves_strategies_alone_that_a_path_is_not_about() {
+    fn the_grid_does_not_vary_strategies_that_a_path_does_not_concern() {
         let (axes, problems) = axes_of(GRID);
         assert_eq!(problems, [""; 0]);
         let texts = |strategy: &str| {
@@ -316,7 +317,7 @@ sweep:
     }
 
     #[test]
-    fn what_is_no_axis_is_refused() {
+    fn an_invalid_axis_is_refused() {
         for (sweep, message) in [
             ("a..b: [1]", "`a..b` is not a path: it has an empty step"),
             (

@@ -1,7 +1,7 @@
 //! Worlds whose fleets are the targets of a strategy.
 //!
-//! A strategy's files may select a part of the fleet. Its rollout is simulated in a world of these targets alone: what
-//! is not a target pulls nothing, and the rollout does not wait for it.
+//! A strategy's files may select a part of the fleet. Its rollout is simulated in a world with only these targets:
+//! other clusters pull nothing, and the rollout does not wait for them.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::check::CheckedWorld;
 use crate::products::{ChosenTarget, Targets};
 use crate::world::{ClusterSpec, WorldSpec};
 
-/// Worlds of targets that were made already, so that a sweep shares them.
+/// Worlds of targets that already exist, so that a sweep shares them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TargetedWorlds {
     made: Vec<TargetedWorld>,
@@ -24,7 +24,7 @@ struct TargetedWorld {
 }
 
 impl TargetedWorlds {
-    /// The world of the targets alone.
+    /// Returns the world with only the targets.
     pub(super) fn of_targets(&mut self, whole: &CheckedWorld, targets: Targets) -> CheckedWorld {
         let Targets::Chosen(targets) = targets else {
             return whole.clone();
@@ -49,7 +49,7 @@ impl TargetedWorlds {
     }
 }
 
-/// The world with these clusters alone.
+/// Returns the world with only these clusters.
 fn only(whole: &WorldSpec, targets: &[ChosenTarget]) -> WorldSpec {
     let mut clusters = Vec::with_capacity(targets.len());
     for target in targets {

@@ -1,4 +1,4 @@
-//! `uncertainty`, checked: constants by number, and ranges as numbers.
+//! The checked form of `uncertainty`: constants by index, and ranges as numbers.
 
 use super::check::Checker;
 use super::constants::{self, StatedRanges};
@@ -6,12 +6,12 @@ use super::file_uncertainty::{UncertainRange, UncertaintyFields};
 use crate::document::path::Path;
 use crate::document::problem::did_you_mean;
 
-/// Constants that are unknown.
+/// The unknown constants.
 #[derive(Clone, Debug, Default)]
 pub struct Uncertainty {
     /// The number of draws of all of them; 0: only for `fleetsim sensitivity`.
     pub draws: u32,
-    /// Numbers of constants that the user knows, which are not varied.
+    /// Indices of constants that the user knows, which are not varied.
     pub known: Vec<usize>,
     /// Ranges that replace a constant's own.
     pub(crate) ranges: StatedRanges,

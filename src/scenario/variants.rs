@@ -1,8 +1,8 @@
-//! The variants of an experiment: each strategy at each point of its grid, as a scenario of its own.
+//! The variants of an experiment: each strategy at each point of its grid, as a separate scenario.
 //!
 //! The values of a point are put into the tree of the file, and the whole file is read and checked again. Worlds are
-//! checked once for each combination of settings that they depend on. Errors that the file has as it stands are not
-//! reported again.
+//! checked once for each combination of settings that they depend on. Errors of the unchanged file are not reported
+//! again.
 
 use itertools::Itertools;
 
@@ -25,7 +25,7 @@ pub(super) struct VariantTree {
 }
 
 impl Loader {
-    /// The tree of every variant.
+    /// Returns the tree of every variant.
     pub(super) fn trees(&self) -> Vec<VariantTree> {
         let (axes, _) = sweep::axes(&self.tree);
         let strategies = self
@@ -51,7 +51,7 @@ impl Loader {
         trees
     }
 
-    /// Every strategy at every point of its grid.
+    /// Returns every strategy at every point of its grid.
     pub(super) fn variants(
         &mut self,
         grid: &mut VariantGrid,
@@ -70,7 +70,7 @@ impl Loader {
         variants
     }
 
-    /// One strategy at one point of its grid. `None` when it could not be made; then there are problems.
+    /// Returns one strategy at one point of its grid. `None`: there are problems.
     fn scenario(&mut self, grid: &mut VariantGrid, name: &str, point: &Point) -> Option<Scenario> {
         let mut tree = match sweep::apply(&self.tree, &grid.axes, point) {
             Ok(tree) => tree,
@@ -127,7 +127,7 @@ impl Loader {
     }
 }
 
-/// The points of a strategy's grid. A search within a number of tries begins with the setting as it stands, for each
+/// Returns the points of a strategy's grid. A search with a number of tries begins with the current setting, for each
 /// world.
 fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
     let grid = sweep::grid(axes, strategy);
@@ -143,7 +143,7 @@ fn points(axes: &[Axis], strategy: &str, plan: Option<&Plan>) -> Vec<Point> {
     points
 }
 
-/// A variant with its label.
+/// Returns a variant with its label.
 fn variant(strategy: &str, settings: Vec<Setting>, scenario: Scenario) -> Variant {
     let setting = in_one_line(&Setting::in_short(&settings));
     let strategy = in_one_line(strategy);

@@ -1,4 +1,4 @@
-//! An experiment whose constants can be given other values, each written into its document at its path.
+//! An experiment whose constants can be set to other values, which are written into its document.
 
 use std::path::Path as FsPath;
 
@@ -22,13 +22,13 @@ pub struct VariedExperiment {
 /// A constant that takes part in an experiment.
 #[derive(Clone, Debug)]
 pub struct VariedConstant {
-    /// Its number among all factors.
+    /// The index of the constant among all factors.
     pub factor: usize,
-    /// Its path, which is the same in all experiments.
+    /// The constant's path, which is the same in all experiments.
     pub name: &'static str,
-    /// Its path in this experiment.
+    /// The constant's path in this experiment.
     pub own_name: String,
-    /// The values of it in this experiment, each once: of groups of clusters, or of products.
+    /// The distinct values in this experiment: for groups of clusters, or for products.
     pub values: Vec<VariedValue>,
     /// The strategies that have this constant. Runs of the others do not depend on it.
     pub strategies: Vec<String>,
@@ -43,20 +43,20 @@ pub struct VariedValue {
     pub product: Option<&'static str>,
     /// The value in force.
     pub value: f64,
-    /// Its low end.
+    /// The low end of the range.
     pub low: f64,
-    /// Its high end.
+    /// The high end of the range.
     pub high: f64,
 }
 
 impl VariedValue {
-    /// The value at a share of the way from its own value (0) to the low (-1) or the high end (1).
+    /// Returns the value at a share of the way from its own value (0) to the low (-1) or the high end (1).
     #[must_use]
     pub fn toward(&self, share: f64) -> f64 {
         self.at(Level::Toward(share))
     }
 
-    /// The value at a level.
+    /// Returns the value at a level.
     #[must_use]
     pub fn at(&self, level: Level) -> f64 {
         level.of(self.constant.shape, self.value, [self.low, self.high])
@@ -69,25 +69,25 @@ impl VariedValue {
             && self.high.to_bits() == other.high.to_bits()
     }
 
-    /// The value at a share of the way, as an experiment writes it.
+    /// Returns the value at a share of the way, as an experiment writes it.
     fn text_toward(&self, share: f64) -> String {
         self.constant.text(self.toward(share))
     }
 
-    /// Whether it is one of a product's, or of every product's. `None`: any product.
+    /// Returns whether the constant belongs to a product, or to every product. `None`: any product.
     fn is_of(&self, product: Option<&str>) -> bool {
         product.is_none() || self.product.is_none() || self.product == product
     }
 }
 
 impl VariedConstant {
-    /// Whether this is its path, in all experiments or in this one.
+    /// Returns whether this is its path, in all experiments or in this one.
     #[must_use]
     pub fn is_named(&self, name: &str) -> bool {
         self.name == name || self.own_name == name
     }
 
-    /// All values at a level, each once: `10 Mbit/s, 20 Mbit/s`.
+    /// Returns all distinct values at a level: `10 Mbit/s, 20 Mbit/s`.
     #[must_use]
     pub fn text_at(&self, share: f64) -> String {
         self.values
@@ -97,8 +97,8 @@ impl VariedConstant {
             .join(", ")
     }
 
-    /// As [`VariedConstant::text_at`]. Where values depend on the product, those of one `product`, or each with its
-    /// product.
+    /// Like [`VariedConstant::text_at`]. If values depend on the product, returns those of one `product`, or each with
+    /// its product.
     #[must_use]
     pub fn text_of(&self, product: Option<&str>, share: f64) -> String {
         let mut own = self.values.clone();
@@ -115,7 +115,7 @@ impl VariedConstant {
         texts.iter().unique().join(", ")
     }
 
-    /// `guess`, `measured` or `documented`; the least certain of its values.
+    /// Returns `guess`, `measured` or `documented`, by the least certain of its values.
     #[must_use]
     pub fn basis(&self) -> &'static str {
         let basis = self.values.iter().map(|value| value.constant.basis);
@@ -129,7 +129,7 @@ impl VariedExperiment {
     /// Reads and checks an experiment, and finds the constants that take part in it.
     ///
     /// # Errors
-    /// All problems, with places and fixes.
+    /// Returns all problems, with positions and fixes.
     pub fn load(path: &FsPath, overrides: &Overrides) -> Result<Self, LoadError> {
         let loader = begin(Purpose::Run, None, path, overrides)?;
         let base = loader.clone().finish()?;
@@ -144,29 +144,29 @@ impl VariedExperiment {
         Ok(varied)
     }
 
-    /// The experiment with the values that its files have.
+    /// Returns the experiment with the values of its files.
     #[must_use]
     pub const fn base(&self) -> &Experiment {
         &self.base
     }
 
-    /// The key of a strategy's product.
+    /// Returns the key of a strategy's product.
     #[must_use]
     pub fn product(&self, strategy: &str) -> Option<&'static str> {
         constants::product_of(&self.loader.tree, strategy).map(|product| product.key)
     }
 
-    /// The constants that take part in it.
+    /// Returns the constants that take part in it.
     #[must_use]
     pub fn constants(&self) -> &[VariedConstant] {
         &self.constants
     }
 
-    /// The experiment with some constants at other levels, for its runs alone: without the settings in force and the
-    /// files. The numbers are those of [`VariedExperiment::constants`].
+    /// Returns the experiment with some constants at other levels, only for its runs: without the settings in force
+    /// and the files. The numbers are indices of [`VariedExperiment::constants`].
     ///
     /// # Errors
-    /// When the values do not fit together; a range of the user's own may be impossible.
+    /// Returns an error if the values do not fit together; a range of the user's own may be impossible.
     pub fn at(&self, levels: &[(usize, Level)]) -> Result<Experiment, LoadError> {
         let mut loader = self.loader.clone();
         loader.levels = levels
@@ -187,7 +187,7 @@ impl VariedExperiment {
         all
     }
 
-    /// A factor with its values in the variants. `None`: it has no range in any of them.
+    /// Returns a factor with its values in the variants. `None`: it has no range in any of them.
     fn varied(&self, at: usize, variants: &[VariantTree]) -> Option<VariedConstant> {
         let factor = &constants::factors()[at];
         let highest = FactorLevel::new(factor, Level::Toward(1.0), &self.loader.ranges);

@@ -1,10 +1,10 @@
-//! Problems of settings in words: what is wrong, and the fix.
+//! Problems of settings as text: the error and the fix.
 
 use std::fmt::Display;
 
 use crate::document::path::Path;
 
-/// A problem whose place the caller knows.
+/// A problem whose position the caller knows.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) struct WordedProblem {
     pub(crate) message: String,
@@ -20,7 +20,7 @@ impl WordedProblem {
         }
     }
 
-    /// The problem of the setting at this path.
+    /// Returns the problem for the setting at this path.
     pub(super) const fn at(self, path: Path) -> PathProblem {
         PathProblem {
             path,

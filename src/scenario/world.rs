@@ -1,4 +1,4 @@
-//! From the file as written to a checked world.
+//! Converts the file as written to a checked world.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::units::SimDuration;
 use crate::world::{ReleaseKind, WorldSpec};
 
 impl Checker<'_> {
-    /// Everything but the strategy.
+    /// Checks everything but the strategy.
     pub(crate) fn world(&mut self, file: &ExperimentFile) -> CheckedWorld {
         let regions = file.regions.clone();
         self.unique(

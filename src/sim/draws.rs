@@ -1,9 +1,9 @@
-//! Draws of constants, for studies in which these are unknown.
+//! Random draws of constants, for studies in which their values are unknown.
 
 use crate::engine::{EntityKey, Streams, dist};
 
-/// A number from 0 to 1 for each constant in one replicate. Each constant has its own random stream, so that another
-/// constant does not change its draws, and simulated worlds keep their own.
+/// Returns a number from 0 to 1 for each constant in one replicate. Each constant has its own random stream, so its
+/// draws do not depend on other constants, and the random numbers of simulated worlds do not change.
 #[must_use]
 pub fn draw_shares(names: &[&str], seed: u64, replicate: u32) -> Vec<f64> {
     let streams = Streams::new(seed, replicate);
@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_belong_to_the_constant_and_the_replicate() {
+    fn draws_depend_only_on_the_constant_and_the_replicate() {
         let both = draw_shares(&["a", "b"], 1, 0);
         assert_eq!(
             draw_shares(&["b"], 1, 0)[0].to_bits(),
@@ -32,7 +32,7 @@ mod tests {
             .map(|replicate| draw_shares(&["a"], 1, replicate)[0])
             .collect();
         let mean = all.iter().sum::<f64>() / 1_000.0;
-        // Standard error 0.0091.
+        // The standard error is 0.0091.
         assert!((mean - 0.5).abs() < 0.04, "{mean}");
     }
 }

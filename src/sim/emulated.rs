@@ -1,11 +1,11 @@
-//! One rollout in real time: the product drives pulls that real machines carry out.
+//! One rollout in real time: the product starts pulls that real machines carry out.
 //!
-//! Control plane, agents, pods and kubelets are those of a simulated run, with the same random numbers; an event
-//! happens when its time has come on the laboratory's clock. A pull is ordered from the laboratory and ends when the
-//! laboratory says so. The records are those of a simulated run, but bytes and requests are measured.
+//! The control plane, agents, pods and kubelets are those of a simulated run, with the same random numbers; an event
+//! happens at its time on the laboratory's clock. The laboratory carries out each pull and reports its end. The
+//! records are those of a simulated run, but bytes and requests are measured.
 //!
-//! Left out: the time that the program itself takes for an event. The time of an event is when it was due, so a
-//! program that is late makes pulls look longer; the laboratory knows how late it was.
+//! Left out: the time that fleetsim itself takes for an event. An event's time is its due time, so pulls look longer
+//! if fleetsim is late; the laboratory knows the delay.
 
 use super::{RunFailure, Sim, conclude};
 use crate::engine::{End, EventQueue, Model, Observer};
@@ -14,65 +14,65 @@ use crate::scenario::Variant;
 use crate::units::{BytesPerSec, SimTime};
 use crate::world::{Event, PullError, PullId, PullOrder, Queue, Totals};
 
-/// Real machines that pull images, and their clock. It sees every event just before it happens.
+/// Real machines that pull images, and their clock. The laboratory observes every event just before it happens.
 pub trait Laboratory: Observer<Event> {
-    /// Why it cannot go on.
+    /// The reason why the laboratory cannot continue.
     type Error: From<RunFailure>;
 
     /// Starts a pull.
     ///
     /// # Errors
-    /// When it cannot be started.
+    /// Returns an error if the pull cannot be started.
     fn begin(&mut self, order: PullOrder) -> Result<(), Self::Error>;
 
-    /// Waits until `due`, or until something has happened before.
+    /// Waits until `due`, or until an earlier observation.
     ///
     /// # Errors
-    /// When the run must not go on.
+    /// Returns an error if the run must not continue.
     fn wait(&mut self, due: SimTime) -> Result<LabObservation, Self::Error>;
 
-    /// The totals that were measured since the beginning, as [`crate::world::World::measure_totals`] takes them.
+    /// Returns the totals measured since the start, in the form for [`crate::world::World::measure_totals`].
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// Returns an error if they cannot be read.
     fn totals(&mut self) -> Result<Totals, Self::Error>;
 }
 
 /// The observations of a laboratory when it returns from a wait.
 #[derive(Clone, Debug, Default)]
 pub struct LabObservation {
-    /// The time on its clock.
+    /// The time on the laboratory's clock.
     pub now: SimTime,
     /// Pulls that have ended since the last observation.
     pub ended: Vec<EndedPull>,
-    /// `None`: not measured again.
+    /// The registry's egress. `None`: not measured again.
     pub egress: Option<MeasuredEgress>,
 }
 
 /// A pull that a laboratory has carried out.
 #[derive(Clone, Copy, Debug)]
 pub struct EndedPull {
-    /// As in its order.
+    /// The number of the pull, from its order.
     pub pull: PullId,
-    /// When it ended.
+    /// The time at which the pull ended.
     pub at: SimTime,
-    /// Why it failed, if it did.
+    /// The error, if the pull failed.
     pub error: Option<PullError>,
 }
 
 /// The egress of a laboratory's registry.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasuredEgress {
-    /// The rate at which it sends.
+    /// The rate at which the registry sends.
     pub rate: BytesPerSec,
-    /// That rate is its capacity.
+    /// Whether that rate is the registry's capacity.
     pub is_at_capacity: bool,
 }
 
 /// Runs one variant in real time, with pulls by `laboratory`.
 ///
 /// # Errors
-/// When the laboratory cannot go on, or the run fails as in [`super::run`].
+/// Returns an error if the laboratory cannot continue, or the run fails as in [`super::run`].
 pub fn run_emulated<L: Laboratory>(
     variant: &Variant,
     seed: u64,
@@ -90,7 +90,7 @@ pub fn run_emulated<L: Laboratory>(
     Ok(conclude(sim, &mut queue, end, variant, replicate)?)
 }
 
-/// Handles events as their times come, until the run is over.
+/// Handles events when they are due, until the run is over.
 fn drive<L: Laboratory>(
     sim: &mut Sim<'_>,
     queue: &mut Queue,
@@ -124,7 +124,7 @@ fn drive<L: Laboratory>(
         }
         let next = queue.peek_time().unwrap_or(horizon).min(horizon);
         let observed = laboratory.wait(next)?;
-        // Nothing happens before what the meters have seen.
+        // No event happens before the observations of the meters.
         for EndedPull { pull, at, error } in observed.ended {
             sim.world.order_ends(pull, at.max(now), error, queue);
         }

@@ -1,19 +1,19 @@
 //! The memory of a run, estimated from its scenario before anything is simulated.
 //!
-//! A run keeps records of all clusters, nodes and pods until its end, and of the pulls in progress. The estimate is for
-//! the worst strategy, which updates all clusters at the same time. The sizes were fitted to the largest resident set
-//! of whole runs of 10,000 to 60,000 clusters on Linux, with their results. The estimates of these runs, over what was
-//! measured:
+//! A run keeps records of all clusters, nodes and pods until its end, and of the pulls in progress. The estimate is
+//! for the worst strategy, which updates all clusters at the same time. The sizes were fitted to the largest resident
+//! set of whole runs of 10,000 to 60,000 clusters on Linux, with their results. The ratio of the estimates to the
+//! measured memory:
 //!
-//! | run | estimate over measured |
+//! | run | estimate / measured |
 //! |---|---|
 //! | one node and one pod for each cluster, 1 or 9 layers in each revision | 1.15 to 1.25 |
 //! | the same under Rancher Fleet, Argo CD, KubeFleet's rolling update and Cloud Foundry | 1.2 to 1.4 |
 //! | 4 to 10 nodes, 30 pods, 60 layers, 10 workloads, 10 images or a cache for each cluster | 0.87 to 1.2 |
 //! | DaemonSets, which update one node at a time, also with Spegel and Kraken | 1.4 to 2.0 |
 //!
-//! Left out, because only a run shows it: pods that are created again after a failure, attempts to pull after the
-//! first, and whatever else grows with the time that a rollout is stuck.
+//! Left out, because only a run shows them: pods that are created again after a failure, attempts to pull after the
+//! first, and anything else that grows with the duration of a stalled rollout.
 
 use std::collections::BTreeSet;
 
@@ -22,21 +22,21 @@ use crate::scenario::Scenario;
 use crate::units::counted;
 use crate::world::{CachePlace, DistributionKind, ImageSpec, ReleaseKind, WorkloadKind, WorldSpec};
 
-/// Bytes of a cluster, with its link, its row of results, and what nodes and pods do not have.
+/// Bytes of a cluster, with its link and its row of results, without its nodes and pods.
 const CLUSTER: f64 = 400.0;
 /// Bytes of a node, with its network card and its disk.
 const NODE: f64 = 640.0;
 /// Bytes of a pull in progress, with its downloads and events, and of each layer of its image.
 const PULL: f64 = 900.0;
 const PULLED_LAYER: f64 = 55.0;
-/// Bytes for a node's knowledge of each blob, once it has pulled.
+/// Bytes of a node's state of each blob after a pull.
 const NODE_BLOB: f64 = 20.0;
-/// Bytes of a pod, and of one that has to pull.
+/// Bytes of a pod, and of a pod that has to pull.
 const POD: f64 = 150.0;
 const NEW_POD: f64 = 240.0;
 /// Bytes of a workload in a cluster.
 const WORKLOAD: f64 = 160.0;
-/// Bytes of a cache, or of the seeds of a cluster, and of each blob in it.
+/// Bytes of a cache or of the seeds of a cluster, and of each blob in it.
 const STORE: f64 = 800.0;
 const STORED_BLOB: f64 = 60.0;
 /// Bytes of the swarm around a blob in a cluster.
@@ -48,17 +48,17 @@ const PEER: f64 = 700.0;
 /// more than one.
 const LISTED_TARGET: f64 = 45.0;
 
-/// A part of the memory that a simulation takes.
+/// A part of the memory of a simulation.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MemoryPart {
-    /// Its bytes.
+    /// The size in bytes.
     pub bytes: f64,
-    /// The kind of part, with its number: `1,000,000 clusters`.
+    /// The kind of part, with its count: `1,000,000 clusters`.
     pub of: String,
 }
 
 impl MemoryPart {
-    /// A number of things of this size.
+    /// Creates the part for `number` items of this size.
     #[must_use]
     pub fn of(number: f64, noun: &str, bytes: f64) -> Self {
         Self {
@@ -67,14 +67,14 @@ impl MemoryPart {
         }
     }
 
-    /// The sum of some parts.
+    /// Returns the sum of the parts.
     #[must_use]
     pub fn sum(parts: &[Self]) -> f64 {
         parts.iter().map(|part| part.bytes).sum()
     }
 }
 
-/// The memory of one run of a scenario, in parts. That of the scenario itself is not among them.
+/// Returns the memory of one run of a scenario, in parts, without the scenario itself.
 #[must_use]
 pub fn memory_of_run(scenario: &Scenario) -> Vec<MemoryPart> {
     let world = &*scenario.world;
@@ -120,7 +120,7 @@ fn of_pulls(sizes: &WorldSizes) -> MemoryPart {
     }
 }
 
-/// The memory of a product's lists. Each of them may have every cluster.
+/// Returns the memory of a product's lists. Each list may contain every cluster.
 fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
     let clusters = world.clusters.len();
     MemoryPart {
@@ -132,7 +132,7 @@ fn of_lists(lists: usize, world: &WorldSpec) -> MemoryPart {
     }
 }
 
-/// The memory of caches, cells and peers between registry and nodes. `None`: there are none.
+/// Returns the memory of caches, cells and peers between registry and nodes. `None`: there are none.
 fn of_distribution(world: &WorldSpec, sizes: &WorldSizes) -> Option<MemoryPart> {
     match &world.distribution.kind {
         DistributionKind::Direct => None,
@@ -158,7 +158,7 @@ fn of_distribution(world: &WorldSpec, sizes: &WorldSizes) -> Option<MemoryPart> 
     }
 }
 
-/// The memory of stores that hold each blob, with the bytes that a store needs for one.
+/// Returns the memory of stores that hold each blob, given the bytes that a store needs for a blob.
 fn of_stores(sizes: &WorldSizes, number: f64, noun: &str, blob: f64) -> MemoryPart {
     MemoryPart {
         bytes: number * (STORE + sizes.blobs * blob),
@@ -170,17 +170,17 @@ fn of_stores(sizes: &WorldSizes, number: f64, noun: &str, blob: f64) -> MemoryPa
     }
 }
 
-/// How many records a run has of each kind, with drawn numbers of nodes at their means.
+/// The number of records of each kind in a run. Random numbers of nodes count with their means.
 struct WorldSizes {
     clusters: f64,
     nodes: f64,
     old_pods: f64,
     new_pods: f64,
-    /// Pulls at the same time: at most one for each node.
+    /// Maximum number of concurrent pulls: one for each node.
     pulls: f64,
-    /// Layers of the new image that has most.
+    /// Maximum number of layers of a new image.
     layers: f64,
-    /// Different blobs of all images.
+    /// Number of distinct blobs of all images.
     blobs: f64,
 }
 
@@ -215,13 +215,13 @@ impl WorldSizes {
     }
 }
 
-/// Layers of the image that has most.
+/// Returns the maximum number of layers of an image.
 fn most_layers(images: &[ImageSpec]) -> usize {
     let layers = images.iter().map(|image| image.layers.len());
     layers.max().unwrap_or(0)
 }
 
-/// The digests of all layers.
+/// Returns the digests of all layers.
 fn blobs(images: &[ImageSpec]) -> BTreeSet<&str> {
     let mut digests = BTreeSet::new();
     for image in images {

@@ -1,16 +1,16 @@
 //! One simulated rollout: a real scheduler drives a simulated fleet, from the release to its end.
 //!
-//! The only place that drives engine, world and a product together; it names no product. [`run`] is one function of a
-//! scenario, a seed and a replicate, on one thread; everything that a report shows comes out of the [`RunRecord`] it
-//! returns.
+//! This is the only place that drives the engine, the world and a product together; it names no product. [`run`] is a
+//! function of a scenario, a seed and a replicate, on one thread; everything that a report shows comes from the
+//! [`RunRecord`] it returns.
 //!
-//! A run ends when the product sees every target on the wanted revision and ready, or when nothing is left that could
-//! change what the product sees (then the rule that holds the rollout is reported), or at the horizon. After a
-//! complete run the product continues alone until it reports completion itself. The world then stops, so that a
-//! failure after the end changes nothing; all but that one time is recorded before.
+//! A run ends when the product sees every target ready on the wanted revision, when no pending event can change what
+//! the product sees (the run then reports the rule that holds the rollout), or at the horizon. After a complete run,
+//! only the product continues until it reports completion itself. The world stops, so a failure after the end changes
+//! nothing; everything except the time of that report is recorded before.
 //!
-//! A process that keeps its own control loop has timers that fleetsim does not see. Its run is stalled only when the
-//! process has heard all news, and has said or shown that it does nothing more until the horizon.
+//! A process that runs its own control loop has timers that fleetsim does not see. Its run is stalled only when the
+//! process has received all events, and has shown that it does nothing more until the horizon.
 //!
 //! A run whose events repeat without progress fails ([`NoProgress`]).
 
@@ -50,15 +50,15 @@ use record::RunEnd;
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
 /// # Errors
-/// When the strategy is a process that fails, or when events repeat without end.
+/// Returns an error if the strategy is a process that fails, or if events repeat endlessly.
 pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     run_observed(variant, seed, replicate, &mut ())
 }
 
-/// As [`run`], and records what the product shows to people ([`RunRecord::statuses`]).
+/// Like [`run`], but also records what the product shows to people ([`RunRecord::statuses`]).
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub fn run_in_detail(
     variant: &Variant,
     seed: u64,
@@ -67,10 +67,10 @@ pub fn run_in_detail(
     simulate(variant, seed, replicate, &mut (), true)
 }
 
-/// As [`run`], and shows every event to `observer` before it happens.
+/// Like [`run`], but also shows every event to `observer` before it happens.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub fn run_observed<O: Observer<Event>>(
     variant: &Variant,
     seed: u64,
@@ -80,10 +80,10 @@ pub fn run_observed<O: Observer<Event>>(
     simulate(variant, seed, replicate, observer, false)
 }
 
-/// As [`run`], unless `stop` is set before its end; then there is no record.
+/// Like [`run`], but returns no record if `stop` is set before the end.
 ///
 /// # Errors
-/// As [`run`].
+/// See [`run`].
 pub fn run_until(
     variant: &Variant,
     seed: u64,
@@ -122,7 +122,7 @@ fn simulate<O: Observer<Event>>(
     conclude(sim, &mut queue, end, variant, replicate)
 }
 
-/// Records a run that has ended, after which the product continues until it reports completion.
+/// Records a run that has ended. The product then continues until it reports completion.
 fn conclude(
     mut sim: Sim<'_>,
     queue: &mut Queue,
@@ -167,17 +167,17 @@ struct Sim<'s> {
     world: World<'s>,
     control: ControlPlane<'s>,
     progress: Progress,
-    /// When the new revision was released. `None`: it is still being pre-pulled.
+    /// The time at which the new revision was released. `None`: it is still being pre-pulled.
     released: Option<SimTime>,
-    /// The rollout is complete, and nothing happens in the world any more.
+    /// Whether the rollout is complete, so that nothing more happens in the world.
     is_world_over: bool,
-    /// Finds events that repeat without progress.
+    /// Detects events that repeat without progress.
     guard: ProgressGuard,
-    /// Acts of people, and the release.
+    /// The number of people's actions and of the release.
     acts: u64,
-    /// Its events repeat without progress.
+    /// The error if events repeat without progress.
     endless: Option<NoProgress>,
-    /// The observed part of a rollout in progress, which this run follows until now.
+    /// The observed part of a rollout in progress, which this run follows until the present.
     past: Option<Past<'s>>,
 }
 
@@ -222,7 +222,7 @@ impl<'s> Sim<'s> {
             endless: None,
             past: None,
         };
-        // A pre-pull comes before the release.
+        // A pre-pull happens before the release.
         if scenario.world.distribution.pre_pull.is_none() {
             sim.release(queue);
         }
@@ -236,7 +236,7 @@ impl<'s> Sim<'s> {
         self.control.release(queue);
     }
 
-    /// The rollout is complete: the product continues in a stopped world until it reports completion itself.
+    /// Continues a complete rollout: only the product acts until it reports completion itself.
     fn await_reported_completion(
         &mut self,
         queue: &mut Queue,
@@ -263,16 +263,16 @@ impl<'s> Sim<'s> {
         if self.progress.is_complete() {
             return true;
         }
-        // Without any timer, a controller of this program cannot act. A process may have timers of its own.
+        // Without a timer, a native controller cannot act. A process may have its own timers.
         if !self.control.traits.is_process && self.world.is_at_rest(queue, 0) {
             return true;
         }
-        // Asked last, and only when it decides: it may cost as much as a pass.
+        // Checked last, and only if it decides, because it may cost as much as a pass.
         self.world.is_at_rest(queue, self.control.timers())
             && self.control.controller.is_idle(&self.world)
     }
 
-    /// Counts an event that is about to happen, and finds out whether events repeat without progress.
+    /// Counts an event that is about to happen, and detects events that repeat without progress.
     fn guard(&mut self, event: &Event, now: SimTime) {
         if !self.guard.count(event) {
             return;
@@ -294,10 +294,10 @@ impl<'s> Sim<'s> {
         }
     }
 
-    /// When a process must be asked again, unless it acts before. `None`: not before the horizon.
+    /// Returns the time at which a process must be asked again, unless it acts before. `None`: not before the horizon.
     ///
-    /// The remaining events of a world at rest cannot advance the rollout, and only its failures would be news for a
-    /// process. So a process may go ahead of all else that is left there; what it then does happens in its time.
+    /// The remaining events of a world at rest cannot advance the rollout, and only failures among them are events for
+    /// a process. So a process may advance past all other events; its actions then happen at their own times.
     fn next_for_process(&self, queue: &Queue) -> Option<SimTime> {
         let brings_no_news = self.world.is_at_rest(queue, 0) && !self.world.expects_failures();
         if brings_no_news {
@@ -307,14 +307,15 @@ impl<'s> Sim<'s> {
         }
     }
 
-    /// Seconds from the release until the product's own report of completion is true: a product may leave out targets.
+    /// Returns the seconds from the release until the product's own report of completion is true, because a product
+    /// may leave out targets.
     fn reported_s(&self) -> Option<f64> {
         let complete = self.progress.reached(1.0).unwrap_or_default();
         let reported = self.control.reported()?.max(complete);
         Some((reported - self.released?).as_secs_f64())
     }
 
-    /// The targets that could be updated, as the run ends now.
+    /// Returns the targets that could be updated, at the end of the run.
     fn reach(&self) -> Reach {
         let clusters = &self.scenario.world.clusters;
         let heeds_pause = !self.control.traits.ignores_pause;
@@ -326,7 +327,7 @@ impl<'s> Sim<'s> {
         })
     }
 
-    /// The rule that blocks an unfinished rollout.
+    /// Returns the rule that blocks an unfinished rollout.
     fn hold(&self) -> Hold {
         if let Some(images) = self.world.held_by_pre_pull() {
             let waits =

@@ -1,28 +1,30 @@
-//! A run that follows what was seen of a rollout in progress, and simulates the rest.
+//! A run that follows the observed part of a rollout in progress, and simulates the rest.
 //!
-//! The run begins at the release. Until now, the product's own rules decide on what was seen, in the order and at the
-//! times at which it happened:
+//! The run begins at the release. Until the present, the product's own rules decide on the observed state, with the
+//! observed order and times:
 //!
-//! | seen | in the run |
+//! | observed state | in the run |
 //! |---|---|
-//! | ready, with its time | its report of readiness arrives at that time, or when it is instructed if that is later |
-//! | ready at an unknown time | its report arrives when simulated, and now at the latest |
-//! | updating | a report before now is withheld; the rest is drawn from the longer durations of this run |
-//! | waiting | an instruction does not arrive before now |
+//! | ready at a known time | its report of readiness arrives at that time, or when it is instructed if that is later |
+//! | ready at an unknown time | its report arrives when simulated, but not after the present |
+//! | updating | a report before the present is withheld; the remaining time is drawn from the run's longer durations |
+//! | waiting | an instruction does not arrive before the present |
 //! | failed | it never reports readiness |
 //!
-//! A person whom a strategy waits for acts before the first target that was seen instructed and is not in the run; if
-//! there is none and the product does not say that the act was made, after now.
+//! A person's pending action happens before the first target that was observed as instructed but is not instructed in
+//! the run. If there is no such target, and the product does not show that the action was made, it happens after the
+//! present.
 //!
-//! A target that is ready is online: it is not offline at the start, and the run's own outages of it begin now at the
-//! earliest.
+//! A target that is ready is online: it is not offline at the start, and its simulated outages begin at the present or
+//! later.
 //!
-//! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The
-//! duration that the run itself would have given each target is kept; a forecast judges its constants by it.
+//! So a product needs no code for this: waits, timers and queues of its controllers are as old as the rollout. The run
+//! keeps the duration that it would have given each target itself; a forecast evaluates its constants with these
+//! durations.
 //!
-//! Left out: bytes that a target has received when its report comes earlier or later than its simulated pulls; targets
-//! that were ready and are not any more; outages that stand at the start of a run, which may cut off a target that was
-//! seen ready.
+//! Left out: bytes that a target has received if its report comes earlier or later than its simulated pulls; targets
+//! that were ready and are no longer; outages that exist at the start of a run, which may cut off a target that was
+//! observed as ready.
 
 use super::{RunFailure, Sim, conclude};
 use crate::control_plane::{Controller, SeenActs};
@@ -34,28 +36,28 @@ use crate::stats::CensoredFit;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{AgentEvent, ClusterId, Event, FaultEvent, NEW, Queue, Report};
 
-/// The state in which a target was seen.
+/// The observed state of a target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum SeenState {
-    /// It runs the old revision, and was not instructed.
+    /// The target runs the old revision, and was not instructed.
     #[default]
     Waiting,
-    /// It was instructed and is not ready.
+    /// The target was instructed and is not ready.
     Updating,
-    /// It is ready on the new revision.
+    /// The target is ready on the new revision.
     Ready,
-    /// Its update has failed, and stays so.
+    /// The target's update has failed permanently.
     Failed,
 }
 
 /// A target, with times since the release.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SeenTarget {
-    /// The state in which it was seen.
+    /// The observed state.
     pub state: SeenState,
-    /// When it was instructed, if that is known.
+    /// The time at which the target was instructed, if known.
     pub instructed: Option<SimTime>,
-    /// When it became ready, if that is known.
+    /// The time at which the target became ready, if known.
     pub ready: Option<SimTime>,
 }
 
@@ -66,13 +68,13 @@ pub struct RolloutSoFar {
     pub now: SimTime,
     /// Every target, in the order of the fleet.
     pub targets: Vec<SeenTarget>,
-    /// Approvals or continuations that people have made, at least.
+    /// Minimum number of approvals or continuations by people.
     pub acts: usize,
 }
 
 impl RolloutSoFar {
-    /// People's acts, as the targets show them. Where the product does not say when it instructed a target, its update
-    /// is taken to have been as long as the first one.
+    /// Returns people's actions as the targets show them. If the product does not show when it instructed a target,
+    /// its update is assumed to have been as long as the first one.
     fn acts(&self) -> SeenActs {
         let first = self.targets.iter().filter_map(|target| target.ready).min();
         let mut began = Vec::with_capacity(self.targets.len());
@@ -89,8 +91,8 @@ impl RolloutSoFar {
         }
     }
 
-    /// When a target was instructed. If the product does not say it, its update took as long as that of the first
-    /// ready target, which is taken to have been instructed at the release.
+    /// Returns the time at which a target was instructed. If the product does not show it, the update is assumed to
+    /// have been as long as that of the first ready target, which was instructed at the release.
     fn instruction_of(&self, target: &SeenTarget, first_ready: Option<SimTime>) -> SimTime {
         if let Some(instructed) = target.instructed {
             return instructed;
@@ -102,23 +104,23 @@ impl RolloutSoFar {
     }
 }
 
-/// A run that followed a rollout and went on.
+/// A run that followed an observed rollout and continued it.
 #[derive(Clone, Debug)]
 pub struct Continuation {
-    /// The whole run.
+    /// The record of the whole run.
     pub record: RunRecord,
-    /// When each target was instructed. `None`: never.
+    /// The time at which each target was instructed. `None`: never.
     pub instructed: Vec<Option<SimTime>>,
-    /// When each target would have been ready by itself. `None`: not before the end.
+    /// The time at which each target would have been ready in the run alone. `None`: not before the end.
     pub own_ready: Vec<Option<SimTime>>,
-    /// The rule that held the rollout now.
+    /// The rule that holds the rollout at the present.
     pub hold: Option<Hold>,
 }
 
-/// Runs a variant from the release, following a rollout in progress until now.
+/// Runs a variant from the release, following a rollout in progress until the present.
 ///
 /// # Errors
-/// As [`super::run`].
+/// See [`super::run`].
 pub fn run_from(
     variant: &Variant,
     seed: u64,
@@ -150,12 +152,12 @@ pub fn run_from(
     })
 }
 
-/// The observed rollout that a run follows, and how far it has followed it.
+/// The observed rollout that a run follows, and the progress of following it.
 pub(super) struct Past<'s> {
     seen: &'s RolloutSoFar,
     streams: Streams,
     targets: Vec<FollowedTarget>,
-    /// The durations of the run's own updates until now.
+    /// The durations of the run's own updates until the present.
     fit: Option<CensoredFit>,
     hold: Option<Hold>,
     is_now: bool,
@@ -163,20 +165,20 @@ pub(super) struct Past<'s> {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct FollowedTarget {
-    /// When its instruction arrived.
+    /// The time at which the target's instruction arrived.
     instructed: Option<SimTime>,
-    /// When its own report of readiness arrived.
+    /// The time at which the target's own report of readiness arrived.
     own_ready: Option<SimTime>,
-    /// When its report arrives in place of its own.
+    /// The time at which the observed report replaces the target's own.
     due: Option<SimTime>,
-    /// That report has arrived.
+    /// Whether that report has arrived.
     is_ready: bool,
-    /// It was offline at the start of the run.
+    /// Whether the target was offline at the start of the run.
     is_reconnected: bool,
 }
 
 impl Sim<'_> {
-    /// Connects targets that the run's own failures have cut off from the start, but that are ready.
+    /// Connects targets that are ready although the run's own failures cut them off from the start.
     fn reconnect(&mut self, queue: &mut Queue) {
         let Some(past) = &mut self.past else { return };
         let faults = &self.scenario.world.faults;
@@ -197,8 +199,8 @@ impl Sim<'_> {
 }
 
 impl Past<'_> {
-    /// An event is about to happen: the first one after now sees what holds the rollout. Exports tell times to the
-    /// second, and the controller hears of what happened by now a moment later.
+    /// Handles an event that is about to happen. The first event after the present determines what holds the rollout.
+    /// Exports have times in seconds, and the controller sees changes a moment later.
     pub(super) fn reaches(&mut self, now: SimTime, controller: &dyn Controller) {
         if !self.is_now && now > self.seen.now + SimDuration::from_secs(1) {
             self.is_now = true;
@@ -206,7 +208,7 @@ impl Past<'_> {
         }
     }
 
-    /// Whether an event must not happen now, because something else was seen.
+    /// Returns whether an event must not happen now, because something else was observed.
     pub(super) fn withholds(&mut self, event: Event, queue: &mut Queue) -> bool {
         match event {
             Event::Agent(AgentEvent::InstructionArrives(cluster)) => {
@@ -253,7 +255,7 @@ impl Past<'_> {
         let seen = self.seen.targets[report.cluster.index()];
         let target = &mut self.targets[report.cluster.index()];
         if target.is_ready {
-            // Until its own update has caught up, what it reports is old.
+            // The target's reports are out of date until its own update has caught up.
             let has_caught_up = target.own_ready.is_some();
             if report.ready {
                 target.own_ready.get_or_insert(now);
@@ -297,7 +299,7 @@ impl Past<'_> {
         }
     }
 
-    /// The time that an update still takes after the run has finished it too early.
+    /// Returns the remaining time of an update that the run has finished too early.
     fn rest(&mut self, cluster: ClusterId) -> SimDuration {
         let now = self.seen.now;
         let at = cluster.index();
@@ -311,11 +313,11 @@ impl Past<'_> {
         let key = EntityKey::of("update in progress").part(u64::from(cluster.0));
         let share = 1.0 - dist::unit(&mut self.streams.stream(key, "rest"));
         let whole = fit.map_or(elapsed, |fit| fit.beyond(elapsed, share));
-        // A report at the very instant would count as seen.
+        // A report at exactly this instant would count as observed.
         SimDuration::from_secs_f64((whole - elapsed).clamp(1e-3, 1e8))
     }
 
-    /// Seconds of the run's own updates until now, and whether they have ended.
+    /// Returns the seconds of the run's own updates until the present, and whether they have ended.
     fn own_durations(&self) -> Vec<(f64, bool)> {
         let mut durations = Vec::new();
         for target in &self.targets {

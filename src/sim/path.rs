@@ -1,17 +1,19 @@
-//! Where the time of a rollout goes: its critical path, from the release to the last target that became ready.
+//! Splits the duration of a rollout by cause: its critical path, from the release to the last target that became
+//! ready.
 //!
-//! The path is followed backwards. The last target was updated from its instruction on; the pass that instructed it
-//! began after another target had become ready, which is the one before on the path; and so on to the release. Each
-//! part of the time belongs to one cause, so the causes add up to the time to completion.
+//! The path is followed backwards. The last target was being updated since its instruction. The pass that instructed
+//! it began after another target had become ready, which is the previous target on the path, and so on to the release.
+//! Each part of the time has one cause, so the causes add up to the time to completion.
 //!
-//! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
-//! agent. Between both, time with an open download is `transfer`, and so is time in which a pull asks the registry or
-//! waits for a cache or cell; other time in which images are unpacked or written is `unpack`; and the rest is `start`:
-//! replacing pods, starting, probes, and waits after failures. Before an update, time in which a person was waited for
-//! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
-//! controller's own loop. While a person's stop keeps an instructed cluster from beginning, this is `people` too.
+//! An update has four causes. `report` is the time for the instruction to reach the cluster and for the report to
+//! return, with the delays of the agent. In between, `transfer` is the time with an open download, or in which a pull
+//! queries the registry or waits for a cache or cell. `unpack` is other time in which images are unpacked or written.
+//! `start` is the rest: replacing pods, starting, probes, and waits after failures. Before an update, `people` is the
+//! time spent waiting for a person, and `rule` the rest: limits, pauses of the strategy (also while a person is waited
+//! for), and the controller's own loop. The time in which a person's stop keeps an instructed cluster from beginning
+//! is also `people`.
 //!
-//! Left out: that another target than the latest one may have freed the place. Both were needed.
+//! Left out: a target other than the latest one may have freed the slot. Both were needed.
 
 use itertools::Itertools;
 
@@ -35,19 +37,19 @@ pub(super) struct RolloutPath {
     pub(super) report: SimDuration,
 }
 
-/// When people were waited for.
+/// The intervals of waiting for people.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PeoplesWaits {
-    /// From the request of an act to the act.
+    /// From the request of an action to the action.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// Timed waits of the strategy, in which a person delays nothing.
+    /// Timed waits of the strategy, during which a person delays nothing.
     pub(super) timed: Vec<(SimTime, SimTime)>,
-    /// Approvals at times that the experiment sets: the path has waited for one since its last step.
+    /// Approvals at times set by the experiment. The path has waited for an approval since its previous step.
     pub(super) approvals: Vec<SimTime>,
 }
 
 impl PeoplesWaits {
-    /// The time between two times in which a person was waited for, and no timed wait went on.
+    /// Returns the time in an interval spent waiting for a person without a concurrent timed wait.
     fn between(&self, from: SimTime, to: SimTime) -> SimDuration {
         let mut all = self.pauses.clone();
         let approved = self.approvals.iter().filter(|at| (from..=to).contains(*at));
@@ -59,7 +61,7 @@ impl PeoplesWaits {
     }
 }
 
-/// The time in which at least one of these waits went on.
+/// Returns the time in which at least one of these waits was in progress.
 fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDuration {
     let mut at = from;
     let mut sum = SimDuration::ZERO;
@@ -74,7 +76,7 @@ fn covered(waits: &[(SimTime, SimTime)], from: SimTime, to: SimTime) -> SimDurat
     sum
 }
 
-/// The beginning and the end of a path.
+/// The start and the end of a path.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathEnds {
     pub(super) released: SimTime,
@@ -91,10 +93,10 @@ impl RolloutPath {
     ) -> Self {
         let mut path = Self::default();
         let mut until = end;
-        // A step goes back at least one change, so the walk ends.
+        // Each step goes back by at least one change, so the loop ends.
         let mut last = progress.done_until(end, usize::MAX);
         while let Some(done) = last {
-            // The product may see a target as ready some time before all are.
+            // The product may see a target as ready some time before all targets are.
             path.wait(done.at, until, waits);
             let facts = facts[done.cluster.index()];
             let instructed = facts.instructed.unwrap_or(done.at);
@@ -137,7 +139,7 @@ impl RolloutPath {
     }
 }
 
-/// When the last pass began that could instruct a target at this time.
+/// Returns the start of the last pass that could instruct a target at this time.
 fn last_pass(passes: &[PassRow], instructed: SimTime) -> Option<SimTime> {
     let instructed_s = instructed.as_secs_f64();
     let after = passes.partition_point(|pass| pass.t_s <= instructed_s);
@@ -179,10 +181,10 @@ mod tests {
     }
 
     #[test]
-    fn a_path_through_two_targets_and_an_approval_is_split_as_by_hand() {
-        // Released at 10; the first is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and seen at
-        // 52. A person approves from 52 to 1052. The pass at 1060 instructs the second, which is ready at 1100 and seen
-        // at 1103.
+    fn a_path_through_two_targets_and_an_approval_is_split_like_by_hand() {
+        // Released at 10. The first target is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and
+        // seen at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which is ready
+        // at 1100 and seen at 1103.
         let all = [
             facts(12, 13, 20, 5, 50),
             facts(1062, 1064, 10, 4, 1100),
@@ -255,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_who_is_waited_for_beside_a_timed_wait_counts_from_its_end() {
+    fn a_wait_for_a_person_parallel_to_a_timed_wait_counts_from_its_end() {
         let approval = |given: u64| PeoplesWaits {
             approvals: vec![at(given)],
             ..PeoplesWaits::default()
@@ -265,7 +267,7 @@ mod tests {
             ..PeoplesWaits::default()
         };
         for waits in [approval, request] {
-            // All is done at 60. A wait until 660 continues during the approval.
+            // All targets are done at 60. A wait until 660 continues during the approval.
             let beside = |given: u64| PeoplesWaits {
                 timed: vec![(at(60), at(660))],
                 ..waits(given)
@@ -277,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_one_pass_tells_late_waits_for_the_rule_and_not_for_others() {
+    fn a_target_that_one_pass_instructs_late_waits_for_the_rule_and_not_for_others() {
         // One pass at 0 writes for 100 s; the first target is ready long before the last is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);

@@ -3,18 +3,18 @@
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The targets that are done, and when each share of them first was.
+/// The targets that are done, and the time at which each number of them was first reached.
 #[derive(Clone, Debug)]
 pub(super) struct Progress {
     done: Vec<bool>,
     count: usize,
-    /// When one, two, three, … targets were first done at once.
+    /// The times at which one, two, three, … targets were first done simultaneously.
     first: Vec<SimTime>,
     /// Every change, in the order of time.
     changes: Vec<TargetChange>,
 }
 
-/// A target became done, or is not done any more.
+/// A change of a target to done or not done.
 #[derive(Clone, Copy, Debug)]
 struct TargetChange {
     at: SimTime,
@@ -25,7 +25,7 @@ struct TargetChange {
 /// A change by which a target became done.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DoneChange {
-    /// Its number among all changes.
+    /// The index among all changes.
     pub(super) number: usize,
     pub(super) at: SimTime,
     pub(super) cluster: ClusterId,
@@ -41,7 +41,7 @@ impl Progress {
         }
     }
 
-    /// A target is done, or is not any more.
+    /// Records whether a target is done.
     pub(super) fn set(&mut self, cluster: ClusterId, is_done: bool, now: SimTime) {
         let was_done = std::mem::replace(&mut self.done[cluster.index()], is_done);
         match (was_done, is_done) {
@@ -63,7 +63,8 @@ impl Progress {
         self.done[cluster.index()]
     }
 
-    /// When all of these targets were first done at once. `None`: they never were, or there are none.
+    /// Returns the time at which all of these targets were first done simultaneously. `None`: never, or there are
+    /// none.
     pub(super) fn all_of(&self, among: &[bool]) -> Option<SimTime> {
         let wanted = among.iter().filter(|is_wanted| **is_wanted).count();
         let mut done = 0;
@@ -83,7 +84,7 @@ impl Progress {
         None
     }
 
-    /// The last change before the number `before` by which a target became done, no later than `until`.
+    /// Returns the last change with an index below `before`, not later than `until`, by which a target became done.
     pub(super) fn done_until(&self, until: SimTime, before: usize) -> Option<DoneChange> {
         let end = self.changes.partition_point(|change| change.at <= until);
         let changes = &self.changes[..end.min(before)];
@@ -99,7 +100,7 @@ impl Progress {
         self.count == self.done.len()
     }
 
-    /// The most targets that were done at once.
+    /// Returns the maximum number of targets that were done simultaneously.
     pub(super) const fn most_done(&self) -> usize {
         self.first.len()
     }
@@ -112,7 +113,7 @@ impl Progress {
         self.count as u64
     }
 
-    /// When this share of the targets, rounded up, was first done. `None`: it never was.
+    /// Returns the time at which this share of the targets, rounded up, was first done. `None`: never.
     pub(super) fn reached(&self, share: f64) -> Option<SimTime> {
         let wanted = (share * self.done.len() as f64).ceil() as usize;
         self.first.get(wanted.max(1) - 1).copied()
@@ -124,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_share_is_reached_when_so_many_were_first_done_at_once() {
+    fn a_share_is_reached_when_that_many_targets_are_first_ready_simultaneously() {
         let mut progress = Progress::new(4);
         let at = |secs| SimTime::from_secs(secs);
         progress.set(ClusterId(0), true, at(1));

@@ -1,15 +1,15 @@
-//! Finds runs that go on without progress: their events repeat at one instant, or at instants that hardly differ.
+//! Detects runs without progress, whose events repeat at one instant or at almost the same instants.
 //!
-//! Parts of a simulation that take no time can answer each other without end. A controller without latencies may write
-//! an object again as soon as it sees its own write, and a container that crashes at its start may be started again
-//! immediately. The clock then stands, or creeps, and no horizon ends the run.
+//! Parts of a simulation that take no time can trigger each other endlessly. A controller without latencies may write
+//! an object again as soon as it sees its own write, and a container that crashes at its start may be restarted
+//! immediately. The clock then stops, or hardly advances, and no horizon ends the run.
 //!
-//! Progress is an event that can only happen a limited number of times: virtual time that passes, a target that is
-//! instructed for the first time, more targets that are done than ever, an act of a person. A run fails when it has
-//! had many times as many events as one round of all its targets could need, within a second of virtual time and
-//! without any progress. The kinds of the events that follow are counted for the message.
+//! Progress is an event that can happen only a limited number of times: virtual time passes, a target is instructed
+//! for the first time, the number of done targets reaches a new maximum, a person acts. A run fails when it has had
+//! many times as many events as one round of all its targets could need, within a second of virtual time and without
+//! progress. The message contains counts of the kinds of the following events.
 //!
-//! Left out: loops within one event, which do not exist, and runs that are slow but go on.
+//! Left out: loops within one event, which do not exist, and runs that are slow but make progress.
 
 use std::collections::BTreeMap;
 
@@ -19,27 +19,27 @@ use crate::scenario::Scenario;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{Event, WorkloadKind, WorldSpec};
 
-/// Events without progress count together when they are within as short a time. In a second, products write an object
-/// a few times at most: their statuses have times in whole seconds.
+/// Maximum interval of events that count together as being without progress. Within a second, products write an object
+/// a few times at most, because their statuses have times in whole seconds.
 const SPAN: SimDuration = SimDuration::from_secs(1);
 
-/// Events of controllers without progress that any run may have, and how many more for each target. A target's first
-/// spec, comparison and status, and the passes that they start, are some twelve.
+/// Number of controller events without progress that any run may have, and the additional number for each target. A
+/// target's first spec, comparison and status, and the passes that they start, are about twelve events.
 const DRIVER_EVENTS: u64 = 20_000;
 const DRIVER_EVENTS_OF_A_TARGET: u64 = 50;
 
-/// The same of the world: of any run, of each pod, and of each try of a request of a node's pull.
+/// The same for events of the world: for any run, for each pod, and for each try of a request of a node's pull.
 const WORLD_EVENTS: u64 = 1_000_000;
 const WORLD_EVENTS_OF_A_POD: u64 = 200;
 const WORLD_EVENTS_OF_A_TRY: u64 = 20;
 
-/// Events whose kinds are counted once there were too many.
+/// Number of events whose kinds are counted after the limit.
 const COUNTED: u64 = 10_000;
 
-/// Kinds that a message names.
+/// Maximum number of kinds in a message.
 const MOST_KINDS: usize = 6;
 
-/// The events of a run repeat without end.
+/// The events of a run repeat endlessly.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "the run makes no progress: the same events repeat at {at} of virtual time\n  run: {run}\n  {events} events in {span}, \
@@ -49,13 +49,13 @@ const MOST_KINDS: usize = 6;
 pub struct NoProgress {
     /// Label of the run.
     pub run: String,
-    /// When it was found.
+    /// The time at which the lack of progress was detected.
     pub at: SimTime,
     /// The virtual time since the last progress.
     pub span: SimDuration,
-    /// Events since then.
+    /// Number of events since then.
     pub events: u64,
-    /// Events whose kinds were counted.
+    /// Number of events whose kinds were counted.
     pub counted: u64,
     /// The kinds of events that repeat, with their counts, the most frequent first.
     pub kinds: String,
@@ -73,14 +73,14 @@ fn advice(zero: &[String]) -> String {
     )
 }
 
-/// Counts that only grow during a run.
+/// Counters that only grow during a run.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct ProgressMark {
-    /// First promotions of a target to a revision.
+    /// Number of first promotions of a target to a revision.
     pub(super) promotions: u64,
-    /// The most targets that were done at a time.
+    /// Maximum number of targets that were done simultaneously.
     pub(super) done: usize,
-    /// Acts of people, and the release.
+    /// Number of people's actions and of the release.
     pub(super) acts: u64,
 }
 
@@ -93,12 +93,12 @@ pub(super) struct ProgressGuard {
     of_world: u64,
     since: SimTime,
     mark: ProgressMark,
-    /// The kinds of the last events, once there were too many.
+    /// The kinds of the last events, after the limit was reached.
     kinds: Option<BTreeMap<String, u64>>,
 }
 
 impl ProgressGuard {
-    /// A guard of a run with this number of nodes.
+    /// Creates the guard of a run with this number of nodes.
     pub(super) fn new(scenario: &Scenario, nodes: u64) -> Self {
         let targets = scenario.world.clusters.len() as u64;
         Self {
@@ -112,7 +112,7 @@ impl ProgressGuard {
         }
     }
 
-    /// Counts an event that happens. Returns whether [`Self::judge`] must be asked.
+    /// Counts an event. Returns whether [`Self::judge`] must be called.
     pub(super) fn count(&mut self, event: &Event) -> bool {
         if event.is_of_driver() {
             self.of_driver += 1;
@@ -122,8 +122,8 @@ impl ProgressGuard {
         self.of_driver > self.most_of_driver || self.of_world > self.most_of_world
     }
 
-    /// There were many events: either there was progress, or their kinds are counted from here on. Returns whether
-    /// enough of them are known.
+    /// Decides after many events whether there was progress; if not, starts counting their kinds. Returns whether
+    /// enough of them are counted.
     pub(super) fn judge(&mut self, now: SimTime, mark: ProgressMark, kind: &str) -> bool {
         if mark != self.mark || now - self.since >= SPAN {
             self.of_driver = 0;
@@ -142,7 +142,7 @@ impl ProgressGuard {
         kinds.values().sum::<u64>() >= COUNTED
     }
 
-    /// The error about what was counted.
+    /// Returns the error with the counts.
     pub(super) fn error(&self, run: &str, now: SimTime, scenario: &Scenario) -> NoProgress {
         let kinds = self.kinds.iter().flatten();
         let kinds = kinds
@@ -161,9 +161,10 @@ impl ProgressGuard {
     }
 }
 
-/// The events that a world may have without progress: many times those of one round of all its pods and pulls.
+/// Returns the number of events that a world may have without progress: many times those of one round of all its pods
+/// and pulls.
 fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
-    /// Requests of a pull other than those for its layers.
+    /// Number of requests of a pull other than those for its layers.
     const OTHER_REQUESTS: usize = 6;
     let clusters = world.clusters.len() as u64;
     let mut pods = clusters;
@@ -184,7 +185,7 @@ fn most_world_events(world: &WorldSpec, nodes: u64) -> u64 {
         + (WORLD_EVENTS_OF_A_TRY * nodes * requests).saturating_mul(tries)
 }
 
-/// The settings of a scenario that take no time where others take some.
+/// Returns the settings of a scenario that take no time although they usually do.
 fn zero_times(scenario: &Scenario) -> Vec<String> {
     let agent = &scenario.platform.agent;
     let node = &scenario.world.node;

@@ -1,34 +1,34 @@
-//! The targets that a rollout could update, judged at the end of a run.
+//! The targets that a rollout could update, evaluated at the end of a run.
 //!
-//! A target that is ready could be updated, whatever happened to it before. Of the others, one could not be updated if
-//! it has no agent, if it is paused and the product respects that, or if it is offline at the end. Every other target
-//! could be updated and was not: it is broken or slow, or a rule blocks it.
+//! A target that is ready could be updated, whatever happened to it before. Any other target could not be updated if
+//! it has no agent, if it is paused and the product respects that, or if it is offline at the end. The remaining
+//! targets could be updated and were not: they are broken or slow, or a rule blocks them.
 
 use super::progress::Progress;
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec};
 
-/// Why a target could not be updated.
+/// The reason why a target could not be updated.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Obstacle {
-    /// It has no agent.
+    /// The target has no agent.
     NoAgent,
-    /// It is paused.
+    /// The target is paused.
     Paused,
-    /// It is offline at the end.
+    /// The target is offline at the end.
     Offline,
 }
 
-/// The targets of a run with the reasons of those that could not be updated.
+/// The targets of a run, with the reason for each that could not be updated.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
-    /// Of each target. `None`: it could be updated.
+    /// The obstacle for each target. `None`: it could be updated.
     obstacles: Vec<Option<Obstacle>>,
 }
 
 impl Reach {
-    /// Judges the `clusters`, each of which is ready or not (`progress`), and online or not. `heeds_pause`: the product
-    /// leaves paused clusters alone.
+    /// Evaluates the `clusters`, given whether each is ready (`progress`) and online. `heeds_pause`: the product does
+    /// not update paused clusters.
     pub(super) fn judge(
         clusters: &[ClusterSpec],
         progress: &Progress,
@@ -53,7 +53,7 @@ impl Reach {
         Self { obstacles }
     }
 
-    /// Targets that the product leaves alone by settings of its own count as paused, unless they are ready.
+    /// Counts targets that the product's own settings exclude as paused, unless they are ready.
     pub(super) fn without(
         mut self,
         progress: &Progress,
@@ -68,19 +68,20 @@ impl Reach {
         self
     }
 
-    /// Targets that could be updated.
+    /// The number of targets that could be updated.
     pub(super) fn reachable(&self) -> u64 {
         let reachable = self.obstacles.iter().filter(|obstacle| obstacle.is_none());
         reachable.count() as u64
     }
 
-    /// Targets that could not be updated for this reason.
+    /// The number of targets that could not be updated for this reason.
     pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
         let hindered = self.obstacles.iter().flatten();
         hindered.filter(|other| **other == obstacle).count() as u64
     }
 
-    /// When all targets that could be updated were first ready at the same time. `None`: never, or there is none.
+    /// Returns the time at which all targets that could be updated were first ready simultaneously. `None`: never, or
+    /// there is no such target.
     pub(super) fn all_ready(&self, progress: &Progress) -> Option<SimTime> {
         let among: Vec<bool> = self.obstacles.iter().map(Option::is_none).collect();
         progress.all_of(&among)
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_is_reachable_if_it_is_ready_or_nothing_but_the_rollout_is_in_its_way() {
+    fn a_target_is_reachable_if_it_is_ready_or_only_the_rollout_blocks_it() {
         let clusters = [
             cluster(false, true),
             cluster(false, true),
@@ -118,7 +119,8 @@ mod tests {
                 id != ClusterId(5) && id != ClusterId(0)
             })
         };
-        // The first is offline now and was updated; the second waits; the fifth was updated although it is paused.
+        // The first target is offline now and was updated; the second waits; the fifth was updated although it is
+        // paused.
         let heeded = reach(true);
         let counts = [Obstacle::NoAgent, Obstacle::Paused, Obstacle::Offline]
             .map(|obstacle| heeded.count(obstacle));
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_when_all_were_ready_at_once() {
+    fn the_time_is_when_all_were_ready_simultaneously() {
         let clusters = vec![
             cluster(false, true),
             cluster(false, true),

@@ -1,7 +1,6 @@
-//! Turns a run that has ended into its record: the rows that results, charts and reports are made of.
+//! Converts a run that has ended to its record: the rows for results, charts and reports.
 //!
-//! Times are in seconds: those of the run as a whole count from the release, those of clusters from the start of the
-//! run.
+//! Times are in seconds. Times of the whole run count from the release, those of clusters from the start of the run.
 
 use itertools::izip;
 
@@ -17,11 +16,11 @@ use crate::scenario::Variant;
 use crate::units::{SimDuration, SimTime, stats};
 use crate::world::{Bin, ClusterFacts, ClusterPhase, PullError, Totals};
 
-/// How a run ended.
+/// The end of a run.
 pub(super) struct RunEnd {
     pub(super) at: SimTime,
     pub(super) outcome: RunOutcome,
-    /// Events that were handled until then.
+    /// Number of events handled until then.
     pub(super) events: u64,
 }
 
@@ -36,11 +35,11 @@ struct EndedRun<'r> {
     passes: &'r [PassRow],
 }
 
-/// The times of a rollout that others are counted from or split by.
+/// The reference times of a rollout.
 struct Milestones {
     released: SimTime,
     reach: Reach,
-    /// When all reachable targets were first ready. `None`: never.
+    /// The time at which all reachable targets were first ready. `None`: never.
     all_ready: Option<SimTime>,
     /// The critical path from the release to that time.
     path: Option<RolloutPath>,
@@ -51,19 +50,19 @@ impl Milestones {
         (at - self.released).as_secs_f64()
     }
 
-    /// Seconds of one part of the critical path.
+    /// Returns the seconds of one part of the critical path.
     fn on_path(&self, part: fn(&RolloutPath) -> SimDuration) -> Option<f64> {
         let path = self.path.as_ref()?;
         Some(part(path).as_secs_f64())
     }
 }
 
-/// Clusters of a run with something in common.
+/// The clusters of a run that share a property.
 #[derive(Default)]
 struct ClusterCounts {
     offline_at_start: u64,
     defective: u64,
-    /// Defective ones that were instructed.
+    /// The number of defective ones that were instructed.
     exposed: u64,
 }
 
@@ -100,7 +99,7 @@ impl PassCounts {
 }
 
 impl Sim<'_> {
-    /// The record of this run, which has ended.
+    /// Returns the record of this run, which has ended.
     pub(super) fn record(&mut self, variant: &Variant, replicate: u32, end: &RunEnd) -> RunRecord {
         let totals = self.world.finish(end.at);
         self.world.assert_bytes_are_conserved();
@@ -148,7 +147,7 @@ impl Sim<'_> {
         }
     }
 
-    /// The critical path between the release and the time when all reachable targets were ready.
+    /// Returns the critical path from the release to the time at which all reachable targets were ready.
     fn critical_path(
         &self,
         ends: PathEnds,
@@ -348,7 +347,7 @@ impl Sim<'_> {
     }
 }
 
-/// The meters' series, whose bins have this length, as rows.
+/// Returns the meters' series, whose bins have this length, as rows.
 fn series_rows(bin_s: f64, bins: &[Bin]) -> Vec<SeriesRow> {
     let mut rows = Vec::with_capacity(bins.len());
     for (at, bin) in bins.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! How many experiments with drawn constants are in memory together.
+//! The number of experiments with drawn constants that are in memory at the same time.
 //!
 //! Each draw is a whole experiment, with the settings of all its clusters, so large fleets have smaller batches.
 
@@ -7,16 +7,17 @@ use std::sync::Arc;
 
 use crate::scenario::Experiment;
 
-/// Clusters of all experiments with drawn constants that are kept in memory together.
+/// Maximum number of clusters of all experiments with drawn constants in memory.
 const MOST_DRAWN_CLUSTERS: usize = 2_000_000;
 
-/// Experiments with drawn constants that are in memory together: at most this many, and fewer where they are large.
+/// Returns the number of experiments with drawn constants to keep in memory: at most `most`, and fewer if they are
+/// large.
 pub(super) fn experiments_at_once(experiment: &Experiment, most: usize) -> usize {
     let clusters = settings(experiment).max(1.0) as usize;
     (MOST_DRAWN_CLUSTERS / clusters).clamp(1, most)
 }
 
-/// Clusters that the experiment describes: those of each world.
+/// Returns the number of clusters that the experiment describes, over all worlds.
 pub(super) fn settings(experiment: &Experiment) -> f64 {
     let mut worlds = BTreeSet::new();
     let mut clusters = 0.0;

@@ -1,9 +1,9 @@
-//! The details of finished runs, kept until it is known which run reports display.
+//! The details of finished runs, kept until the run that reports display is known.
 //!
 //! Every run records what a displayed run shows: its clusters, its passes and its statuses. The displayed replicate
-//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget,
-//! those of further runs are dropped; a displayed run without details is simulated again. A run whose strategy starts a
-//! process is always simulated again, which shows whether the process gives the same answers.
+//! follows from all runs, so the details of each are kept in a compact form until then. When they exceed a budget, the
+//! details of further runs are dropped; a displayed run without details is simulated again. A run whose strategy
+//! starts a process is always simulated again, which checks that the process gives the same answers.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -12,18 +12,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::results::{ClusterRow, PassRow, RunId, RunRecord, StatusRow};
 
-/// Most bytes of details that a study keeps.
+/// Maximum size of the details that a study keeps, in bytes.
 const BUDGET: usize = 256 << 20;
 
-/// Recording what a product shows costs up to a quarter of a run. Above this number of runs of a variant, simulating
-/// one of them again costs less.
+/// Maximum number of runs of a variant for keeping details. Recording what a product shows costs up to a quarter of a
+/// run, so for more runs, simulating one again costs less.
 const RUNS_MAX: u32 = 3;
 
 /// The details of runs.
 #[derive(Debug)]
 pub(super) struct Details {
     kept: Mutex<Kept>,
-    /// Whether so few runs of each variant are wanted that keeping details costs less than simulating one again.
+    /// Whether the number of runs of each variant is so small that keeping details costs less than simulating a run
+    /// again.
     pub(super) is_wanted: bool,
 }
 
@@ -36,9 +37,9 @@ struct Kept {
 /// The details of one run.
 #[derive(Debug)]
 enum KeptDetail {
-    /// As they are: no other run can be the displayed one.
+    /// Not encoded: no other run can be the displayed run.
     Plain(Box<RunDetails>),
-    /// Encoded, to need less memory.
+    /// Encoded, to save memory.
     Compact(Vec<u8>),
 }
 
@@ -74,7 +75,7 @@ impl RunDetails {
 }
 
 impl Details {
-    /// For a study with at most this many runs of each variant.
+    /// Creates the details of a study with at most this many runs of each variant.
     pub(super) fn new(runs: u32) -> Self {
         Self {
             kept: Mutex::default(),
@@ -82,7 +83,7 @@ impl Details {
         }
     }
 
-    /// Whether the details of further runs are kept.
+    /// Returns whether the details of further runs are kept.
     pub(super) fn has_room(&self) -> bool {
         self.is_wanted && self.kept.lock().expect("no holder panics").bytes < BUDGET
     }
@@ -106,7 +107,7 @@ impl Details {
         kept.runs.insert(id, detail);
     }
 
-    /// Keeps the details that a saved run has: there are no others, so there is always room.
+    /// Keeps the details of a saved run, regardless of the budget: there are no others.
     pub(super) fn put_back(&self, id: RunId, run: &mut RunRecord) {
         let details = RunDetails::take(run);
         if details.clusters.is_empty() {
@@ -117,7 +118,7 @@ impl Details {
         kept.runs.insert(id, detail);
     }
 
-    /// Puts the details of a run back into its record. False: they were not kept.
+    /// Puts the details of a run back into its record. Returns false if they were not kept.
     pub(super) fn restore(&self, id: RunId, run: &mut RunRecord) -> bool {
         let Some(detail) = self.kept.lock().expect("no holder panics").runs.remove(&id) else {
             return false;
@@ -167,7 +168,7 @@ mod tests {
         }
     }
 
-    /// A row of zeros.
+    /// Returns a row of zeros.
     fn run_row() -> serde_json::Value {
         let mut row = serde_json::json!({
             "variant": "v", "strategy": "s", "setting": "", "replicate": 0, "outcome": "complete", "held_by": "",
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn details_come_back_to_the_last_bit() {
+    fn details_read_back_bit_by_bit() {
         for is_only in [false, true] {
             let (details, whole) = (Details::new(3), record());
             let mut run = whole.clone();

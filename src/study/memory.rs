@@ -1,17 +1,16 @@
 //! The memory of a study, estimated from its checked experiment before anything is simulated.
 //!
 //! A study keeps the experiment and the results of finished runs, and has as many runs in progress as threads. The
-//! tables and charts are made when no run is in progress any more. [`crate::sim::memory_of_run`] estimates a run, and
-//! says how far off it is. The part for kept results is an upper bound: series have as many bins as the horizon
-//! allows.
+//! tables and charts are made after all runs have ended. [`crate::sim::memory_of_run`] estimates a run, and documents
+//! its error. The part for kept results is an upper bound: series have as many bins as the horizon allows.
 
 use super::batches::{experiments_at_once, settings};
 use crate::scenario::{Experiment, Variant, VariedExperiment};
 use crate::sim::{MemoryPart, memory_of_run};
 use crate::units::{Bytes, counted};
 
-/// The most memory that a study may take unless the user allows more. The number is fixed, so that an experiment is
-/// refused on no machine that another one simulates. Estimates of a million clusters are 3 to 7.5 GB.
+/// Maximum memory of a study unless the user allows more. The limit is fixed, so that all machines accept the same
+/// experiments. Estimates for a million clusters are 3 to 7.5 GB.
 pub const MOST_MEMORY: Bytes = Bytes::new(8_000_000_000);
 
 /// Bytes of the program and the charts of one variant.
@@ -20,9 +19,9 @@ const PROGRAM: f64 = 40e6;
 const CHARTS: f64 = 2e6;
 /// Bytes of a cluster's settings.
 const CLUSTER_SETTINGS: f64 = 400.0;
-/// Bytes of a run's row of results, as several tables have it.
+/// Bytes of a run's row of results, in several tables.
 const ROW: f64 = 4_000.0;
-/// Bytes of one bin of a series, and most bins.
+/// Bytes of one bin of a series, and the maximum number of bins.
 const BIN: f64 = 72.0;
 const MOST_BINS: f64 = 4_096.0;
 /// Bytes of a cluster of a displayed run: until all runs have ended, and in tables and charts.
@@ -36,15 +35,15 @@ const FORECAST_TARGET: f64 = 140.0;
 pub struct MemoryEstimate {
     /// Memory while runs are in progress.
     kept: Vec<MemoryPart>,
-    /// Of each run in progress.
+    /// Memory of each run in progress.
     run: Vec<MemoryPart>,
-    /// Memory that replaces that of the runs when they have ended.
+    /// Memory that replaces the memory of the runs after they have ended.
     after: Vec<MemoryPart>,
-    /// Number of runs: no more are in progress at a time.
+    /// Number of runs, which bounds the number of runs in progress.
     runs: u64,
 }
 
-/// A study needs more memory than it may take, even with one run at a time.
+/// A study needs more memory than allowed, even with one run at a time.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "it takes about {needed} of memory with one run at a time, and the limit is {most}; the largest part is {} for {}",
@@ -52,14 +51,15 @@ pub struct MemoryEstimate {
     largest.of
 )]
 pub struct TooMuchMemory {
-    /// The bytes that it needs.
+    /// The memory that the study needs.
     pub needed: Bytes,
     most: Bytes,
     largest: MemoryPart,
 }
 
 impl MemoryEstimate {
-    /// Of all runs of an experiment with their series, and of its results. The runs are shared by this many `shards`.
+    /// Estimates all runs of an experiment with their series, and its results. The runs are divided among this many
+    /// `shards`.
     #[must_use]
     pub fn of_study(experiment: &Experiment, shards: u32) -> Self {
         let (_, runs) = super::run_counts(experiment);
@@ -68,7 +68,7 @@ impl MemoryEstimate {
         let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
         estimate.keep_rows(runs);
         let bins = bins(experiment);
-        // The largest variant's series are also put side by side.
+        // The largest variant's series are also copied side by side.
         estimate.kept.push(MemoryPart {
             bytes: (runs as f64 + each) * bins * BIN,
             of: format!("the series of {}", counted(runs, "run")),
@@ -82,7 +82,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of a search, which keeps the rows of at most this many runs.
+    /// Estimates a search, which keeps the rows of at most this many runs.
     #[must_use]
     pub fn of_search(experiment: &Experiment, runs: u64) -> Self {
         let mut estimate = Self::of_runs(experiment, &experiment.variants, runs);
@@ -90,7 +90,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of a sensitivity analysis, which keeps the rows of at most this many runs.
+    /// Estimates a sensitivity analysis, which keeps the rows of at most this many runs.
     #[must_use]
     pub fn of_analysis(varied: &VariedExperiment, runs: u64) -> Self {
         let mut estimate = Self::of_search(varied.base(), runs);
@@ -98,7 +98,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of one side of a comparison.
+    /// Estimates one side of a comparison.
     #[must_use]
     pub fn of_comparison(experiment: &Experiment, replicates: u32) -> Self {
         let runs = experiment.variants.len() as u64 * u64::from(replicates);
@@ -108,13 +108,13 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of a forecast of a variant with this many draws.
+    /// Estimates a forecast of a variant with this many draws.
     #[must_use]
     pub fn of_forecast(experiment: &Experiment, variant: usize, draws: u32) -> Self {
         let variant = std::slice::from_ref(&experiment.variants[variant]);
         let mut estimate = Self::of_runs(experiment, variant, u64::from(draws));
         let targets = targets(variant);
-        // Each run has an experiment of its own.
+        // Each run has its own experiment.
         estimate.run.push(MemoryPart::of(
             settings(experiment),
             "cluster",
@@ -131,7 +131,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of a page's question that compares two of these variants, with at most this many pairs of runs.
+    /// Estimates a page's question that compares two of these variants, with at most this many pairs of runs.
     #[must_use]
     pub fn of_question(experiment: &Experiment, variants: &[Variant], pairs: usize) -> Self {
         let runs = 2 * pairs as u64;
@@ -153,7 +153,7 @@ impl MemoryEstimate {
         estimate
     }
 
-    /// Of this many runs of variants of an experiment, without keeping any of their results.
+    /// Estimates this many runs of variants of an experiment, without keeping their results.
     #[must_use]
     pub fn of_runs(experiment: &Experiment, variants: &[Variant], runs: u64) -> Self {
         let mut largest = Vec::new();
@@ -181,7 +181,7 @@ impl MemoryEstimate {
             .push(MemoryPart::of(runs as f64, "row of a run", ROW));
     }
 
-    /// Experiments with drawn constants, in batches, and the one that they are made from.
+    /// Adds experiments with drawn constants, in batches, and the experiment that they are made from.
     fn keep_draws(&mut self, experiment: &Experiment) {
         let clusters = settings(experiment);
         let together = experiments_at_once(experiment, 32) as f64;
@@ -194,7 +194,7 @@ impl MemoryEstimate {
         });
     }
 
-    /// The displayed run of each variant.
+    /// Adds the displayed run of each variant.
     fn show(&mut self, experiment: &Experiment) {
         let shown = targets(&experiment.variants);
         self.kept
@@ -203,13 +203,13 @@ impl MemoryEstimate {
             .push(MemoryPart::of(shown, "displayed cluster", SHOWN_CLUSTER));
     }
 
-    /// The bytes of each run in progress.
+    /// Returns the memory of each run in progress.
     #[must_use]
     pub fn of_run(&self) -> Bytes {
         bytes(MemoryPart::sum(&self.run))
     }
 
-    /// The bytes with at most this many runs in progress at a time.
+    /// Returns the memory with at most this many runs in progress.
     #[must_use]
     pub fn with(&self, at_once: usize) -> Bytes {
         let in_progress = (at_once as u64).min(self.runs).max(1) as f64;
@@ -217,10 +217,10 @@ impl MemoryEstimate {
         bytes(MemoryPart::sum(&self.kept) + runs.max(MemoryPart::sum(&self.after)))
     }
 
-    /// The largest number of runs in progress at a time, at most `wanted`, that takes at most this much memory.
+    /// Returns the maximum number of runs in progress, at most `wanted`, whose memory is at most `most`.
     ///
     /// # Errors
-    /// When one run at a time takes more.
+    /// Returns an error if one run at a time needs more.
     pub fn runs_within(&self, most: Bytes, wanted: usize) -> Result<usize, TooMuchMemory> {
         let needed = self.with(1);
         if needed.get() > most.get() {
@@ -237,7 +237,7 @@ impl MemoryEstimate {
         Ok(at_once)
     }
 
-    /// The part that takes most with one run at a time.
+    /// Returns the largest part with one run at a time.
     fn largest(&self) -> MemoryPart {
         let in_progress = MemoryPart::sum(&self.run) >= MemoryPart::sum(&self.after);
         let of_phase = if in_progress { &self.run } else { &self.after };
@@ -249,7 +249,7 @@ impl MemoryEstimate {
     }
 }
 
-/// Clusters of all variants.
+/// Returns the number of clusters of all variants.
 fn targets(variants: &[Variant]) -> f64 {
     let clusters = variants
         .iter()
@@ -257,7 +257,7 @@ fn targets(variants: &[Variant]) -> f64 {
     clusters.sum()
 }
 
-/// Most bins of a run's series.
+/// Returns the maximum number of bins of a run's series.
 fn bins(experiment: &Experiment) -> f64 {
     let horizons = experiment
         .variants
@@ -281,7 +281,7 @@ mod tests {
         }
     }
 
-    /// 10 bytes are kept, each of 5 runs has 30, and tables take 50 when these have ended.
+    /// An estimate with 10 bytes kept, 30 for each of 5 runs, and 50 for tables after these have ended.
     fn estimate() -> MemoryEstimate {
         MemoryEstimate {
             kept: vec![part(10.0, "program")],
@@ -292,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn runs_in_progress_count_up_to_their_number_and_make_room_for_tables() {
+    fn memory_counts_concurrent_runs_up_to_their_number_and_the_tables() {
         let with = [1, 2, 5, 9].map(|at_once| estimate().with(at_once).get());
         assert_eq!(with, [60, 70, 160, 160]);
     }
 
     #[test]
-    fn as_many_runs_are_in_progress_as_fit_and_one_that_does_not_fit_is_refused() {
+    fn the_number_of_concurrent_runs_fits_into_memory_and_a_run_that_does_not_fit_is_refused() {
         let within = |most| estimate().runs_within(Bytes::new(most), 4);
         for (most, expected) in [(130, 4), (129, 3), (100, 3), (99, 2), (60, 1)] {
             assert_eq!(within(most).expect("one fits"), expected, "{most}");

@@ -1,14 +1,14 @@
 //! A study simulates every variant of an experiment with every replicate, in parallel, with results in index order.
 //!
 //! One run uses one thread, and the assignment of threads does not affect results. All variants use the same fleets
-//! and random numbers, replicate by replicate. Of each run, the measures and the series are kept. The run of each
-//! variant that reports display has details too; which replicate that is depends on the runs of all variants
+//! and random numbers, replicate by replicate. The measures and the series of each run are kept. The run of each
+//! variant that reports display has details, too; its replicate depends on the runs of all variants
 //! ([`displayed_replicate`]). So details are kept while they are small, and a run without them is simulated again.
 //!
-//! The first run of every variant is simulated first. It shows how long the others will take, and these start in order
-//! of decreasing length, so that a study does not end with one long run on one thread. With a precision, each variant
-//! gets runs until it has enough ([`judge`]); their number depends only on its own runs, in the order of their
-//! replicates.
+//! The first run of every variant is simulated first. It shows how long the others will take. The others start in
+//! order of decreasing length, so that a study does not end with one long run on one thread. If a precision is
+//! requested, each variant gets runs until it has enough ([`judge`]); their number depends only on its own runs, in
+//! the order of their replicates.
 
 mod batches;
 mod details;
@@ -34,30 +34,30 @@ pub use memory::{MOST_MEMORY, MemoryEstimate, TooMuchMemory};
 pub use precision::{MeasurePrecision, judge};
 pub use uncertainty::{DrawnRuns, drawn_count, drawn_runs};
 
-/// Why a study has no result.
+/// The reason why a study has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum StudyError {
-    /// Runs failed; at least one. The other runs were done and saved.
+    /// At least one run failed. The other runs were done and saved.
     #[error("{}{}", .0[0], more(.0.len() - 1))]
     Runs(Vec<RunFailure>),
-    /// Further runs belong to other shards. The known runs of this shard were done and saved.
+    /// The remaining runs belong to other shards. The known runs of this shard were done and saved.
     #[error("the remaining runs belong to other shards; simulate these, and merge all of them")]
     OtherShards,
-    /// A run that was simulated again came out otherwise.
+    /// The second simulation of a run had another result.
     #[error(
         "{variant}, replicate {replicate}: the same run must always have the same result, but its second simulation \
          differs; the strategy's process must give the same answers to the same messages"
     )]
     Different {
-        /// The label of its variant.
+        /// The label of the variant.
         variant: String,
-        /// Its replicate.
+        /// The replicate.
         replicate: u32,
     },
     /// A finished run could not be saved.
     #[error(transparent)]
     Record(#[from] ResultsError),
-    /// Other values of constants make the experiment invalid.
+    /// Changed values of constants make the experiment invalid.
     #[error(transparent)]
     Values(#[from] LoadError),
 }
@@ -75,7 +75,8 @@ struct JournalEntry<'j> {
     id: RunId,
 }
 
-/// The row of a run that the journal keeps in this entry: a saved one, or a new simulation without its details.
+/// Returns the row of a run that the journal keeps in this entry: a saved row, or that of a new simulation without its
+/// details.
 fn row_of(
     experiment: &Experiment,
     variant: usize,
@@ -98,8 +99,8 @@ fn row_of(
     Ok(run.run)
 }
 
-/// The run that is saved under `id`, if it is one of this variant and replicate. A file with runs is an input: its key
-/// names its study, and this checks that each run is the one that its number promises.
+/// Returns the run that is saved under `id`, if it belongs to this variant and replicate. A file with runs is an
+/// input: its key names its study, and this checks that each run matches its number.
 fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) -> Option<RunRecord> {
     let saved = journal.take(id)?;
     let run = &saved.run;
@@ -110,8 +111,8 @@ fn saved_run(journal: &Journal, id: RunId, variant: &Variant, replicate: u32) ->
     (is_of_variant && is_within_time && run.replicate == replicate).then_some(saved)
 }
 
-/// The results of parts that do not depend on each other. Where runs of other shards are missing, all parts are
-/// computed before that is reported.
+/// Collects the results of independent parts. If runs of other shards are missing, all parts are computed before that
+/// is reported.
 fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>, StudyError> {
     let mut results = Vec::new();
     let mut is_whole = true;
@@ -128,7 +129,7 @@ fn whole<T>(parts: impl Iterator<Item = Result<T, StudyError>>) -> Result<Vec<T>
     }
 }
 
-/// A line of an error for further failed runs; empty without any.
+/// Returns a line of an error for further failed runs; empty if there are none.
 fn more(runs: usize) -> String {
     if runs == 0 {
         String::new()
@@ -140,14 +141,14 @@ fn more(runs: usize) -> String {
 /// A unit of work of a study, on one thread.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Job {
-    /// A run: the number of its variant, and its replicate.
+    /// A run, given by the index of its variant, and its replicate.
     Run(RunId),
-    /// The displayed run of this variant, again, for its details.
+    /// A second simulation of the displayed run of this variant, for its details.
     Detail(u32),
 }
 
 impl Job {
-    /// The number of its variant.
+    /// The index of the job's variant.
     #[must_use]
     pub const fn variant(self) -> usize {
         match self {
@@ -158,23 +159,23 @@ impl Job {
 
 /// Observes the progress of a study. It does not affect results.
 pub trait StudyObserver: Sync {
-    /// A round begins. For each variant, the number of runs that it has, including saved ones, and that it will get;
-    /// and the first run of every variant, empty in the first round. `again`: whether the displayed runs will probably
-    /// be simulated again.
+    /// Called when a round begins. The arguments are the number of runs that each variant has, including saved runs;
+    /// the number that it will get; and the first run of every variant, empty in the first round. `again`: whether the
+    /// displayed runs will probably be simulated again.
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]);
-    /// A job begins; from any thread.
+    /// Called when a job begins, from any thread.
     fn begins(&self, job: Job);
-    /// A job has finished; from the same thread.
+    /// Called when a job has finished, from the same thread.
     fn ended(&self, job: Job);
 }
 
 /// Simulates the whole experiment on the current rayon pool.
 ///
-/// Runs in the journal are reused, and each further run is saved in it when it finishes. A journal that is limited to a
-/// shard leaves the runs of other shards out.
+/// Runs in the journal are reused, and each further run is saved in it when it finishes. A journal that is limited to
+/// a shard leaves out the runs of other shards.
 ///
 /// # Errors
-/// When a run could not be saved, or runs of other shards are missing.
+/// Returns an error if a run could not be saved, or runs of other shards are missing.
 pub fn simulate(
     experiment: &Experiment,
     journal: &Journal,
@@ -201,11 +202,11 @@ pub fn simulate(
     study.finish()
 }
 
-/// Simulates `replicates` runs of every variant on the current rayon pool, without saving any. `ended` is called after
-/// each run, from any thread. Only the first run of each variant has details.
+/// Simulates `replicates` runs of every variant on the current rayon pool, without saving them. `ended` is called
+/// after each run, from any thread. Only the first run of each variant has details.
 ///
 /// # Errors
-/// When a run failed.
+/// Returns an error if a run failed.
 pub fn simulate_plainly(
     experiment: &Experiment,
     replicates: u32,
@@ -226,7 +227,7 @@ pub fn simulate_plainly(
     Ok(records)
 }
 
-/// A run without its series, with the rows of clusters only if it is the first of its variant.
+/// Returns a run without its series, with the rows of clusters only if it is the first of its variant.
 fn run_plainly(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     let mut run = if replicate == 0 {
         sim::run_in_detail(variant, seed, replicate)?
@@ -239,7 +240,7 @@ fn run_plainly(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord
     Ok(run)
 }
 
-/// The record of a variant with these runs.
+/// Returns the record of a variant with these runs.
 fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
     VariantRecord {
         variant: variant.label.clone(),
@@ -250,7 +251,7 @@ fn record(variant: &Variant, runs: Vec<RunRecord>) -> VariantRecord {
     }
 }
 
-/// The smallest and the largest number of runs that the experiment may need.
+/// Returns the minimum and the maximum number of runs that the experiment may need.
 #[must_use]
 pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
     let variants = experiment.variants.len() as u64;
@@ -259,7 +260,7 @@ pub fn run_counts(experiment: &Experiment) -> (u64, u64) {
     (least, most)
 }
 
-/// The largest number of runs that a variant may need.
+/// Returns the maximum number of runs that a variant may need.
 fn most_replicates(experiment: &Experiment) -> u32 {
     match &experiment.precision {
         Some(precision) => precision.max,
@@ -267,14 +268,14 @@ fn most_replicates(experiment: &Experiment) -> u32 {
     }
 }
 
-/// A run of a round. A saved one is at hand.
+/// A run of a round. A saved run is available without simulation.
 struct RoundRun {
     id: RunId,
     run: Option<RunRecord>,
 }
 
 impl RoundRun {
-    /// The number of its variant.
+    /// The index of the run's variant.
     const fn variant(&self) -> usize {
         Job::Run(self.id).variant()
     }
@@ -285,15 +286,15 @@ struct Study<'s, W> {
     experiment: &'s Experiment,
     journal: &'s Journal,
     watch: &'s W,
-    /// Of each variant, in the order of replicates.
+    /// The runs of each variant, in the order of replicates.
     runs: Vec<Vec<RunRecord>>,
     details: Details,
-    /// Most runs of a variant.
+    /// Maximum number of runs of a variant.
     most: u32,
 }
 
 impl<W: StudyObserver> Study<'_, W> {
-    /// The number of runs that each variant has.
+    /// Returns the number of runs that each variant has.
     fn counts(&self) -> Vec<u32> {
         self.runs.iter().map(|runs| runs.len() as u32).collect()
     }
@@ -317,7 +318,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(())
     }
 
-    /// The runs that variants lack of the wanted numbers, by variant and replicate.
+    /// Returns the runs that variants lack of the wanted numbers, by variant and replicate.
     fn round(&self, wanted: &[u32]) -> Vec<RoundRun> {
         let mut round = Vec::new();
         for (variant, &wanted) in wanted.iter().enumerate() {
@@ -332,7 +333,7 @@ impl<W: StudyObserver> Study<'_, W> {
         round
     }
 
-    /// A saved run. Details that it has are kept.
+    /// Returns a saved run. Its details, if any, are kept.
     fn saved(&self, id: RunId) -> Option<RunRecord> {
         let (variant, replicate) = id;
         let variant = &self.experiment.variants[variant as usize];
@@ -360,7 +361,8 @@ impl<W: StudyObserver> Study<'_, W> {
         self.watch.round(&at_hand, &wanted, &firsts, &again);
     }
 
-    /// The relative cost of a run of this variant: the events of its first run or, before that, the size of its fleet.
+    /// Returns the relative cost of a run of this variant: the events of its first run or, before that, the size of
+    /// its fleet.
     fn cost(&self, variant: usize) -> u64 {
         match self.runs[variant].first() {
             Some(run) => run.run.events,
@@ -402,7 +404,7 @@ impl<W: StudyObserver> Study<'_, W> {
         Ok(run)
     }
 
-    /// Whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
+    /// Returns whether details of a further run of this variant are kept. A shard saves them, so that merging needs no
     /// simulation.
     fn keeps_details(&self, variant: usize) -> bool {
         let is_saved = self.details.is_wanted && self.journal.shard().is_some();
@@ -433,7 +435,7 @@ impl<W: StudyObserver> Study<'_, W> {
         }
     }
 
-    /// The records of all variants, each with the details of its displayed run.
+    /// Returns the records of all variants, each with the details of its displayed run.
     fn finish(mut self) -> Result<Vec<VariantRecord>, StudyError> {
         let mut order: Vec<usize> = (0..self.runs.len()).collect();
         order.retain(|&at| !self.runs[at].is_empty());
@@ -458,7 +460,7 @@ impl<W: StudyObserver> Study<'_, W> {
         for (at, run) in without_details.into_iter().zip(details) {
             // Runs are in the order of their replicates, from 0.
             let kept = &mut records[at].runs[displayed as usize];
-            // Only a process can make a difference.
+            // Only an external process can cause a difference.
             if run.run != kept.run {
                 return Err(StudyError::Different {
                     variant: kept.run.variant.clone(),

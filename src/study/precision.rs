@@ -3,22 +3,23 @@
 //! A measure is precise when half of the 95% interval of its mean (as in `summary.csv`) is at most γ' = γ / (1 + γ) of
 //! the mean, where γ is the requested precision. The relative error of the mean is then at most γ whenever the
 //! interval covers the true mean (Law, Kelton, "Simulation Modeling and Analysis", section "Obtaining a specified
-//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), that such a procedure covers in the limit).
+//! precision"; Chow, Robbins, Annals of Mathematical Statistics 36 (1965), who show that the coverage of such a
+//! procedure is correct in the limit).
 //!
-//! A procedure with repeated looks tends to stop when the spread happens to be small, so that intervals cover less
-//! than their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each
-//! adds at least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the
-//! remaining effect.
+//! A procedure with repeated looks tends to stop when the spread happens to be small, so its intervals cover less than
+//! their level. Three rules reduce this effect: the first look is at ten runs or more, there are few looks (each adds
+//! at least a fifth of the runs), and two looks in a row must meet the target. The tests below measure the remaining
+//! effect.
 //!
-//! The mean and not the median, because a median of counts jumps from one whole number to the next, and its interval
-//! is often a single one.
+//! The procedure uses the mean and not the median, because a median of counts jumps from one integer to the next, and
+//! its interval is often a single integer.
 
 use crate::results::{Measure, RunRecord, interval_of_mean};
 use crate::scenario::Precision;
 
 /// Number of consecutive looks that must meet the target.
 const LOOKS: u32 = 2;
-/// Runs added for the second of them.
+/// Runs added for the second look.
 const CONFIRMING: u32 = 5;
 
 /// The precision of a variant's runs in one measure.
@@ -26,16 +27,16 @@ const CONFIRMING: u32 = 5;
 pub struct MeasurePrecision {
     /// The measure.
     pub measure: Measure,
-    /// Runs that have it.
+    /// Number of runs that have the measure.
     pub values: usize,
-    /// Half of the 95% interval of the mean, as a share of the mean. `None` for fewer than two values, and for values
-    /// that vary around 0.
+    /// Half of the 95% interval of the mean, as a share of the mean. `None`: there are fewer than two values, or the
+    /// values vary around 0.
     pub half_width: Option<f64>,
-    /// Whether that meets the request; also true for a measure that no run has.
+    /// Whether the half width meets the request; also true for a measure that no run has.
     pub is_precise: bool,
 }
 
-/// The precision of these runs in each requested measure. `seed` is the experiment's.
+/// Returns the precision of these runs in each requested measure. `seed` is the experiment's.
 #[must_use]
 pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<MeasurePrecision> {
     let mut judged = Vec::new();
@@ -56,12 +57,12 @@ pub fn judge(precision: &Precision, runs: &[RunRecord], seed: u64) -> Vec<Measur
     judged
 }
 
-/// The greatest half width that meets the request.
+/// Returns the maximum half width that meets the request.
 fn target(precision: &Precision) -> f64 {
     precision.to.get() / (1.0 + precision.to.get())
 }
 
-/// Half of an interval as a share of its estimate; 0 without spread, even around 0.
+/// Returns half of an interval as a share of its estimate; 0 without spread, even around 0.
 fn relative_half_width(interval: Option<crate::stats::Interval>) -> Option<f64> {
     let interval = interval?;
     let half = (interval.high - interval.low) / 2.0;
@@ -81,7 +82,7 @@ pub(super) struct Looks {
 }
 
 impl Looks {
-    /// Looks at a variant's runs. Returns the total number of runs it should have, or `None` if it has enough or has
+    /// Evaluates a variant's runs. Returns the total number of runs it should have, or `None` if it has enough or has
     /// reached the maximum.
     pub(super) fn look(
         &mut self,
@@ -105,7 +106,7 @@ impl Looks {
         self.next(runs.len() as u32, is_met, worst, precision.max)
     }
 
-    /// `worst` is the greatest half width over the target.
+    /// Decides after one look. `worst` is the maximum half width divided by the target.
     fn next(&mut self, runs: u32, is_met: bool, worst: f64, max: u32) -> Option<u32> {
         self.met = if is_met { self.met + 1 } else { 0 };
         if self.met >= LOOKS || runs >= max {
@@ -114,7 +115,7 @@ impl Looks {
         let wanted = if is_met {
             runs + CONFIRMING
         } else {
-            // A half width shrinks with the root of the runs.
+            // A half width decreases with the square root of the number of runs.
             let needed = (f64::from(runs) * worst * worst).ceil() as u32;
             needed.clamp(runs + (runs / 5).max(2), runs.saturating_mul(2))
         };
@@ -128,7 +129,7 @@ mod tests {
     use crate::stats::bootstrap_interval;
     use crate::stats::draws::Draws;
 
-    /// Runs the procedure on draws of a population. How many draws it took, and the interval at its end.
+    /// Runs the procedure on draws of a population. Returns the number of draws, and the interval at its end.
     fn stopped(to: f64, max: u32, mut draw: impl FnMut() -> f64) -> (u32, crate::stats::Interval) {
         let target = to / (1.0 + to);
         let mut values: Vec<f64> = (0..10).map(|_| draw()).collect();
@@ -149,8 +150,8 @@ mod tests {
     fn intervals_after_stopping_cover_about_as_often_as_their_level() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
-        // Coverage as measured once with 2,000 studies, by the seeds of another generator. Events that no run shows,
-        // such as an outage that meets one run in ten, stop a study too early: the last case.
+        // Coverage as measured once with 2,000 studies, with the seeds of another generator. Events that no run shows,
+        // such as an outage that affects one run in ten, stop a study too early: the last case.
         let cases: [(&str, f64, Draw, f64, f64); 5] = [
             (
                 "normal, spread 10%",
@@ -205,7 +206,7 @@ mod tests {
                 (covered - expected).abs() < margin,
                 "{name}: covered {covered}, not {expected}"
             );
-            // The request: the mean is that close to the true one.
+            // The request: the mean is that close to the true mean.
             assert!(within > 0.95, "{name}: within {within}");
         }
     }
@@ -242,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn without_spread_ten_runs_and_a_second_look_are_enough() {
+    fn without_variation_ten_runs_and_a_second_look_are_enough() {
         assert_eq!(stopped(0.05, 200, || 7.0).0, 15);
         assert_eq!(stopped(0.05, 200, || 0.0).0, 15, "a count that is always 0");
         let mut sign = 1.0;

@@ -1,15 +1,15 @@
 //! Parallel jobs that start in a given order: each free thread takes the next one.
 //!
-//! Why not a parallel iterator? It gives each thread a part of the jobs, and the last thread may then start a long job
-//! when all others are done.
+//! A parallel iterator is not suitable: it gives each thread a part of the jobs, and the last thread may then start a
+//! long job when all others are done.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::StudyError;
 
-/// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their numbers.
-/// After a job fails, no further job starts. When only runs have failed, or runs belong to other shards, the other jobs
+/// Runs `jobs` jobs on the threads of the current rayon pool and returns their results in the order of their indices.
+/// After a job fails, no further job starts. If only runs have failed, or runs belong to other shards, the other jobs
 /// are done.
 pub(crate) fn in_order<T: Send>(
     jobs: usize,
@@ -35,24 +35,24 @@ pub(crate) fn in_order<T: Send>(
         .collect())
 }
 
-/// Jobs that are done in the order of their numbers.
+/// Jobs that are done in the order of their indices.
 struct JobQueue<T> {
     /// The number of jobs.
     jobs: usize,
     /// The job that starts next.
     next: AtomicUsize,
-    /// The results so far, or why there are none.
+    /// The results so far, or the error.
     done: Mutex<Result<Vec<Option<T>>, StudyError>>,
 }
 
 impl<T> JobQueue<T> {
-    /// The number of the next job. `None`: no further job starts.
+    /// Returns the index of the next job. `None`: no further job starts.
     fn take(&self) -> Option<usize> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         (number < self.jobs).then_some(number)
     }
 
-    /// Keeps the result of a job, unless another one failed.
+    /// Keeps the result of a job, unless another job failed.
     fn finish(&self, number: usize, result: T) {
         let mut done = self.done.lock().expect("no holder panics");
         if let Ok(results) = done.as_mut() {
@@ -60,7 +60,7 @@ impl<T> JobQueue<T> {
         }
     }
 
-    /// Keeps the error of a job. Failed runs outweigh those of other shards, and any other error outweighs both.
+    /// Keeps the error of a job. Failed runs take precedence over runs of other shards, and any other error over both.
     fn fail(&self, error: StudyError) {
         let mut done = self.done.lock().expect("no holder panics");
         match error {
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_other_shards_do_not_keep_the_own_ones_from_being_simulated() {
+    fn runs_of_other_shards_do_not_prevent_the_own_runs() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(2)
             .build()

@@ -1,4 +1,4 @@
-//! Runs whose constants are unknown: each replicate draws all of them, the same for all variants.
+//! Runs with unknown constants: each replicate draws all of them, the same for all variants.
 
 use std::ops::Range;
 
@@ -9,25 +9,25 @@ use crate::results::{DrawnConstant, Journal, RunRow};
 use crate::scenario::{Experiment, Level, VariedExperiment};
 use crate::sim;
 
-/// Most draws whose experiments are in memory together.
+/// Maximum number of draws whose experiments are in memory.
 const BATCH: usize = 16;
 
 /// The runs with drawn constants.
 #[derive(Clone, Debug, Default)]
 pub struct DrawnRuns {
-    /// Of each variant, in the order of the draws.
+    /// The runs of each variant, in the order of the draws.
     pub runs: Vec<Vec<RunRow>>,
     /// The constants of each draw.
     pub constants: Vec<DrawnConstant>,
 }
 
-/// Number of runs of [`drawn_runs`].
+/// Returns the number of runs of [`drawn_runs`].
 #[must_use]
 pub fn drawn_count(experiment: &Experiment) -> u64 {
     u64::from(draws(experiment)) * experiment.variants.len() as u64
 }
 
-/// Number of draws of the constants; 0 when the experiment keeps them.
+/// Returns the number of draws of the constants; 0 if the experiment does not draw them.
 fn draws(experiment: &Experiment) -> u32 {
     match &experiment.uncertainty {
         Some(uncertainty) => uncertainty.draws,
@@ -40,7 +40,7 @@ fn draws(experiment: &Experiment) -> u32 {
 /// [`super::simulate`].
 ///
 /// # Errors
-/// When a run could not be saved, or drawn values do not fit together.
+/// Returns an error if a run could not be saved, or drawn values do not fit together.
 pub fn drawn_runs(
     varied: &VariedExperiment,
     journal: &Journal,
@@ -78,14 +78,14 @@ pub fn drawn_runs(
 
 /// One draw of all constants.
 struct ConstantsDraw {
-    /// Its number, which is also that of its replicate.
+    /// The index of the draw, which is also that of its replicate.
     number: u32,
     /// The level of each constant.
     levels: Vec<(usize, Level)>,
 }
 
 impl ConstantsDraw {
-    /// The draw with this number.
+    /// Returns the draw with this index.
     fn new(varied: &VariedExperiment, number: u32) -> Self {
         let constants = varied.constants().iter();
         let names: Vec<&str> = constants.map(|constant| constant.name).collect();
@@ -100,7 +100,7 @@ impl ConstantsDraw {
         }
     }
 
-    /// The drawn values, as the results show them.
+    /// Returns the drawn values, as the results show them.
     fn values(&self, varied: &VariedExperiment) -> Vec<DrawnConstant> {
         let mut drawn = Vec::new();
         for &(constant, level) in &self.levels {
@@ -120,13 +120,13 @@ impl ConstantsDraw {
     }
 }
 
-/// Draws whose experiments are in memory together.
+/// Draws whose experiments are in memory at the same time.
 struct DrawBatch {
     draws: Vec<ConstantsDraw>,
 }
 
 impl DrawBatch {
-    /// The draws with these numbers.
+    /// Returns the draws with these indices.
     fn new(varied: &VariedExperiment, numbers: Range<u32>) -> Self {
         Self {
             draws: numbers
@@ -135,7 +135,7 @@ impl DrawBatch {
         }
     }
 
-    /// The rows of all runs: draw by draw, each with all variants.
+    /// Returns the rows of all runs: draw by draw, each with all variants.
     fn simulate(
         &self,
         varied: &VariedExperiment,
@@ -153,7 +153,7 @@ impl DrawBatch {
             let draw = self.draws[at].number;
             let entry = JournalEntry {
                 journal,
-                // The numbers below are those of the runs with the constants' own values.
+                // The lower numbers belong to the runs with the constants' own values.
                 id: ((variants + variant) as u32, draw),
             };
             let row = row_of(&experiments[at], variant, draw, entry)?;
@@ -169,7 +169,8 @@ mod tests {
     use crate::scenario::Overrides;
     use crate::stats::prediction_interval;
 
-    /// One cluster that pulls 100 MB over a link of unknown rate. All other constants are known.
+    /// Returns an experiment with one cluster that pulls 100 MB over a link of unknown rate. All other constants are
+    /// known.
     fn one_cluster(seed: u64) -> VariedExperiment {
         let home = tempfile::tempdir().expect("a temporary folder");
         let text = |known: &str| {
@@ -215,11 +216,11 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
             .expect("simulated")
     }
 
-    /// The true rate is as unknown as its range says: loguniform from 20 to 500 Mbit/s, so that the share of the range
-    /// below the time of a pull is known by hand. The interval of each study then holds the truth with a probability
-    /// that is computed exactly; its mean over studies must be 38/40.
+    /// The true rate has the distribution of its range: loguniform from 20 to 500 Mbit/s, so the share of the range
+    /// below the time of a pull is computed by hand. The interval of each study then contains the truth with a
+    /// probability that is computed exactly; its mean over studies must be 38/40.
     #[test]
-    fn total_intervals_hold_the_truth_as_often_as_they_say() {
+    fn total_intervals_contain_the_true_value_as_often_as_stated() {
         const STUDIES: u64 = 30;
         let mut covered = Vec::new();
         for seed in 1..=STUDIES {
@@ -235,7 +236,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
                 .iter()
                 .map(|constant| constant.drawn)
                 .collect();
-            // Times that do not depend on the link are the same in every run, up to the registry's answers.
+            // Times that do not depend on the link are the same in every run, except for the registry's answers.
             let rest: Vec<f64> = times
                 .iter()
                 .zip(&rates)
@@ -247,7 +248,7 @@ strategies: {{all: {{allAtOnce: {{}}}}}}
                 "the time is bytes / rate: {rest:?}"
             );
             let interval = prediction_interval(&times, 0.95).expect("39 draws");
-            // The share of rates whose time is below a time.
+            // Returns the share of rates whose time is below a time.
             let below = |time: f64| {
                 let rate = 100e6 / (time - mean_rest) * 8.0 / 1e6;
                 1.0 - (libm::log(rate / 20.0) / libm::log(25.0)).clamp(0.0, 1.0)

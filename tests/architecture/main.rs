@@ -1,8 +1,8 @@
-//! The structure of the library: which module may import which, no circles inside a module, one name for one type.
+//! The structure of the library: the allowed imports of each module, no cycles inside a module, and unique type names.
 //!
-//! The picture in `src/lib.rs` cannot drift from the code. Every `use` and every `crate::…`, `self::…` and `super::…`
-//! path outside tests is read. What a module may import is the table below; a new arrow goes there with its reason,
-//! after the placement was questioned. `.ci/house.py` prints the same numbers for any commit.
+//! The diagram in `src/lib.rs` must match the code. Every `use` and every `crate::…`, `self::…` and `super::…` path
+//! outside tests is read. The table below lists the modules that each module may import; question the placement of the
+//! code before you add an entry, and state the reason. `.ci/house.py` prints the same numbers for any commit.
 
 mod source;
 
@@ -12,13 +12,13 @@ use std::path::Path;
 
 use source::{SourceFile, all_files, arrows_inside_rooms, circles};
 
-/// Module, what it may import of ours, and what else must not be seen in it.
+/// Module, the library's modules that it may import, and other texts that it must not contain.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("io", &[], &["rand"]),
     ("units", &[], &["rand", "std::fs", "std::time"]),
     ("stats", &["units"], &["rand", "std::fs", "std::time"]),
     ("engine", &["units"], &["std::fs", "std::time"]),
-    // The heap with positions, which pending ends of transfers lie in.
+    // The heap with positions, which stores pending ends of transfers.
     (
         "flow",
         &["units", "engine"],
@@ -42,14 +42,14 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["units", "engine", "flow", "rollout", "document"],
         &["std::fs", "std::time"],
     ),
-    // The program's own build, which provenance states.
+    // The program's own build, which the provenance states.
     (
         "build_info",
         &["results"],
         &["rand", "std::fs", "std::time"],
     ),
     ("process", &[], &["rand", "std::fs", "std::env"]),
-    // The rows of passes and statuses, and the errors of processes, come out of it.
+    // It returns the rows of passes and statuses, and the errors of processes.
     (
         "control_plane",
         &["units", "engine", "rollout", "world", "results", "process"],
@@ -69,7 +69,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["rand", "std::fs", "std::time"],
     ),
-    // The names and units of measures, which an experiment's assertions are stated in, are defined once, in `results`.
+    // The names and units of measures, which an experiment's assertions use, are defined once, in `results`.
     (
         "scenario",
         &[
@@ -84,8 +84,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["rand"],
     ),
-    // Its files are the products' own, and those that an experiment names; it loads what it has written. A folder is
-    // staged and published as results are.
+    // It reads the products' own files and those of an experiment, and loads the experiment that it has written. A
+    // folder is staged and published like results.
     (
         "import",
         &[
@@ -96,7 +96,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("results", &["io", "units", "stats", "rollout"], &["rand"]),
     (
         "sim",
-        // A run that follows a rollout draws the rest of an update from the durations of others.
+        // A run that follows a real rollout draws the rest of an update from the durations of others.
         &[
             "units",
             "stats",
@@ -116,8 +116,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["sim", "scenario", "results", "stats", "units", "process"],
         &["std::fs", "std::time"],
     ),
-    // Its records and charts belong to `results` and `report`, as those of a sensitivity analysis do. A prediction takes
-    // no more memory than a study may.
+    // Its records and charts belong to `results` and `report`, like those of a sensitivity analysis. A prediction must
+    // not use more memory than a study.
     (
         "calibrate",
         &[
@@ -126,7 +126,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["rand"],
     ),
-    // It reads exports as `import` does, and times as `calibrate` does.
+    // It reads exports like `import`, and times like `calibrate`.
     (
         "forecast",
         &[
@@ -144,8 +144,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
-    // It answers with the page's data, which `report` draws from results. A closed page stops its runs with the engine's
-    // flag.
+    // It answers with the page's data, which `report` draws from results. Closing a page stops its runs with the
+    // engine's flag.
     (
         "explore",
         &[
@@ -155,7 +155,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
 ];
 
-/// The products' folders: world and driver know none of them, only the ids in `rollout`.
+/// The products' folders. World and driver know no product, only the ids in `rollout`.
 fn products() -> Vec<String> {
     let files = files_of("products");
     let paths = files
@@ -163,14 +163,14 @@ fn products() -> Vec<String> {
         .filter_map(|file| file.path.strip_prefix("products/"));
     let folders: BTreeSet<&str> = paths
         .filter_map(|path| Some(path.split_once('/')?.0))
-        // What all products read their files with.
+        // The code with which all products read their files.
         .filter(|folder| *folder != "fields")
         .collect();
     assert!(folders.len() >= 5, "{folders:?}");
     folders.into_iter().map(str::to_owned).collect()
 }
 
-/// The files of a room, which must have some: a check of no file would pass.
+/// The files of a room. There must be at least one, because a check of no file would pass.
 fn files_of(room: &str) -> Vec<&'static SourceFile> {
     let files: Vec<_> = all_files()
         .iter()
@@ -189,7 +189,7 @@ fn modules(file: &SourceFile) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_module_imports_only_what_its_ring_allows() {
+fn every_module_imports_only_allowed_modules() {
     let mut problems = Vec::new();
     for (module, allowed, forbidden) in TABLE {
         for file in files_of(module) {
@@ -216,7 +216,7 @@ fn every_module_imports_only_what_its_ring_allows() {
 }
 
 #[test]
-fn the_world_and_the_driver_know_no_product() {
+fn the_world_and_the_driver_do_not_depend_on_a_product() {
     let products = products();
     for file in ["world", "sim"].into_iter().flat_map(files_of) {
         for product in &products {
@@ -230,7 +230,7 @@ fn the_world_and_the_driver_know_no_product() {
 }
 
 #[test]
-fn no_product_knows_another() {
+fn no_product_depends_on_another() {
     let products = products();
     for file in files_of("products") {
         let Some(own) = products
@@ -282,7 +282,7 @@ fn one_name_means_one_type() {
     );
 }
 
-/// The modules that a line of the library's root declares, or passes on from another crate.
+/// The modules that a line of the library's root declares or re-exports from another crate.
 fn public_modules(line: &str) -> Vec<&str> {
     if let Some(passed_on) = line.strip_prefix("pub use fleetsim_") {
         let names = match passed_on.split_once(" as ") {
@@ -316,7 +316,7 @@ fn every_module_of_the_library_has_its_row() {
 }
 
 #[test]
-fn the_program_uses_the_public_library_alone() {
+fn the_program_uses_only_the_public_library() {
     for file in files_of("cli") {
         let inner: Vec<String> = modules(file)
             .into_iter()
@@ -330,7 +330,7 @@ fn the_program_uses_the_public_library_alone() {
     }
 }
 
-/// The formatter leaves comments alone, so their width is checked here.
+/// The formatter does not wrap comments, so their width is checked here.
 #[test]
 fn comments_end_at_column_120() {
     let is_wide = |line: &&str| line.trim_start().starts_with("//") && line.chars().count() > 120;

@@ -1,20 +1,20 @@
-//! Reads the library's source as text: code without comments, literals and tests, its types, and what it imports.
+//! Reads the library's source as text: its code without comments, literals and tests, its types, and its imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-/// Files that hold nothing but tests and what tests share.
+/// Files that contain only tests and their shared code.
 const TEST_FILES: [&str; 3] = ["tests.rs", "testing.rs", "synthetic.rs"];
 
 /// A crate of the library.
 struct Package {
-    /// Its folder, from the root of the repository.
+    /// Its folder, relative to the root of the repository.
     folder: &'static str,
-    /// The module that its root is to users of the library; empty where each module of the crate is one.
+    /// The module as which the library exports the crate's root; empty if it exports each module of the crate.
     root: &'static str,
-    /// Modules of the crate that are modules of the library too, beside its root.
+    /// Modules of the crate that are also modules of the library, in addition to its root.
     beside: &'static [&'static str],
 }
 
@@ -54,8 +54,8 @@ impl Package {
             .join("src")
     }
 
-    /// Where a file below the source folder would lie if the library were one crate. `None`: the root of a crate whose
-    /// modules are the library's.
+    /// The path of a file below the source folder if the library were one crate. `None`: it is the root of a crate
+    /// whose modules are the library's.
     fn in_library(&self, below: &str) -> Option<String> {
         if self.folder.is_empty() {
             return Some(below.to_owned());
@@ -71,7 +71,7 @@ impl Package {
         }
     }
 
-    /// The code as if the library were one crate: paths to this crate, which begin with `name`, begin with `crate`.
+    /// The code as if the library were one crate: paths that begin with `name` begin with `crate` instead.
     fn as_one_crate(&self, code: &str, name: &str) -> String {
         let prefix = format!("{name}::");
         let mut rewritten = String::with_capacity(code.len());
@@ -105,11 +105,11 @@ pub(crate) struct SourceFile {
     pub(crate) path: String,
     /// The file itself.
     pub(crate) file: PathBuf,
-    /// The code: comments and the insides of literals are blank, and items under `#[cfg(test)]` are gone.
+    /// The code: comments and the contents of literals are blanked, and items under `#[cfg(test)]` are removed.
     pub(crate) code: String,
 }
 
-/// All source files that hold more than tests, sorted by path.
+/// All source files with code other than tests, sorted by path.
 pub(crate) fn all_files() -> &'static [SourceFile] {
     static FILES: LazyLock<Vec<SourceFile>> = LazyLock::new(read_all);
     &FILES
@@ -172,7 +172,7 @@ impl SourceFile {
         first.trim_end_matches(".rs")
     }
 
-    /// Whether the file declares other modules, which may use what it defines.
+    /// Returns whether the file declares other modules, which may use its definitions.
     pub(crate) fn is_parent(&self) -> bool {
         self.path.ends_with("mod.rs") || !self.path.contains('/')
     }
@@ -222,7 +222,7 @@ impl SourceFile {
             .collect()
     }
 
-    /// The names that the file passes on with `pub use`, with the paths that they stand for.
+    /// The names that the file re-exports with `pub use`, with the paths that they refer to.
     fn passed_on(&self) -> Vec<(Vec<String>, Vec<String>)> {
         let (uses, _) = split_uses(&self.code);
         let public = uses
@@ -266,18 +266,18 @@ impl SourceFile {
     }
 }
 
-/// File -> the files of its room that it imports. Names that a parent passes on are followed to where they are defined.
-/// Parents themselves are left out: they declare their children, and these may use them.
+/// For each file, the files of its room that it imports. Names that a parent re-exports are followed to their
+/// definition. Parents themselves are left out: they declare their children, which may use them.
 pub(crate) fn arrows_inside_rooms(files: &[SourceFile]) -> BTreeMap<&str, BTreeSet<&str>> {
     let by_module: BTreeMap<Vec<String>, &SourceFile> =
         files.iter().map(|file| (file.module(), file)).collect();
     let passed_on: BTreeMap<Vec<String>, Vec<String>> =
         files.iter().flat_map(SourceFile::passed_on).collect();
     let owner = |mut parts: Vec<String>| -> Option<&SourceFile> {
-        // A name may be passed on several times.
+        // A name may be re-exported several times.
         for _ in 0..8 {
             let (length, target) = (1..=parts.len()).rev().find_map(|length| {
-                // A parent may pass on a function that has the name of its module: the path leads to the module.
+                // A parent may re-export a function that has the name of its module: the path leads to the module.
                 let is_module = by_module.contains_key(&parts[..length]);
                 let target = passed_on
                     .get(&parts[..length])
@@ -345,7 +345,7 @@ fn is_word(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// The text with comments and the insides of literals replaced by spaces: same length, same lines.
+/// The text with comments and the contents of literals replaced by spaces: same length, same lines.
 fn blanked(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut plain = bytes.to_vec();
@@ -362,7 +362,7 @@ fn blanked(text: &str) -> String {
     String::from_utf8(plain).expect("only whole literals were replaced")
 }
 
-/// Where the comment or literal that begins at `at` ends; `at` when none begins there.
+/// The end of the comment or literal that begins at `at`; `at` if none begins there.
 fn literal_end(text: &str, at: usize) -> usize {
     let bytes = text.as_bytes();
     let after = |pattern: &[u8], from: usize| {
@@ -395,7 +395,7 @@ fn literal_end(text: &str, at: usize) -> usize {
             }
             (end + 1).min(bytes.len())
         }
-        // A character is closed after one character or an escape; anything else is a lifetime.
+        // A character literal is closed after one character or an escape; anything else is a lifetime.
         b'\'' if bytes.get(at + 1) == Some(&b'\\') => after(b"'", at + 3),
         b'\'' => {
             let length = text[at + 1..].chars().next().map_or(0, char::len_utf8);
@@ -416,7 +416,7 @@ fn without_tests(code: &str) -> String {
     while let Some(start) = rest.find("#[cfg(test)]") {
         let (before, item) = rest.split_at(start);
         kept.push_str(before);
-        // The item ends with a semicolon, or where its first brace closes.
+        // The item ends at a semicolon, or where its first brace closes.
         let body = item.find(['{', ';']).unwrap_or(item.len() - 1);
         let end = if item[body..].starts_with('{') {
             closing(item, body)
@@ -428,7 +428,7 @@ fn without_tests(code: &str) -> String {
     kept + rest
 }
 
-/// Where the brace at `opening` closes.
+/// The position at which the brace at `opening` closes.
 fn closing(code: &str, opening: usize) -> usize {
     let mut depth = 0;
     for (at, c) in code[opening..].char_indices() {
@@ -444,7 +444,7 @@ fn closing(code: &str, opening: usize) -> usize {
     code.len() - 1
 }
 
-/// Every `use` with whether it is public, and the code without them.
+/// Every `use` and whether it is public, and the code without them.
 fn split_uses(code: &str) -> (Vec<(bool, &str)>, String) {
     let mut uses = Vec::new();
     let mut rest = String::new();
@@ -526,7 +526,7 @@ fn blanks_comments_literals_and_tests() {
 }
 
 #[test]
-fn finds_imports_wherever_they_stand() {
+fn finds_imports_anywhere_in_a_file() {
     let found = |path: &str, code: &str| -> Vec<String> {
         let file = SourceFile {
             path: path.to_owned(),
@@ -564,7 +564,7 @@ fn finds_imports_wherever_they_stand() {
 }
 
 #[test]
-fn finds_circles_through_names_that_a_parent_passes_on() {
+fn finds_circles_through_names_that_a_parent_re_exports() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),

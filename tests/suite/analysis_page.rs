@@ -1,9 +1,11 @@
-//! What `docs/analysis.md` shows is what pandas and DuckDB print, and the tables are typed as their document says.
+//! `docs/analysis.md` shows the output of pandas and DuckDB, and the tables have the documented types.
 //!
-//! `UPDATE_DOCS=1 cargo test --all-features --test suite analysis_page` writes what the cells print now into the page.
+//! `UPDATE_DOCS=1 cargo test --all-features --test suite analysis_page` writes the current output of the cells into
+//! the page.
 //!
-//! The tests need a Python with the packages of `tests/suite/analysis/requirements.txt`: the one that `FLEETSIM_PYTHON`
-//! names, else one in `target/python`, else `python3`. Without, they pass and say so; where `CI` is set they fail.
+//! The tests need a Python with the packages of `tests/suite/analysis/requirements.txt`: the one named by
+//! `FLEETSIM_PYTHON`, otherwise one in `target/python`, otherwise `python3`. Without it, they pass and say so; if `CI`
+//! is set, they fail.
 
 use std::fs;
 use std::io::Write;
@@ -16,7 +18,7 @@ use super::external_scheduler;
 const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
 
-/// The columns that are no numbers.
+/// The columns that are not numeric.
 const TEXTS: [&str; 21] = [
     "variant",
     "strategy",
@@ -42,7 +44,7 @@ const TEXTS: [&str; 21] = [
 ];
 const BOOLEANS: [&str; 3] = ["offline", "defective", "may_be_best"];
 
-/// What identifies a row of each table, as `docs/results-format.md` says.
+/// The key columns of each table, according to `docs/results-format.md`.
 const KEYS: [(&str, &[&str]); 10] = [
     ("variants.csv", &["variant"]),
     ("runs.csv", &["variant", "replicate"]),
@@ -56,12 +58,12 @@ const KEYS: [(&str, &[&str]); 10] = [
     ("plan.csv", &["variant"]),
 ];
 
-/// A Python that has what the page needs, in the versions that the page was written with: others print otherwise.
+/// A Python with the packages of the page, in the versions with which the page was written: others print differently.
 fn python() -> Option<PathBuf> {
     python_with(REQUIREMENTS)
 }
 
-/// The program's output; its errors when it fails.
+/// The program's output; panics with its errors if it fails.
 fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     let mut child = command
         .stdin(Stdio::piped())
@@ -84,7 +86,7 @@ fn output(command: &mut Command, input: &[u8]) -> Vec<u8> {
     output.stdout
 }
 
-/// The page with what its cells print now, in the order of the cells; `None` leaves a cell's output as it is.
+/// The page with the current output of its cells, in order; `None` leaves a cell's output unchanged.
 fn page_with(page: &str, printed: &[Option<String>]) -> String {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let blocks = blocks(page);
@@ -93,7 +95,7 @@ fn page_with(page: &str, printed: &[Option<String>]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, block)| is_cell(block));
-    // From the last to the first, so that the lines before stay where they are.
+    // From the last to the first, so that earlier lines keep their numbers.
     for ((at, cell), printed) in cells.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let Some(printed) = printed else { continue };
         let end = cell.line + 1 + cell.text.lines().count() + 1;
@@ -112,7 +114,8 @@ fn page_with(page: &str, printed: &[Option<String>]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// A folder in which the page's paths lead where they should: experiments and committed results, and room for more.
+/// A folder in which the page's paths are valid: it contains the experiments and the committed results, and is
+/// writable.
 fn workspace() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     fs::create_dir(folder.path().join("results")).expect("made");
@@ -220,10 +223,11 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
         serde_json::from_slice(&told).expect("columns of files");
     for (file, columns) in told {
         for (column, pandas, duckdb, is_empty) in columns {
-            // A column without a value has no type: NaN to pandas (an object without a row), NULL of VARCHAR to DuckDB.
+            // A column without a value has no type: NaN in pandas (object if there are no rows), NULL of VARCHAR in
+            // DuckDB.
             let expected: (&[&str], &[&str]) = match column.as_str() {
                 _ if is_empty => (&["float64", "object"], &["VARCHAR"]),
-                // Swept settings are as the experiment writes them.
+                // Swept settings are as written in the experiment.
                 setting if file.ends_with("variants.csv") && !TEXTS.contains(&setting) => (
                     &["str", "int64", "float64", "bool"],
                     &["VARCHAR", "BIGINT", "DOUBLE", "BOOLEAN"],

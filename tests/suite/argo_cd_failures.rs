@@ -1,6 +1,6 @@
-//! What goes wrong under Argo CD, told as whole simulations of small fleets whose times can be computed by hand.
+//! Failures under Argo CD, as whole simulations of small fleets whose times can be computed by hand.
 //!
-//! In all of them a sync takes 1 s in a cluster that answers, and news take 1 s, so that no operation begins in the
+//! In all of them a sync takes 1 s in a cluster that answers, and news takes 1 s, so that no operation begins in the
 //! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
 //! Neither the client nor the CPU of the application controller limits syncs.
 
@@ -8,7 +8,7 @@ use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 
 use super::common::first_run;
 
-/// Ten canaries, then twenty others.
+/// Ten canaries, then twenty other clusters.
 const STEPS: &str = "strategy: {type: RollingSync, rollingSync: {steps: [
       {matchExpressions: [{key: env, operator: In, values: [canary]}]},
       {matchExpressions: [{key: env, operator: In, values: [prod]}]}]}}";
@@ -21,9 +21,9 @@ struct Story<'a> {
     fleet: &'static str,
     workload: &'static str,
     faults: &'static str,
-    /// Of `argoCd`.
+    /// The settings of `argoCd`.
     strategy: String,
-    /// `applicationset.yaml`, for a strategy that names it.
+    /// `applicationset.yaml`, if the strategy names it.
     set: &'a str,
     apply: &'static str,
     syncs_per_second: u64,
@@ -95,7 +95,7 @@ fn last_told(record: &RunRecord) -> f64 {
 }
 
 #[test]
-fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step() {
+fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
     assert!(
@@ -110,7 +110,7 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
         ),
         "{held}"
     );
-    // Its cluster's state is what it was before the release; only the operation tells.
+    // Its cluster's state is the same as before the release; only the operation shows the failure.
     assert!(
         held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"),
         "{held}"
@@ -120,10 +120,10 @@ fn an_offline_canary_fails_after_six_attempts_and_again_six_and_holds_its_step()
         10 - lost as u64,
         "the step's others arrive, and no other step begins"
     );
-    // Six connections time out after 30 s each; between them 10 + 20 + 40 + 80 + 160 s are waited.
+    // Six connections time out after 30 s each; the waits between them are 10 + 20 + 40 + 80 + 160 s.
     let failed = 6.0 * 30.0 + 310.0;
-    // The pass that sees the failure is the one in which the row leaves Pending, and requests the sync once more.
-    // A pass that gives up after five conflicts is repeated, which takes up to a second each time.
+    // The pass that sees the failure is also the one in which the row leaves Pending, and it requests the sync once
+    // more. A pass that gives up after five conflicts is repeated, which takes up to a second each time.
     assert!(
         (2.0 * failed..2.0 * failed + 12.0).contains(&record.run.end_s),
         "ends at {} s",
@@ -159,7 +159,7 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
             .expect("the first attempt is the one that is remembered");
         // The first passes give up after five conflicts each.
         assert!(tried < 8.0, "{}: {tried}", canary.cluster);
-        // Tried again after 30 + 10 s, and after 30 + 20 s more; applying takes 1 s.
+        // Tried again after 30 + 10 s, and after another 30 + 20 s; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
         assert!(
             (applied - tried - 91.0).abs() < 0.01,
@@ -171,7 +171,8 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
 
 #[test]
 fn an_attempt_fails_on_a_cluster_that_is_cut_off_while_its_requests_wait() {
-    // One sync a second, in the order of names: most of the 30 attempts have begun, and wait, when all are cut off.
+    // One sync per second, in the order of names: most of the 30 attempts have begun and are waiting when all clusters
+    // are cut off.
     let faults = "{regional: [{selector: {}, windows: [{from: 15 s, for: 60 s}]}]}";
     let record = Story {
         strategy: "autoSync: true".to_owned(),
@@ -227,7 +228,7 @@ fn a_cluster_that_returns_after_its_operation_failed_stays_unsynced() {
     }
 }
 
-/// A real file whose template repeats failed syncs without end.
+/// A real file whose template repeats failed syncs indefinitely.
 const ENDLESS: &str = "kind: ApplicationSet
 spec:
   generators: [{git: {}}]
@@ -247,7 +248,7 @@ spec:
 #[test]
 fn a_sync_with_unlimited_retries_outlasts_an_outage() {
     for set in [ENDLESS, ENDLESS_STEPS] {
-        // All canaries are away when the release comes, and for twenty minutes.
+        // All canaries are offline when the release comes, and for twenty minutes.
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
         let story = Story {
             strategy: "generate: false\n      file: applicationset.yaml".to_owned(),
@@ -280,11 +281,12 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
 }
 
 #[test]
-fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
-    // All canaries are away for five minutes from the release on. One connection times out after 30 s; two attempts
-    // are repeated. Where an attempt begins that finds the cluster, and for how long the operation runs if none does:
+fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
+    // All canaries are offline for five minutes from the release on. One connection times out after 30 s; two attempts
+    // are repeated. The cases state when an attempt begins that finds the cluster, or how long the operation runs if
+    // none does:
     let cases = [
-        // template's backoff, seconds to the attempt that works, or to the end
+        // template's backoff, seconds to the successful attempt, or to the end
         ("", Err(3 * 30 + 10 + 20)),
         ("backoff: {duration: 2m}", Ok(2 * (30 + 180))),
         ("backoff: {duration: 2m, factor: 1}", Ok(2 * (30 + 120))),
@@ -355,8 +357,8 @@ fn only_the_backoff_that_is_set_decides_whether_an_outage_is_outlasted() {
 #[test]
 fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
     // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared
-    // again, so that a pass would call their rows Progressing. But the first operation of an application queues no
-    // pass.
+    // again, so that a pass would call their rows Progressing. But the first operation of an application does not
+    // queue a pass.
     let story = Story {
         fleet: "
   - {name: 'canary-{01..15}', labels: {env: canary}}
@@ -417,7 +419,7 @@ fn a_sync_with_unlimited_retries_waits_for_a_cluster_but_the_run_ends() {
 }
 
 #[test]
-fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
+fn a_defective_release_is_degraded_after_the_deadline_and_blocks_its_step() {
     let deployment =
         "{kind: Deployment, image: shop, readiness: {period: 10 s}, progressDeadline: 5m}";
     let daemon_set = "{kind: DaemonSet, image: shop, readiness: {period: 10 s}}";
@@ -432,7 +434,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
         }
         .play();
         let held = &record.run.held();
-        // Crash loops go on for ever; pods that no probe lets be ready change nothing by it.
+        // Crash loops continue indefinitely; pods that no probe reports ready do not change that.
         assert_eq!(
             record.run.outcome,
             RunOutcome::Stalled,
@@ -443,7 +445,7 @@ fn a_defective_release_shows_degraded_after_the_deadline_and_holds_its_step() {
             held.starts_with("rollingSync.steps: step 1") && held.contains(&state),
             "{workload}: {held}"
         );
-        // The sync, its pods and the news of it take some seconds more.
+        // The sync, its pods and their news take some seconds more.
         assert!(
             (seconds..seconds + 60.0).contains(&record.run.end_s),
             "{workload}: ends at {} s",
@@ -484,7 +486,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
     );
     let [degraded, healthy] =
         [&record, &quick].map(|record| record.run.completion_s.expect("complete"));
-    // Requests and waits after conflicts are drawn; more passes draw other ones.
+    // Requests and waits after conflicts are random; additional passes draw different ones.
     assert!(
         (degraded - healthy).abs() < 0.01,
         "and delay nothing: {degraded} s and {healthy} s"
@@ -492,7 +494,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
 }
 
 #[test]
-fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
+fn a_commit_without_a_webhook_is_found_by_the_periodic_refresh() {
     let story = Story {
         strategy: "autoSync: true\n      release: commit".to_owned(),
         ..Story::new("{}")
@@ -518,7 +520,8 @@ fn a_commit_that_nobody_announces_is_found_by_the_periodic_refresh() {
         ..Story::new("{}")
     }
     .play();
-    // 30 requests are within the burst of 100. News take 1 s: the annotation, and the result of the comparison.
+    // 30 requests are within the burst of 100. News takes 1 s: for the annotation, and for the result of the
+    // comparison.
     assert!(
         last_told(&with_webhook) < 10.0,
         "a webhook announces it to all: {}",
@@ -556,8 +559,8 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
         ..Story::new(faults)
     };
     let healthy = story("{}").play();
-    // Ten at a time, each for 4 s: the application controller hears at once that a cluster has applied. The tenth ten
-    // begin after nine such times; the news of the first pass and the pass itself come before.
+    // Ten at a time, each for 4 s: the application controller is notified immediately when a cluster has applied. The
+    // tenth group begins after nine such times, preceded by the news of the first pass and the pass itself.
     let told = last_told(&healthy);
     assert!((37.0..39.5).contains(&told), "the last is told at {told} s");
     let sick = story("{offline: {share: 40%}}").play();
@@ -602,13 +605,13 @@ fn an_unknown_destination_is_never_written_and_a_paused_cluster_is_treated_like_
 }
 
 #[test]
-fn an_application_that_argo_cd_passes_over_keeps_what_it_has() {
+fn an_application_that_argo_cd_skips_keeps_its_revision() {
     let skip = |status: &str| Story {
         strategy: format!("skipReconcile: [{{name: canary-03{status}}}]\n      {STEPS}"),
         ..Story::new("{}")
     };
     let settled = skip("").play();
-    // Synced and Healthy, its row never waits for anything: all others get the release.
+    // Synced and Healthy, its row never waits for anything, so all others get the release.
     assert_eq!(
         settled.run.held(),
         "skipReconcile: skip-reconcile keeps Argo CD from canary-03"

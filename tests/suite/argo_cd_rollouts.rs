@@ -1,5 +1,5 @@
 //! Argo CD's RollingSync and its proposal as whole simulations of 1 000 applications: budgets and the order of steps
-//! hold whatever goes wrong, a rollout that stands still names its step, and what Argo CD refuses is refused.
+//! hold in spite of failures, a stalled rollout names its step, and settings that Argo CD refuses are refused.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::common::{folder_with, loaded, peak_in_flight};
 /// 50 canaries, 150 in staging, 800 in production.
 const FLEET: [(&str, usize); 3] = [("canary", 50), ("staging", 150), ("prod", 800)];
 
-/// What `maxUpdate` comes to in each step of [`STEPS`]: all, a number, 10 % of 800.
+/// The value of `maxUpdate` in each step of [`STEPS`]: all, a number, 10 % of 800.
 const BUDGETS: [usize; 3] = [50, 20, 80];
 
 const STEPS: &str = "steps:
@@ -60,7 +60,7 @@ fn rolling_update() -> String {
     ))
 }
 
-/// Applying is quick here, so that budgets and not the ten operation processors limit a step.
+/// Applying is fast here, so that budgets and not the ten operation processors limit a step.
 fn folder(release: &str, faults: &str, strategy: &str, set: &str) -> TempDir {
     let groups: String = FLEET
         .iter()
@@ -95,7 +95,7 @@ fn run(release: &str, faults: &str, strategy: &str, set: &str) -> RunRecord {
     sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
-/// The clusters of each step, in order.
+/// The clusters of each step, in order of the steps.
 fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
     let mut steps: BTreeMap<&str, Vec<&ClusterRow>> = BTreeMap::new();
     for row in &record.clusters {
@@ -104,7 +104,7 @@ fn by_step(record: &RunRecord) -> BTreeMap<&str, Vec<&ClusterRow>> {
     steps
 }
 
-/// What must be true of every run with [`STEPS`], however it ends.
+/// Asserts the invariants of every run with [`STEPS`], however it ends.
 fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     let steps = by_step(record);
     assert_eq!(
@@ -149,7 +149,7 @@ const SHIPPED: &str = "argoCd: {generate: false, file: applicationset.yaml, appl
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
-fn a_rollout_in_which_pulls_fail_keeps_budgets_and_order_to_its_end() {
+fn a_rollout_with_failed_pulls_respects_budgets_and_order_to_its_end() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
         for (release, faults) in [
             ("update", RELIABLE),
@@ -186,7 +186,7 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
             let record = run("update", faults, strategy, &set);
             assert_budgets_and_order(&record, &what);
             assert_ne!(record.run.outcome, RunOutcome::Complete, "{what}");
-            // The first step with a cluster that never arrives, and whether it has used up its budget.
+            // The first step with a cluster that never becomes ready, and whether it has used up its budget.
             let steps = by_step(&record);
             let is_lost = |row: &&ClusterRow| row.offline || row.defective;
             let (number, rows) = (1..)
@@ -224,7 +224,7 @@ fn an_application_that_never_appears_blocks_its_step_indefinitely() {
 }
 
 #[test]
-fn a_crash_after_healthy_was_seen_holds_nothing_in_what_shipped() {
+fn a_crash_after_healthy_was_seen_blocks_nothing_as_shipped() {
     let record = run("update", "{defect: {share: 3%}}", SHIPPED, &rolling_sync());
     assert_ne!(record.run.outcome, RunOutcome::Complete);
     assert!(
@@ -374,7 +374,7 @@ fn applications_in_no_step_are_never_synced() {
 #[test]
 fn files_that_argo_cd_rejects_are_refused_with_line_and_reason() {
     let cases = [
-        // strategy, the set, what is told
+        // strategy, the set, the message
         (
             SHIPPED,
             application_set("strategy:\n    type: RollingSync\n    rollingSync: {steps: []}"),

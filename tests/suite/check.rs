@@ -1,4 +1,4 @@
-//! `fleetsim check`: what is legal but may surprise is said with its reason, once, and in a list of bounded length.
+//! `fleetsim check` reports legal but surprising settings once, with the reason, in a list of bounded length.
 
 use std::fs;
 
@@ -23,7 +23,7 @@ fn checked(fleet: &str, rest: &str) -> String {
 const FLEET: &str = "[{name: 'edge-{001..100}', nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]";
 
 #[test]
-fn a_strategy_that_the_documentation_describes_differently_is_said_once() {
+fn a_strategy_that_the_documentation_describes_differently_is_reported_once() {
     let found = checked(
         FLEET,
         "strategies:\n  git: {rancherFleet: {maxUnavailable: 10%}}\n  told: {rancherFleet: {maxUnavailable: 10%, rules: documented}}\n\
@@ -48,7 +48,7 @@ fn a_strategy_that_the_documentation_describes_differently_is_said_once() {
 }
 
 #[test]
-fn a_setting_of_which_the_product_warns_is_named_with_the_strategies_that_have_it() {
+fn a_setting_that_the_product_warns_about_is_named_with_its_strategies() {
     let found = checked(
         FLEET,
         "strategies:\n  a: {kubeFleetRolling: {maxSurge: 10%}}\n  b: {kubeFleetRolling: {maxSurge: 20%}}\n",
@@ -60,7 +60,7 @@ fn a_setting_of_which_the_product_warns_is_named_with_the_strategies_that_have_i
 }
 
 #[test]
-fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
+fn an_object_that_would_be_too_large_is_reported_with_its_size_and_a_link() {
     let fleet = "[{name: 'edge-{0001..5000}', nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]";
     let strategy = "strategies:\n  staged:\n    kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 10%}]}\n";
     let found = checked(fleet, strategy);
@@ -69,7 +69,7 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
         "{found}"
     );
     assert!(found.contains("(docs/schedulers.md#sizes)"), "{found}");
-    // The rows of the steps make an ApplicationSet large. Without steps there are none.
+    // The rows of the steps make an ApplicationSet large. Without steps there are no rows.
     let all = "{matchExpressions: [{key: none, operator: DoesNotExist}]}";
     let found = checked(
         fleet,
@@ -86,7 +86,7 @@ fn an_object_that_would_be_too_large_is_said_with_its_size_and_a_link() {
 }
 
 #[test]
-fn a_long_list_is_cut_and_the_rest_is_counted() {
+fn a_long_list_is_truncated_and_the_rest_is_counted() {
     let many: String = (0..30)
         .map(|at| {
             format!(
@@ -107,7 +107,7 @@ fn a_long_list_is_cut_and_the_rest_is_counted() {
 fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     let experiment = "name: x\nfleet: [{name: a}]\nrelease:\n  images: [{name: i, manifest: i.json}]\n  \
                       workloads: [{kind: Deployment, image: i}]\nstrategies: {a: {allAtOnce: {}}}\n";
-    // The place is behind as many bytes as the experiment has.
+    // The error is after as many bytes as the experiment has.
     let blank = "\n".repeat(experiment.len() + 10);
     let manifest =
         format!("{blank}{{\"layers\": [{{\"digest\": \"sha256:a\", \"size\": \"big\"}}]}}\n");
@@ -122,7 +122,7 @@ fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     assert!(!messages.contains("--set"), "{messages}");
 }
 
-/// Of five clusters, the fleet.yaml of one strategy selects two.
+/// The fleet.yaml of one strategy selects two of five clusters.
 const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nfleet: [{name: 'edge-{1..5}', nodes: 1}]\nrelease:\n  \
     kind: update\n  images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]\n\
     strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.waitForJobs]}}\n  all: {allAtOnce: {}}\n";
@@ -130,7 +130,7 @@ const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nf
 const TWO_OF_FIVE: &str = "Paused: no\nhelm: {waitForJobs: true}\noverrideTargets: [{clusterName: edge-1}, {clusterName: edge-2}]\n";
 
 #[test]
-fn strategies_with_different_numbers_of_targets_are_said_to_be_not_comparable() {
+fn strategies_with_different_numbers_of_targets_are_reported_as_not_comparable() {
     let home = folder_with(&[
         ("experiment.yaml", DIFFERENT_TARGETS),
         ("fleet.yaml", TWO_OF_FIVE),
@@ -150,7 +150,7 @@ fn strategies_with_different_numbers_of_targets_are_said_to_be_not_comparable() 
 }
 
 #[test]
-fn results_say_what_was_accepted_and_what_was_read_with_a_note() {
+fn results_list_accepted_fields_and_notes() {
     let home = folder_with(&[
         ("experiment.yaml", DIFFERENT_TARGETS),
         ("fleet.yaml", TWO_OF_FIVE),

@@ -1,15 +1,16 @@
-//! The results beside the experiments are those that this version computes.
+//! The results committed with the experiments are those that this version computes.
 //!
-//! Of every variant, the displayed run, which clusters.csv shows, is simulated again, and of the results that are
-//! committed whole, every run. A run's row in the committed `runs.csv` must be equal, `summary.csv` must follow from all
-//! rows, and every table that follows from the rows and the runs simulated again must have the checksum in
-//! `provenance.json`, whether it is committed or not. The test counts what it compared, and fails if that is little.
+//! For every variant, the displayed run (shown in clusters.csv) is simulated again, and for the results that are
+//! committed in full, every run. A run's row must equal that in the committed `runs.csv`, `summary.csv` must follow
+//! from all rows, and every table that follows from the rows and the repeated runs must have the checksum in
+//! `provenance.json`, whether it is committed or not. The test counts its comparisons, and fails if there are too few.
 //!
-//! Left out: time series, constants and draws of other runs than those, and sensitivity analyses. `fleetsim reproduce
+//! Left out: time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim reproduce
 //! results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
 //! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
 //!
-//! The answers of a plan are decided again from the runs in its folder, and must be the committed ones to the byte.
+//! The answers of a plan are decided again from the runs in its folder, and must be equal to the committed ones byte
+//! for byte.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -30,10 +31,10 @@ use sha2::{Digest, Sha256};
 
 use super::common::{contents, loaded, not_tested, root};
 
-/// The results folder that is committed whole.
+/// The results folder that is committed in full.
 const EXAMPLE: &str = "03-documented-or-shipped";
 
-/// Most bytes of results that are committed.
+/// Maximum size of committed results in bytes.
 const MOST_BYTES: u64 = 12_000_000;
 
 /// Experiment and variant whose displayed run has 20 million events. With `CI` set, it is simulated.
@@ -42,13 +43,14 @@ const FOR_CI: (&str, &str) = (
     "storm name=site-{0001..5000}; rate=200/s",
 );
 
-/// Fewest runs that must be compared, without those that need time or Go: one of every variant, and all of one folder.
+/// Minimum number of compared runs, without those that need much time or Go: one of every variant, and all of one
+/// folder.
 const FEWEST_RUNS: usize = 220;
 
-/// Fewest tables that must be compared, without those that follow from the variants left out.
+/// Minimum number of compared tables, without those that depend on omitted variants.
 const FEWEST_TABLES: usize = 66;
 
-/// Variants that may be left out: the one [`FOR_CI`], and four that Go's programs decide.
+/// Maximum number of omitted variants: the one in [`FOR_CI`], and four that Go programs decide.
 const MOST_SKIPPED: usize = 5;
 
 /// Every experiment with its results folder.
@@ -71,7 +73,7 @@ fn experiments() -> Vec<(PathBuf, PathBuf)> {
         .collect()
 }
 
-/// Where the plan of an experiment lies that has its results in this folder.
+/// The folder of an experiment's plan, given its results folder.
 fn plan_of(results: &Path) -> PathBuf {
     let name = results
         .file_name()
@@ -80,7 +82,7 @@ fn plan_of(results: &Path) -> PathBuf {
     results.with_file_name(format!("{name}-plan"))
 }
 
-/// Where the sensitivity analysis of an experiment lies that has its results in this folder.
+/// The folder of an experiment's sensitivity analysis, given its results folder.
 fn sensitivity_of(results: &Path) -> PathBuf {
     let name = results
         .file_name()
@@ -89,7 +91,7 @@ fn sensitivity_of(results: &Path) -> PathBuf {
     results.with_file_name(format!("{name}-sensitivity"))
 }
 
-/// The committed provenance, which must name the experiment as it is now.
+/// The committed provenance, which must match the current experiment.
 fn checked_provenance(experiment: &Experiment, results: &Path) -> Provenance {
     let at = results.display();
     let provenance = Provenance::read(results)
@@ -131,11 +133,11 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Why a variant is not simulated again here. `None`: it is.
+/// Why a variant is not simulated again here. `None`: it is simulated.
 fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static str> {
     let is_ci = std::env::var_os("CI").is_some();
     if variant.scenario.strategy.command().is_some() {
-        // The programs of the products are built with Go.
+        // The products' programs are built with Go.
         return std::env::var_os("FLEETSIM_CONTROLLERS")
             .is_none()
             .then_some("FLEETSIM_CONTROLLERS names no programs");
@@ -144,7 +146,7 @@ fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static
     (is_long && !is_ci).then_some("20 million events take a minute, and CI is not set")
 }
 
-/// The run again, after comparing it with its row.
+/// Simulates a run again, compares it with its row, and returns it.
 fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> RunRecord {
     let record = sim::run_in_detail(variant, seed, row.replicate).expect("the run has a result");
     assert_eq!(
@@ -179,17 +181,17 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
     }
 }
 
-/// What was compared.
+/// Counts of the comparisons.
 #[derive(Default)]
 struct Compared {
     runs: usize,
     tables: usize,
-    /// Variants of which no run was simulated again.
+    /// Number of variants without a repeated run.
     skipped: usize,
 }
 
 /// Simulates runs of an experiment again, compares them with their rows, and puts them into the records: all runs if
-/// `all`, else the displayed one of every variant. Their time series are kept only with all.
+/// `all`, otherwise the displayed one of every variant. Their time series are kept only if `all`.
 fn simulate_again(
     experiment: &Experiment,
     records: &mut [VariantRecord],
@@ -261,7 +263,7 @@ fn compare(folder: &Path, results: &Path) -> Compared {
 }
 
 #[test]
-fn committed_results_are_what_this_version_computes() {
+fn committed_results_equal_those_of_this_version() {
     let experiments = experiments();
     let of_each: Vec<Compared> = experiments
         .par_iter()
@@ -278,7 +280,7 @@ fn committed_results_are_what_this_version_computes() {
         tables,
         skipped,
     } = compared;
-    // Straight to the terminal: the test harness would suppress it.
+    // Printed directly to the terminal, because the test harness would suppress it.
     writeln!(
         std::io::stderr(),
         "committed results: {runs} runs and {tables} tables compared, {skipped} variants skipped"
@@ -293,7 +295,7 @@ fn committed_results_are_what_this_version_computes() {
 }
 
 #[test]
-fn committed_plans_are_what_this_version_decides_from_their_runs() {
+fn committed_plans_equal_the_decisions_of_this_version() {
     let mut plans = 0;
     for (folder, results) in experiments() {
         let results = plan_of(&results);
@@ -333,7 +335,7 @@ fn check_plan(folder: &Path, results: &Path) {
     let found = search_among(&experiment, plan, false, recorded).expect("nobody stops it");
     assert_eq!(found.runs, rows, "{at}: every run, once and in order");
     let committed = PlanRecord::read(results).expect("a plan");
-    // What an exhaustive search found is not in the folder's runs.
+    // The result of an exhaustive search is not part of the folder's runs.
     let decided = PlanRecord {
         exhaustive: committed.exhaustive,
         ..found.plan
@@ -346,7 +348,7 @@ fn check_plan(folder: &Path, results: &Path) {
     );
 }
 
-/// The folders of results, apart from those that were measured, which differ from machine to machine.
+/// The folders of results, except measurements, which differ from machine to machine.
 fn of_runs() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("results")).expect("the results");
     let folders = entries.map(|entry| entry.expect("an entry").path());
@@ -392,7 +394,7 @@ fn committed_files_have_the_checksums_that_their_provenance_lists() {
     }
 }
 
-/// Pictures of results that a page shows, relative to the root.
+/// Paths of images of results that a page shows, relative to the root.
 fn shown_pictures() -> BTreeSet<String> {
     let pages = contents(&root().join("experiments"))
         .into_iter()
@@ -453,7 +455,7 @@ fn only_tables_shown_charts_and_one_example_are_committed() {
         let is_table = tables
             .iter()
             .any(|table| file.ends_with(&format!("/{table}")));
-        // What was measured: docs/performance.md explains the benches, docs/lab.md the laboratory.
+        // Measurements: docs/performance.md explains the benches, docs/lab.md the laboratory.
         let is_measured = ["results/performance/", "results/lab/"]
             .iter()
             .any(|folder| file.starts_with(folder));

@@ -1,4 +1,4 @@
-//! Helpers that the modules share: experiments in temporary folders, runs, and the program.
+//! Helpers shared by the modules: experiments in temporary folders, runs, and the program.
 
 use std::fs;
 use std::io::Write;
@@ -25,8 +25,8 @@ pub(crate) fn folder_with(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// An experiment of one small release to two clusters `ring: canary` and ten `ring: rest`, with `strategies` and other
-/// sections of the file.
+/// An experiment with one small release to two clusters `ring: canary` and ten `ring: rest`, with `strategies` and
+/// other sections of the file.
 pub(crate) fn canaries_and_stores(replicates: u32, strategies: &str, others: &str) -> String {
     format!(
         "
@@ -55,7 +55,7 @@ pub(crate) fn first_run(files: &[(&str, &str)]) -> RunRecord {
     sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
-/// Maximum number of these clusters that are updating at the same time: notified and not yet ready.
+/// Maximum number of these clusters that are updating at the same time: instructed and not yet ready.
 pub(crate) fn peak_in_flight<'r>(clusters: impl IntoIterator<Item = &'r ClusterRow>) -> usize {
     let mut changes: Vec<(f64, i32)> = Vec::new();
     for cluster in clusters {
@@ -70,7 +70,7 @@ pub(crate) fn peak_in_flight<'r>(clusters: impl IntoIterator<Item = &'r ClusterR
     usize::try_from(sums.max().unwrap_or(0)).expect("a cluster is notified before it is ready")
 }
 
-/// Where the program under test keeps its state: never in the user's own folder.
+/// The state folder of the program under test, which is never the user's own.
 pub(crate) fn state_home() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("state")
 }
@@ -95,7 +95,7 @@ pub(crate) fn fleetsim(folder: &Path) -> Command {
     command
 }
 
-/// Whether git is installed. Without it a test is skipped, but not in CI.
+/// Returns whether git is installed. Without it a test is skipped, but not in CI.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn has_git() -> bool {
     let is_there = Process::new("git").arg("--version").output().is_ok();
@@ -106,7 +106,7 @@ pub(crate) fn has_git() -> bool {
     is_there
 }
 
-/// What git prints in a folder, with an author for commits.
+/// The output of git in a folder, with an author for commits.
 #[track_caller]
 pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     let settings = [
@@ -129,7 +129,7 @@ pub(crate) fn git(folder: &Path, arguments: &[&str]) -> String {
     text(&done.stdout).trim().to_owned()
 }
 
-/// Every file below a folder with its bytes, sorted by its path there.
+/// Every file below a folder with its bytes, sorted by relative path.
 pub(crate) fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     let mut folders = vec![folder.to_owned()];
@@ -152,7 +152,7 @@ pub(crate) fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// What the program printed.
+/// The program's output as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program prints text")
 }
@@ -190,7 +190,7 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// The commands of a line in a block: behind its prompt in `console`, and each line with a word in `sh` or `bash`.
+/// The command in a line of a block: after its prompt in `console`, and every line with a word in `sh` or `bash`.
 pub(crate) fn command<'l>(language: &str, line: &'l str) -> Option<&'l str> {
     match language {
         "console" => line.strip_prefix("$ "),
@@ -201,15 +201,16 @@ pub(crate) fn command<'l>(language: &str, line: &'l str) -> Option<&'l str> {
     }
 }
 
-/// The page with what the commands of its `console` blocks print now, and the number of commands that ran. `run` gets
-/// the language of the block and the command, and returns what it prints; `None`: it is not run here.
+/// The page with the current output of the commands in its `console` blocks, and the number of commands that ran.
+/// `run` gets the language of the block and the command, and returns its output, or `None` if the command is not run
+/// here.
 pub(crate) fn with_outputs(
     page: &str,
     mut run: impl FnMut(&str, &str) -> Option<String>,
 ) -> (String, usize) {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut commands = 0;
-    // From the last to the first, so that the lines before stay where they are; commands run in their order.
+    // From the last to the first, so that earlier lines keep their numbers; commands run in their order.
     let mut renewed: Vec<(std::ops::Range<usize>, Vec<String>)> = Vec::new();
     for Block {
         language,
@@ -243,13 +244,13 @@ pub(crate) fn with_outputs(
     (lines.join("\n") + "\n", commands)
 }
 
-/// Says why a test did not run, straight to the terminal: the test harness would suppress it.
+/// Reports why a test did not run, directly to the terminal, because the test harness would suppress it.
 pub(crate) fn not_tested(reason: &str) {
     writeln!(std::io::stderr(), "not tested: {reason}").expect("stderr is open");
 }
 
-/// A Python with the packages of a file with requirements: the one that `FLEETSIM_PYTHON` names, else one in
-/// `target/python`, else `python3`. Without, it says so, or fails where `CI` or `UPDATE_DOCS` is set.
+/// A Python with the packages of a requirements file: the one named by `FLEETSIM_PYTHON`, otherwise one in
+/// `target/python`, otherwise `python3`. Without it, reports that, or fails if `CI` or `UPDATE_DOCS` is set.
 pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
     let text = fs::read_to_string(root().join(requirements)).expect("readable");
     let wanted: Vec<&str> = text.split_whitespace().collect();
@@ -277,7 +278,7 @@ pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
     found
 }
 
-/// Whether a Python has these packages, `name==version`.
+/// Returns whether a Python has these packages, `name==version`.
 fn has_packages(python: &Path, wanted: &[&str]) -> bool {
     let check = "import importlib.metadata as m, sys\n\
         sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";

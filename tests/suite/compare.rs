@@ -1,4 +1,4 @@
-//! `fleetsim compare`: three changes as pull requests make them, revisions of a repository, results, and limits.
+//! `fleetsim compare`: three changes as in pull requests, revisions of a repository, results, and limits.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::common::root;
 use super::common::{fleetsim, folder_with, git, has_git, text};
 
-/// An experiment of 40 clusters with a file of its product and an image manifest beside it.
+/// Writes an experiment of 40 clusters, with a file of its product and an image manifest.
 fn version(folder: &Path, strategy: &str, megabytes: u64) {
     fs::create_dir_all(folder).expect("a folder");
     let experiment = "
@@ -46,7 +46,7 @@ fn layer(name: char, size: u64) -> String {
     format!("{{\"mediaType\": \"{kind}\", \"digest\": \"{digest}\", \"size\": {size}}}")
 }
 
-/// What the program prints for a change, and its exit code.
+/// The program's output for a change, and its exit code.
 fn compared(folder: &Path, arguments: &[&str]) -> (String, i32) {
     let output = fleetsim(folder)
         .arg("compare")
@@ -66,7 +66,7 @@ fn a_change_is_reviewed_with_its_cause_and_its_settings() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     let cases = [
-        // Four clusters at a time become ten, of two nodes each.
+        // The limit of four clusters becomes ten, with two nodes each.
         (
             "  maxUnavailable: 25%\n",
             20,
@@ -132,7 +132,7 @@ fn the_same_version_twice_has_no_difference() {
 }
 
 #[test]
-fn a_limit_that_the_new_version_exceeds_is_the_exit_code_and_a_case_for_ci() {
+fn a_limit_that_the_new_version_exceeds_sets_the_exit_code_and_fails_a_test_case() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 100%\n", 20);
@@ -147,7 +147,7 @@ fn a_limit_that_the_new_version_exceeds_is_the_exit_code_and_a_case_for_ci() {
 }
 
 #[test]
-fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
+fn results_are_only_compared_with_an_experiment_of_the_same_seed() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 25%\n", 20);
@@ -158,7 +158,7 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
     let (printed, code) = compared(home.path(), &["results", "new"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("maxUnavailable: 10% → 25%"), "{printed}");
-    // The results have six runs; the comparison is about the two that both have.
+    // The results have six runs; the comparison covers the two that both have.
     let (printed, code) = compared(home.path(), &["results", "new", "--replicates", "2"]);
     let (fewer, _) = compared(home.path(), &["old", "new", "--replicates", "2"]);
     let after_names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
@@ -172,7 +172,7 @@ fn results_are_compared_with_an_experiment_of_the_same_seed_only() {
 }
 
 #[test]
-fn values_that_decide_nothing_are_not_shown() {
+fn values_without_effect_are_not_shown() {
     let home = folder_with(&[]);
     for (name, secret) in [("old", "hunter2"), ("new", "hunter3")] {
         version(
@@ -186,7 +186,7 @@ fn values_that_decide_nothing_are_not_shown() {
     assert!(!printed.contains("hunter"), "{printed}");
 }
 
-/// A repository whose branch `main` has a version, with a change in the work tree. `None` without git.
+/// A repository whose branch `main` has one version, with a change in the work tree. `None` without git.
 pub(super) fn repository() -> Option<TempDir> {
     if !has_git() {
         return None;
@@ -242,7 +242,7 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
     assert!(missing.contains("needs a git repository"), "{missing}");
 }
 
-/// Runs the script of a workflow that we ship, as the pipeline does.
+/// Runs the script of a shipped workflow like the pipeline.
 #[cfg(unix)]
 pub(super) fn run_workflow(name: &str, home: &Path) -> Output {
     let program = assert_cmd::cargo::cargo_bin("fleetsim");

@@ -1,8 +1,7 @@
-//! The commands in the `console` blocks of pages run, one after the other in one folder, and print what the pages show.
+//! The commands in the `console` blocks of pages run in order in one folder, and print the output that the pages show.
 //!
-//! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes what they print now into the pages. Output on stderr,
-//! which is progress and notes, is not shown. Commands of all other pages are run too, or have a reason why they are
-//! not.
+//! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes their current output into the pages. Output on stderr
+//! (progress and notes) is not shown. Commands of all other pages are run too, or have a reason why they are not.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +11,14 @@ use assert_cmd::cargo::cargo_bin;
 
 use super::common::{blocks, folder_with, root, text, with_outputs};
 
-/// The pages in the order in which a newcomer reads them; later ones use the folders that earlier ones made.
+/// The pages in reading order; later pages use the folders that earlier ones made.
 const PAGES: [&str; 3] = [
     "docs/first-hour.md",
     "docs/how-do-i.md",
     "docs/scale-out.md",
 ];
 
-/// What a command prints on stdout. It must succeed.
+/// The output of a command on stdout. It must succeed.
 fn printed(command: &str, folder: &Path) -> String {
     let binary = cargo_bin("fleetsim");
     let programs = binary
@@ -64,7 +63,7 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
     }
 }
 
-/// Pages whose own tests run their commands: the language of the block, and how the commands begin.
+/// Pages whose own tests run their commands: the language of the block, and the beginning of the commands.
 const OWN_TESTS: [(&str, &str, &str); 8] = [
     ("docs/plan.md", "console", "fleetsim plan "),
     ("docs/forecast.md", "console", "fleetsim forecast "),
@@ -76,7 +75,7 @@ const OWN_TESTS: [(&str, &str, &str); 8] = [
     ("docs/import.md", "sh", "fleetsim "),
 ];
 
-/// Commands that no test runs as they are, and why. By their beginning.
+/// Beginnings of commands that no test runs as written, with the reasons.
 const NOT_RUN: &[(&str, &str)] = &[
     (
         "cargo ",
@@ -141,7 +140,7 @@ const NOT_RUN: &[(&str, &str)] = &[
     ),
 ];
 
-/// The folder in which the other commands run: the experiments, and the experiment of the front page.
+/// The folder in which the other commands run, with the experiments and the experiment of the front page.
 fn workspace() -> tempfile::TempDir {
     let readme = fs::read_to_string(root().join("README.md")).expect("the page");
     let page = blocks(&readme)
@@ -163,7 +162,7 @@ fn workspace() -> tempfile::TempDir {
 
 #[cfg(unix)]
 #[test]
-fn every_command_of_the_manual_is_run_or_there_is_a_reason() {
+fn every_command_of_the_manual_is_run_or_has_a_reason_why_not() {
     let folder = workspace();
     let mut reasons: Vec<bool> = vec![false; NOT_RUN.len()];
     let mut ran = 0;

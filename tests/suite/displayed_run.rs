@@ -1,4 +1,4 @@
-//! Charts and tables show one replicate of all variants, so that they compare strategies and not luck.
+//! Charts and tables show the same replicate of all variants, so that they compare strategies and not random numbers.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ sweep:
 ";
 
 #[test]
-fn all_variants_show_the_same_replicate_and_its_luck_is_printed() {
+fn all_variants_show_the_same_replicate_and_its_conditions_are_printed() {
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     let printed = text(
         &fleetsim(folder.path())

@@ -1,5 +1,5 @@
-//! The examples of Rancher Fleet's rollout document, as whole simulations: what the document says (rules
-//! `documented`) beside what its code does (rules `shipped`), for first deployments and for updates.
+//! The examples of Rancher Fleet's rollout document, as whole simulations: the documented behaviour (rules
+//! `documented`) and the behaviour of the code (rules `shipped`), for first deployments and for updates.
 //!
 //! Document: SUSE Rancher Prime Continuous Delivery, "Rollout Strategy". Code: rancher/fleet at 3b2c622.
 
@@ -43,7 +43,7 @@ strategies:
     first_run(&[("experiment.yaml", &text), ("shop.json", &manifest)])
 }
 
-/// Clusters told before any cluster was ready: what a rollout starts without having seen anything work.
+/// Number of clusters instructed before any cluster was ready.
 fn told_blindly(run: &RunRecord) -> usize {
     let first_ready = run
         .clusters
@@ -56,7 +56,7 @@ fn told_blindly(run: &RunRecord) -> usize {
         .count()
 }
 
-/// Clusters told in the first pass that told any.
+/// Number of clusters instructed in the first pass that instructed any.
 fn first_pass(run: &RunRecord) -> u64 {
     run.passes
         .iter()
@@ -74,7 +74,8 @@ fn stages(run: &RunRecord) -> BTreeMap<&str, usize> {
     stages
 }
 
-/// What a run shows: clusters told in the first pass, told before any was ready, most in flight, and how it ended.
+/// The facts of a run: clusters instructed in the first pass, clusters instructed before any was ready, maximum in
+/// flight, and outcome.
 type Facts = (u64, usize, usize, RunOutcome);
 
 fn facts(run: &RunRecord) -> Facts {
@@ -90,7 +91,7 @@ const MANUAL: &str = "partitions: [
       {name: demoRollout, clusterSelector: {matchLabels: {stage: demoRollout}}},
       {name: stable, clusterSelector: {matchLabels: {stage: stable}}}]";
 
-/// An example: clusters, strategy, and what it shows for (initial, update) by (documented, shipped) rules.
+/// An example: clusters, strategy, and the facts for (initial, update) by (documented, shipped) rules.
 struct Example {
     says: &'static str,
     clusters: usize,
@@ -107,7 +108,7 @@ fn examples() -> Vec<Example> {
             clusters: 50,
             strategy: "maxUnavailable: 10%".to_owned(),
             documented: [(50, 50, 50, Complete), (50, 50, 50, Complete)],
-            // An update promotes no more than may be unavailable.
+            // An update promotes at most as many clusters as may be unavailable.
             shipped: [(50, 50, 50, Complete), (5, 5, 5, Complete)],
         },
         Example {
@@ -146,7 +147,7 @@ fn examples() -> Vec<Example> {
             strategy: "maxUnavailable: 0, maxUnavailablePartitions: 1, autoPartitionSize: 10%"
                 .to_owned(),
             documented: [(40, 40, 40, Complete), (40, 40, 40, Complete)],
-            // An update of available clusters is never allowed: it stands still.
+            // An update of available clusters is never allowed, so it stalls.
             shipped: [(40, 40, 40, Complete), (0, 0, 0, Stalled)],
         },
         Example {
@@ -185,7 +186,7 @@ fn whole_simulations_reproduce_the_documented_examples() {
             for (release, expected) in ["initial", "update"].into_iter().zip(expected) {
                 let run = run(example.clusters, release, rules, &example.strategy);
                 let (first, blind, peak, outcome) = facts(&run);
-                // Waves overlap by what the rule lets overlap, and that many need not come to it.
+                // Waves may overlap within the limits, so the maximum need not be reached.
                 let agrees = first == expected.0
                     && blind == expected.1
                     && outcome == expected.3
@@ -218,7 +219,7 @@ fn partitions_have_the_documented_sizes() {
     };
     let all = |count: usize| BTreeMap::from([("All".to_owned(), count)]);
     let cases = [
-        // clusters, strategy, partitions, what the document says
+        // clusters, strategy, partitions, the document's statement
         (
             230,
             "autoPartitionSize: 25%",
@@ -259,7 +260,7 @@ fn partitions_have_the_documented_sizes() {
 }
 
 #[test]
-fn clusters_in_no_partition_are_left_out_and_hold_the_rollout() {
+fn clusters_in_no_partition_are_left_out_and_block_the_rollout() {
     let staging = "partitions: [
       {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {env: staging}}}]";
     for rules in ["documented", "shipped"] {
@@ -318,8 +319,8 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
     }
 }
 
-/// By hand: a pass takes 20 ms, 50 us a target and 5 ms a write; `createBundle` of rancher/fleet's
-/// `reconciler/bundle_controller.go` writes a deployment once for all that was decided about it.
+/// By hand: a pass takes 20 ms, plus 50 us per target and 5 ms per write; `createBundle` of rancher/fleet's
+/// `reconciler/bundle_controller.go` writes a deployment once with all decisions about it.
 #[test]
 fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
     for (release, limit, told) in [
@@ -333,11 +334,11 @@ fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
             "shipped",
             &format!("maxUnavailable: {limit}, autoPartitionThreshold: 1000"),
         );
-        // An update stages all, and tells as many as may be unavailable; a first deployment creates `maxNew` and tells
-        // them.
+        // An update stages all clusters, and instructs as many as may be unavailable; a first deployment creates
+        // `maxNew` and instructs them.
         let written = if release == "update" { 100 } else { 50 };
-        // A new bundle's finalizer, the release's content, a Secret and a write for each deployment, the bundle's
-        // status.
+        // Writes: a new bundle's finalizer, the release's content, a Secret and a write for each deployment, and the
+        // bundle's status.
         let finalizer = if release == "update" { 0 } else { 3 };
         let duration = f64::from(finalizer + 1 + 2 * written + 1) * 0.005;
         assert!(

@@ -1,8 +1,8 @@
-//! Experiments whose events repeat without progress: the program ends with a message that says what repeats.
+//! Experiments whose events repeat without progress: the program ends with a message that names the repeated event.
 
 use super::common::{canaries_and_stores, fleetsim, folder_with, text};
 
-/// Argo CD without any latency: its passes request operations that end at the same instant, again and again.
+/// Argo CD without any latency: its passes request operations that end at the same instant, over and over.
 fn without_latencies(strategies: &str) -> tempfile::TempDir {
     let controller = "controller: {request: 0 s, watchDelay: 0 s, clientQps: 0}";
     folder_with(&[(
@@ -18,7 +18,7 @@ const ARGO_CD: &str = "argo: {argoCd: {
     applicationController: {clientQps: 0, comparison: 0 s, idleSync: 0 s, syncsPerSecond: 1000000}}}";
 
 #[test]
-fn a_run_that_repeats_its_events_ends_with_what_repeats_when_and_which_settings_are_zero() {
+fn a_run_that_repeats_its_events_ends_with_the_event_the_time_and_the_zero_settings() {
     let folder = without_latencies(&format!("{{{ARGO_CD}}}"));
     let output = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])
@@ -42,7 +42,7 @@ fn a_run_that_repeats_its_events_ends_with_what_repeats_when_and_which_settings_
 }
 
 #[test]
-fn other_runs_are_simulated_and_saved_beside_one_without_progress() {
+fn other_runs_are_simulated_and_saved_if_one_makes_no_progress() {
     let folder = without_latencies(&format!("{{all: {{allAtOnce: {{}}}}, {ARGO_CD}}}"));
     let output = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])

@@ -1,5 +1,5 @@
-//! Errors in files that an experiment of a stranger names: the place and the reason are printed, and nothing that is
-//! in a file which is not the experiment's own, because errors end in a log that others read.
+//! Errors in files named by a stranger's experiment: the position and the reason are printed, but no content of a file
+//! that does not belong to the experiment, because errors end up in a log that others read.
 #![cfg(unix)]
 
 use std::fs;
@@ -13,7 +13,7 @@ use super::compare::{repository, run_workflow};
 
 const SECRET: &str = "s3cr3t";
 
-/// An experiment with `PARTS`, of which each may name a file.
+/// An experiment with `PARTS`, each of which may name a file.
 const EXPERIMENT: &str = "
 name: small
 replicates: 2
@@ -38,7 +38,7 @@ const USES: [&str; 14] = [
     "inventory: {file: TABLE}",
 ];
 
-/// The parts that an experiment needs besides.
+/// The other parts that an experiment needs.
 const OTHERS: [(&str, &str); 3] = [
     ("inventory", "inventory: {file: clusters.csv}"),
     (
@@ -48,8 +48,7 @@ const OTHERS: [(&str, &str); 3] = [
     ("strategies", "strategies: {b: {allAtOnce: {}}}"),
 ];
 
-/// Files of which a pipeline or a user has some: with a secret as a value, a key, a number, and where only the syntax
-/// is wrong.
+/// Files that pipelines or users have: with a secret as a value, a key or a number, or with only wrong syntax.
 const CREDENTIALS: [&str; 18] = [
     "{\"auths\": {\"registry.example\": {\"auth\": \"s3cr3t\"}}}\n",
     "{\"type\": \"service_account\", \"s3cr3t\": \"s3cr3t\"}\n",
@@ -71,7 +70,7 @@ const CREDENTIALS: [&str; 18] = [
     "pull_s,rate\ns3cr3t,s3cr3t\n",
 ];
 
-/// An experiment in `rollouts/shop`, of which one part names `file`.
+/// Writes an experiment in `rollouts/shop` with one part that names `file`.
 fn experiment(home: &Path, part: &str, file: &str) {
     let own = |(key, text): &(&str, &'static str)| {
         (!part.starts_with(&format!("{key}:"))).then_some(*text)
@@ -85,7 +84,7 @@ fn experiment(home: &Path, part: &str, file: &str) {
     fs::write(folder.join("clusters.csv"), "name,labels\na,ring=1\n").expect("written");
 }
 
-/// What `check` prints of the experiment.
+/// The output of `check` for the experiment.
 fn checked(home: &Path) -> String {
     let output = fleetsim(home)
         .args(["check", "rollouts/shop"])
@@ -94,7 +93,7 @@ fn checked(home: &Path) -> String {
     text(&output.stdout) + &text(&output.stderr)
 }
 
-/// A folder with a file of credentials that is not in the other one.
+/// A separate folder with a file of credentials.
 fn outside(content: &str) -> (TempDir, PathBuf) {
     let folder = folder_with(&[("creds.json", content), ("creds.csv", content)]);
     let file = folder.path().join("creds.json");
@@ -102,7 +101,7 @@ fn outside(content: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn no_reason_has_a_part_of_a_file_outside() {
+fn no_reason_quotes_a_file_outside_the_experiment() {
     let home = folder_with(&[]);
     let mut withheld = 0;
     for content in CREDENTIALS {
@@ -125,7 +124,7 @@ fn no_reason_has_a_part_of_a_file_outside() {
 }
 
 #[test]
-fn place_and_reason_remain() {
+fn position_and_reason_are_still_reported() {
     let home = folder_with(&[]);
     for (part, content, reason, line) in [
         (USES[3], "{\n\"auths\": s3cr3t}\n", "not JSON", 2),
@@ -162,7 +161,7 @@ fn place_and_reason_remain() {
 }
 
 #[test]
-fn a_link_is_the_file_that_it_leads_to() {
+fn a_link_counts_as_the_file_that_it_points_to() {
     let home = folder_with(&[]);
     let (folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
     experiment(home.path(), USES[3], "m.json");
@@ -172,7 +171,7 @@ fn a_link_is_the_file_that_it_leads_to() {
     assert!(printed.contains("rollouts/shop/m.json:1:1"), "{printed}");
     assert!(!printed.contains(SECRET), "{printed}");
 
-    // A folder may be a link, too, and so may the experiment itself.
+    // A folder may also be a link, and so may the experiment itself.
     symlink(folder.path(), shop.join("linked")).expect("linked");
     experiment(home.path(), USES[3], "linked/creds.json");
     assert!(!checked(home.path()).contains(SECRET));
@@ -182,7 +181,7 @@ fn a_link_is_the_file_that_it_leads_to() {
     assert!(printed.contains("experiment.yaml:1:"), "{printed}");
     assert!(!printed.contains(SECRET), "{printed}");
 
-    // A file of its own is quoted.
+    // A file that belongs to the experiment is quoted.
     fs::remove_file(shop.join("experiment.yaml")).expect("removed");
     experiment(home.path(), USES[3], "own.json");
     fs::write(shop.join("own.json"), "{\"auths\": \"mine\"}\n").expect("written");
@@ -191,7 +190,7 @@ fn a_link_is_the_file_that_it_leads_to() {
 }
 
 #[test]
-fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
+fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     if !has_git() {
         return;
     }
@@ -225,7 +224,7 @@ fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
     );
     git(at, &["add", "shared/tracked.json"]);
     git(at, &["add", "--force", "shared/forced.secret"]);
-    // As `actions/checkout` keeps the token of a job.
+    // Where `actions/checkout` stores the token of a job.
     git(
         at,
         &["config", "http.extraheader", "AUTHORIZATION: basic s3cr3t"],
@@ -260,7 +259,7 @@ fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
             "{name}: {printed}"
         );
     }
-    // Without an answer of git nothing is quoted.
+    // If git does not answer, nothing is quoted.
     experiment(at, USES[3], "own.json");
     let output = fleetsim(at)
         .args(["check", "rollouts/shop"])
@@ -274,7 +273,7 @@ fn of_a_repository_only_what_git_tracks_and_does_not_ignore_is_quoted() {
     );
 }
 
-/// A pull request of a stranger that names files of the machine that checks it.
+/// A stranger's pull request names files of the machine that checks it.
 #[test]
 fn the_workflows_print_no_credential() {
     for name in ["github.yml", "gitlab.yml"] {

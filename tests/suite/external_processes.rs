@@ -1,5 +1,5 @@
-//! External processes as strangers write them: they do not read, do not answer, start children, and do not let time
-//! pass. The run ends with a message, a signal ends it within two seconds, and no process is left.
+//! External processes that misbehave: they do not read, do not answer, start children, or do not let time pass. The
+//! run ends with a message, a signal ends it within two seconds, and no process is left.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -12,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::common::{fleetsim, folder_with, state_home, text};
 use super::external_scheduler::{experiment, python};
 
-/// Real time after which a run counts as hanging, on a machine that does other work, too.
+/// Real time after which a run counts as hanging, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Starts `fleetsim run EXPERIMENT` in this folder.
@@ -60,7 +60,7 @@ fn scripted(script: &str, more: &str) -> tempfile::TempDir {
     )])
 }
 
-/// What `fleetsim run` prints about a process in Python that breaks a rule.
+/// The output of `fleetsim run` for a Python process that breaks a rule.
 fn refused(python: &str, program: &str, more: &str) -> String {
     let strategy = format!("{{external: {{command: [{python:?}, program.py]{more}}}}}");
     let folder = folder_with(&[
@@ -72,7 +72,7 @@ fn refused(python: &str, program: &str, more: &str) -> String {
     messages
 }
 
-/// The processes that have written their numbers into `pids`, when there are so many.
+/// The processes that have written their ids into `pids`, once there are `count` of them.
 fn started(folder: &Path, count: usize) -> Vec<u32> {
     let began = Instant::now();
     loop {
@@ -91,13 +91,13 @@ fn started(folder: &Path, count: usize) -> Vec<u32> {
 
 fn is_running(pid: u32) -> bool {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // A process that was killed and that nobody has waited for is a zombie.
+    // A killed process that has not been waited for is a zombie.
     stat.rsplit(") ")
         .next()
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-/// Asserts that none of the processes is left, soon.
+/// Asserts that soon none of the processes is left.
 fn none_is_left(folder: &Path, count: usize, why: &str) {
     let began = Instant::now();
     let pids = started(folder, count);
@@ -116,7 +116,7 @@ fn none_is_left(folder: &Path, count: usize, why: &str) {
     }
 }
 
-/// It has children that only SIGKILL ends, one in a session of its own, and never answers.
+/// It has children that only SIGKILL ends, one in its own session, and never answers.
 const FORKS: &str = "setsid sh -c 'echo $$ >> pids; while :; do sleep 60; done' & \
                      (trap '' HUP INT TERM; echo $(sh -c 'echo $PPID') >> pids; while :; do sleep 60; done) & \
                      echo $$ >> pids; while :; do sleep 60; done";
@@ -200,7 +200,7 @@ fn children_of_a_process_end_with_its_run() {
     }
 }
 
-/// The head of a program: it answers `hello`, and everything else as `ANSWER` says.
+/// The head of a program: it answers `hello`, and everything else with `ANSWER`.
 fn answering(ready: &str, answer: &str) -> String {
     format!(
         "import json, sys\n\
@@ -212,7 +212,7 @@ fn answering(ready: &str, answer: &str) -> String {
 }
 
 #[test]
-fn time_must_move_on() {
+fn time_must_advance() {
     let Some(python) = python() else { return };
     let message = refused(
         &python,
@@ -270,7 +270,7 @@ fn an_answer_has_a_limit_of_size() {
 }
 
 #[test]
-fn a_program_beside_an_experiment_is_found_from_any_folder() {
+fn a_program_next_to_an_experiment_is_found_from_any_folder() {
     use std::os::unix::fs::PermissionsExt;
 
     let folder = folder_with(&[]);
@@ -307,7 +307,7 @@ fn a_program_beside_an_experiment_is_found_from_any_folder() {
     }
 }
 
-/// One row of the results of a process with a loop of its own: column by column.
+/// One row of the results of a process with its own loop: column by column.
 fn row_of(python: &str, fleet: &str, program: &str) -> std::collections::BTreeMap<String, String> {
     let strategy = format!("{{external: {{command: [{python:?}, program.py], loop: process}}}}");
     let text = experiment(&strategy)
@@ -320,8 +320,8 @@ fn row_of(python: &str, fleet: &str, program: &str) -> std::collections::BTreeMa
     reader.deserialize().next().expect("a row").expect("text")
 }
 
-/// A loop of its own: instructs all targets at once, instructs those that are ready again, and reports completion some
-/// time after the last of them; `EARLY` reports it at the start.
+/// A separate loop: instructs all targets immediately, instructs those that are ready again, and reports completion
+/// some time after the last of them; `EARLY` reports it at the start.
 const OWN_LOOP: &str = r#"
 import json, sys
 
@@ -382,7 +382,7 @@ fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_
 }
 
 #[test]
-fn a_process_knows_which_targets_it_cannot_reach_and_its_hold_has_its_own_name() {
+fn a_process_knows_its_unreachable_targets_and_names_its_own_hold() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}, {name: away, registered: false}, {name: frozen, paused: true}]";
     for settings in ["False, False, False", "False, False, True"] {
@@ -402,7 +402,7 @@ fn a_process_knows_which_targets_it_cannot_reach_and_its_hold_has_its_own_name()
 
 #[test]
 fn a_long_name_of_a_rule_is_shortened() {
-    // 100 kB, which nobody reads in a table.
+    // 100 kB, which would be unreadable in a table.
     let script = "read q; echo '{\"ready\": {}}'; while read q; do case $q in *hold*) \
                   echo \"{\\\"hold\\\": {\\\"rule\\\": \\\"$(head -c 100000 /dev/zero | tr '\\0' x)\\\"}}\";; \
                   *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
@@ -417,8 +417,8 @@ fn a_long_name_of_a_rule_is_shortened() {
     assert_eq!(rows[0]["held_by"], "x".repeat(1_000) + "…");
 }
 
-/// A process with a loop of its own that keeps two clusters under way. Eight seconds after a cluster is ready, by a
-/// timer of its own, it instructs the next one.
+/// A process with its own loop that keeps two clusters in flight. Eight seconds after a cluster is ready, by its own
+/// timer, it instructs the next one.
 const WITH_A_TIMER: &str = r#"
 import json, sys
 
@@ -483,11 +483,11 @@ fn runs_with_a_timer(arguments: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
+fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
     if python().is_none() {
         return;
     }
-    // Whether it says when it acts next or is asked until the end makes no difference.
+    // The result is the same whether the process announces its next action or is polled until the end.
     for arguments in ["", ", --silent"] {
         let runs = runs_with_a_timer(arguments);
         let mut stalled = 0;
@@ -499,7 +499,7 @@ fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
             if let [given, count, ready] = numbers[..] {
                 stalled += 1;
                 assert_eq!(outcome, "stalled");
-                // Two crashed clusters hold both places; otherwise all were instructed.
+                // Two crashed clusters occupy both slots; otherwise all were instructed.
                 assert!(given == count || given - ready == 2, "{detail}");
             } else {
                 assert_eq!((outcome.as_str(), detail.as_str()), ("complete", ""));
@@ -510,7 +510,7 @@ fn a_process_with_a_timer_is_heard_to_its_end_beside_clusters_that_crash() {
 }
 
 #[test]
-fn a_process_that_sees_late_completes_when_it_sees_its_last_target() {
+fn a_process_with_a_delayed_view_completes_when_it_sees_its_last_target() {
     let Some(python) = python() else { return };
     // It instructs all targets, and its product sees each of them a minute after it is ready.
     let program = r#"

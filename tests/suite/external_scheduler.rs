@@ -1,11 +1,11 @@
-//! Schedulers in processes of their own: the documented example, and every rule that a process can break.
+//! Schedulers in separate processes: the documented example, and every rule that a process can break.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::common::{blocks, contents, fleetsim, folder_with, root, text};
 
-/// Six clusters, and a strategy that this text describes.
+/// Six clusters, with this text as their strategy.
 pub(crate) fn experiment(strategy: &str) -> String {
     format!(
         "
@@ -54,7 +54,7 @@ pub(crate) fn python() -> Option<String> {
 }
 
 #[test]
-fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
+fn the_documented_scheduler_gives_the_results_of_batches_byte_for_byte() {
     let Some(python) = python() else { return };
     let example = root().join("examples/external-scheduler");
     let script = std::fs::read_to_string(example.join("scheduler.py")).expect("the example");
@@ -84,7 +84,7 @@ fn the_documented_scheduler_has_byte_for_byte_the_results_of_batches() {
     }
 }
 
-/// Batches of two in a loop of its own: it hears of everything 100 ms late, and decides in no time.
+/// Batches of two in a separate loop: all news reaches it 100 ms late, and its decisions take no time.
 const OWN_LOOP: &str = r#"
 import json, sys
 
@@ -126,14 +126,14 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
+fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
     let Some(python) = python() else { return };
     let own = format!("{{external: {{command: [{python:?}, own_loop.py], loop: process}}}}");
     let faults = "faults: {offline: {share: 20%, return: 3 min}, pullFailure: 10%}\nstrategies:";
     let own = experiment(&own)
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}");
-    // Without news on their way, a native pass that takes no time is the same loop.
+    // Without delayed news, a native pass that takes no time is the same loop.
     let native = experiment("{batches: {size: 2}}")
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}")
@@ -194,7 +194,7 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
             "{name}"
         );
     }
-    // It reports completion when it hears of the last cluster, which is when fleetsim knows of it, too.
+    // It reports completion when the news of the last cluster reaches it, which is also when fleetsim learns of it.
     let reported = column(&found, "runs.csv", &["completion_s"]);
     assert_eq!(column(&found, "runs.csv", &["reported_s"]), reported);
     assert!(
@@ -212,7 +212,7 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
         ["Rollout/app", "Complete", "True", "", ""].map(str::to_owned),
         "what it shows at its end"
     );
-    // It hears of every cluster that is offline, and that it is back.
+    // It is notified of every cluster that is offline, and when it is back.
     let is_offline = |row: &&Vec<String>| row[0] == "true";
     let offline = column(&found, "clusters.csv", &["offline"])
         .iter()
@@ -235,7 +235,7 @@ fn a_process_with_a_loop_of_its_own_is_as_late_as_it_says() {
     );
     let passes_of =
         |tables: &[(String, Vec<u8>)]| column(tables, "passes.csv", &["replicate"])[0][0].clone();
-    // The passes of an answer are one row.
+    // All passes of one answer are one row.
     let passes = column(&found, "passes.csv", &["t_s", "passes"]);
     let times: std::collections::BTreeSet<&str> =
         passes.iter().map(|row| row[0].as_str()).collect();
@@ -361,7 +361,7 @@ fn a_program_that_does_not_exist_is_named() {
 }
 
 #[test]
-fn nothing_is_started_without_permission() {
+fn no_process_is_started_without_permission() {
     let folder = folder_with(&[(
         "experiment.yaml",
         &experiment("{external: {command: [touch, started]}}"),
@@ -386,8 +386,8 @@ fn nothing_is_started_without_permission() {
 }
 
 #[test]
-fn the_other_runs_are_spared_and_saved() {
-    // The second replicate's process dies; a repeated command simulates that run alone.
+fn the_other_runs_are_finished_and_saved() {
+    // The second replicate's process dies; repeating the command simulates only that run.
     let script = "read q; case $q in *'replicate 1'*) test -e mended || exit 9;; esac; echo '{\"ready\": {}}'; read q; \
                   echo '{\"deploy\": [{\"target\": 0, \"revision\": 2}]}'; while read q; do case $q in *hold*) \
                   echo '{\"hold\": {}}';; *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
@@ -444,7 +444,7 @@ fn a_silent_process_is_ended() {
     }
 }
 
-/// A scheduler that keeps the first message, and instructs every target at once.
+/// A scheduler that stores the first message, and instructs every target immediately.
 const HELLO: &str = r#"
 import json, sys
 
@@ -461,7 +461,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn the_first_message_is_that_of_the_page() {
+fn the_first_message_equals_that_of_the_page() {
     let Some(python) = python() else { return };
     let page =
         std::fs::read_to_string(root().join("docs/external-schedulers.md")).expect("the page");

@@ -1,6 +1,6 @@
-//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in
-//! mid-rollout, clusters that never come back, a fleet that keeps failing, a tag that is not there, a defect that shows
-//! late, and lost nodes. How each run ends is told with the rule that holds it; none hangs, and nothing is lost.
+//! Each scheduler against failures, as whole simulations of 100 clusters: an outage of half of the fleet in the middle
+//! of a rollout, clusters that never return, a fleet that keeps failing, a missing tag, a defect that shows late, and
+//! lost nodes. The end of each run is reported with the blocking rule; no run hangs, and nothing is lost.
 
 use fleetsim::results::RunOutcome::{self, Complete, Horizon, Stalled};
 use fleetsim::results::RunRecord;
@@ -75,7 +75,7 @@ fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
     run_all_with("", faults, workloads)
 }
 
-/// As [`run_all`], with this of the registry.
+/// Like [`run_all`], with these registry settings.
 pub(super) fn run_all_with(
     registry: &str,
     faults: &str,
@@ -180,8 +180,8 @@ fn show(runs: &[(&str, RunRecord)]) -> String {
     runs.iter().map(line).collect()
 }
 
-/// Asserts how each strategy's run ends: its outcome, how many targets are done, and what the rule that holds it begins
-/// with. Every run that stalls is known to be stalled long before the horizon.
+/// Asserts how each strategy's run ends: its outcome, the number of finished targets, and the beginning of the
+/// blocking rule. Every stalled run is detected long before the horizon.
 #[track_caller]
 fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) {
     assert_eq!(runs.len(), expected.len());
@@ -199,8 +199,8 @@ fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) 
             "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}",
             show(runs)
         );
-        // Under Cloud Foundry an instance that crashes for ever is started again now and then, and a pass that sees all
-        // such instances starting goes on.
+        // Under Cloud Foundry an instance that keeps crashing is restarted now and then, and a pass that sees all such
+        // instances starting continues.
         let may_last =
             run.outcome == RunOutcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
         assert!(
@@ -220,7 +220,7 @@ fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
         .end_s
 }
 
-/// After an hour without a change KubeFleet's member agent looks every 900 s only.
+/// After an hour without a change, KubeFleet's member agent only looks every 900 s.
 fn longest_look(strategy: &str) -> f64 {
     if strategy.starts_with("kubefleet") {
         900.0
@@ -267,7 +267,7 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
             end_s(&cut, name),
             end_s(&managed, name),
         );
-        // The other half goes on meanwhile where its limit lets it; nobody is done before the region is back.
+        // The other half continues meanwhile within its limit; no rollout finishes before the region is back.
         let most = whole + 3600.0 + 1000.0 + longest_look(name);
         assert!(
             cut > 3660.0 && cut < most,
@@ -278,7 +278,8 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
             "{name}: {managed} s when images still come, not {cut} s"
         );
     }
-    // All were told before the outage; they report at once when they are back, but for what has to be pulled anew.
+    // All clusters were instructed before the outage; they report as soon as they are back, unless something has to be
+    // pulled again.
     assert!(
         end_s(&managed, "all-at-once") < 3670.0,
         "{}",
@@ -297,8 +298,8 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
     );
     for ((name, down), (_, whole)) in down.iter().zip(&whole) {
         let (end, usual) = (down.run.end_s, whole.run.end_s);
-        // It is back at 3 620 s. A pull that failed meanwhile looks again at most 315 s after its last failure, which
-        // takes up to 150 s: five tries to connect of 30 s each.
+        // It is back at 3 620 s. A pull that failed meanwhile retries at most 315 s after its last failure, which
+        // takes up to 150 s: five connection attempts of 30 s each.
         let most = usual + 3600.0 + 470.0 * 2.0 + longest_look(name);
         assert!(
             end > 3620.0 && end < most,
@@ -387,8 +388,8 @@ fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
     let mut runs = run_all(outages, POD);
     let (_, argo_cd) = runs.remove(1);
     complete(&runs);
-    // A sync that a cluster misses is tried again for eight minutes, twice at most, and then never, also when the
-    // cluster is back. Half of the repairs take longer than ten minutes, two of them among those of canaries.
+    // A sync that a cluster misses is retried for eight minutes, at most twice, and then never again, even if the
+    // cluster is back. Half of the repairs take longer than ten minutes, two of them on canaries.
     assert_eq!(argo_cd.run.outcome, Stalled);
     let held_by = "rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 2 applications (c-06, c-18)";
     assert!(
@@ -405,8 +406,8 @@ fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
 
 #[test]
 fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
-    // Outages have no end, and none of those to come helps: a run is known to be stalled at the first moment without
-    // a repair that matters.
+    // There is no last outage, and future outages do not help: a run is known to be stalled at the first time without
+    // a pending repair that matters.
     let outages =
         "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
     let runs = run_all(&format!("{outages}, defect: {{share: 10%}}"), POD);
@@ -563,7 +564,7 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
                 18,
                 "maxUnavailable: in partition `Partition 0 - 25`, 2 clusters",
             ),
-            // RollingSync never takes back that an application was Healthy, so no step notices.
+            // An application that was once Healthy stays so for RollingSync, so no step notices.
             (
                 "argo-rolling-sync",
                 Stalled,
@@ -658,8 +659,8 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
             show(&daemons)
         );
     }
-    // 300 nodes of which each is away for 15 min twice a day: some cluster is not ready nearly always. What needs all
-    // of them at once takes hours; the horizon comes first for the slowest.
+    // 300 nodes, each of which is lost for 15 min twice a day: nearly always some cluster is not ready. Strategies
+    // that need all of them simultaneously take hours; the slowest reaches the horizon.
     let (_, last) = daemons.last().expect("one by one");
     assert_eq!(
         (last.run.outcome, last.run.end_s),

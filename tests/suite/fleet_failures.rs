@@ -1,7 +1,7 @@
-//! Applies that fail under Rancher Fleet, told as whole simulations of a small fleet.
+//! Applies that fail under Rancher Fleet, as whole simulations of a small fleet.
 //!
 //! An apply takes 1 s, and its pods answer their probe 180 to 190 s after they start. At most half of the ten clusters
-//! are unavailable at a time. That Fleet tries again is known by reading its source (`docs/schedulers.md`).
+//! are unavailable at a time. The source shows that Fleet tries again (`docs/schedulers.md`).
 
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::sim;
@@ -33,7 +33,7 @@ strategies:
         .expect("the strategy starts no process")
 }
 
-/// Whether the bundle's `Ready` condition ever has this text in its message.
+/// Returns whether the bundle's `Ready` condition ever has this text in its message.
 fn shows(record: &RunRecord, text: &str) -> bool {
     record.statuses.iter().any(|row| {
         row.object == "Bundle/app" && row.condition == "Ready" && row.message.contains(text)
@@ -60,7 +60,7 @@ fn after_a_time_out_a_later_try_finds_the_pods_ready() {
         &record,
         "[Cluster fleet-default/c-01: resource not ready: context deadline exceeded]"
     ));
-    // Two groups of five, one after the other. In each the third wait, of 1 + 60 s each, sees the pods ready.
+    // Two groups of five, one after the other. In each group, the third wait of 1 + 60 s sees the pods ready.
     let completion = record.run.completion_s.expect("it is complete");
     assert!(
         (2.0 * 181.0..2.0 * 200.0).contains(&completion),
@@ -69,7 +69,7 @@ fn after_a_time_out_a_later_try_finds_the_pods_ready() {
 }
 
 #[test]
-fn an_apply_that_is_rolled_back_never_arrives() {
+fn an_apply_that_is_rolled_back_never_succeeds() {
     for helm in ["{timeoutSeconds: 60, atomic: true}", "{atomic: true}"] {
         let record = update(helm, "{}");
         assert_eq!(record.run.outcome, RunOutcome::Horizon, "{helm}");
@@ -87,7 +87,7 @@ fn an_apply_that_is_rolled_back_never_arrives() {
 }
 
 #[test]
-fn pods_that_are_ready_in_time_arrive_with_atomic() {
+fn with_atomic_an_apply_succeeds_if_pods_are_ready_in_time() {
     let record = update("{timeoutSeconds: 300, atomic: true}", "{}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(!shows(&record, "ErrApplied"));
@@ -97,7 +97,7 @@ fn pods_that_are_ready_in_time_arrive_with_atomic() {
 fn clusters_that_reject_the_apply_use_up_the_limit_and_are_named() {
     let faults = "{apply: [{clusters: [c-02, c-04], kind: rejected}]}";
     let record = update("{chart: ./chart}", faults);
-    // They keep two of five places; the other eight clusters go through the rest.
+    // They occupy two of five slots; the other eight clusters use the rest.
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
     assert_eq!(record.run.targets_done, 8);
     let held = record.run.held();
@@ -111,7 +111,7 @@ fn clusters_that_reject_the_apply_use_up_the_limit_and_are_named() {
 }
 
 #[test]
-fn an_apply_that_fails_for_a_while_arrives_and_one_that_fails_for_ever_holds_the_others() {
+fn an_apply_that_fails_for_a_while_succeeds_and_one_that_always_fails_blocks_the_others() {
     let record = update("{}", "{apply: [{share: 100%, kind: hook, attempts: 3}]}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(shows(&record, "pre-upgrade hooks failed"));

@@ -1,5 +1,5 @@
-//! Repositories of strangers: `compare REVISION:PATH` reads their objects, starts nothing that their configuration
-//! names, and connects to nobody.
+//! Repositories of strangers: `compare REVISION:PATH` reads their objects, but starts no program named in their
+//! configuration, and makes no connection.
 #![cfg(unix)]
 
 use std::fs;
@@ -27,7 +27,7 @@ strategies: {bound: {allAtOnce: {}}}
 const MANIFEST: &str = "{\"layers\": [{\"digest\": \"sha256:a\", \"size\": 10000000}]}\n";
 
 /// A folder with a repository `source`, whose `main` has the experiment `shop`; the experiment itself as `shop`; and a
-/// program `evil`, which leaves a file `started`.
+/// program `evil`, which creates a file `started`.
 struct Home(TempDir);
 
 impl Home {
@@ -56,7 +56,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// A clone without files, of which `name` is the folder.
+    /// A clone without files, in the folder `name`.
     fn partial_clone(&self, name: &str, options: &[&str]) -> PathBuf {
         let url = format!("file://{}", self.path("source").display());
         let mut arguments = vec!["clone", "--quiet", "--filter=blob:none"];
@@ -66,7 +66,7 @@ impl Home {
         self.path(name)
     }
 
-    /// Lets every program that a fetch would start be the evil one.
+    /// Configures every program that a fetch would start to be the evil one.
     fn poison(&self, git_folder: &Path, url: &str) {
         let evil = self.path("evil").display().to_string();
         let config = git_folder.join("config").display().to_string();
@@ -97,7 +97,7 @@ impl Home {
         }
     }
 
-    /// What `compare` prints, and its exit code. Nothing may have been started.
+    /// The output of `compare`, and its exit code. Asserts that no program was started.
     #[track_caller]
     fn compared(&self, folder: &Path, arguments: &[&str]) -> (String, i32) {
         let output = fleetsim(folder)
@@ -115,12 +115,12 @@ impl Home {
 }
 
 #[test]
-fn a_bare_repository_inside_a_clone_decides_nothing() {
+fn a_bare_repository_inside_a_clone_has_no_effect() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let inner = home.partial_clone("source/inner", &["--bare"]);
     home.poison(&inner, &format!("file://{}", source.display()));
-    // What an empty folder of a repository would not bring along.
+    // Needed because a repository does not store empty folders.
     fs::write(inner.join("refs/heads/.keep"), "").expect("written");
     git(&source, &["add", "--force", "inner"]);
     git(&source, &["commit", "--quiet", "--message", "inner"]);
@@ -131,7 +131,7 @@ fn a_bare_repository_inside_a_clone_decides_nothing() {
         discovered.ends_with("/inner"),
         "git itself takes it: {discovered}"
     );
-    // The revision is that of the clone, and the path counts from the current folder.
+    // The revision is that of the clone, and the path is relative to the current folder.
     let (printed, code) = home.compared(&clone, &["main:shop", "../shop"]);
     assert_eq!(code, 2, "{printed}");
     let no_file = "there is no file or folder `inner/shop` in the revision `main`";
@@ -141,7 +141,7 @@ fn a_bare_repository_inside_a_clone_decides_nothing() {
 }
 
 #[test]
-fn what_a_partial_clone_lacks_is_not_fetched() {
+fn objects_that_a_partial_clone_lacks_are_not_fetched() {
     let Some(home) = Home::new() else { return };
     let file = format!("file://{}", home.path("source").display());
     let evil = format!("ext::{}", home.path("evil").display());
@@ -156,7 +156,7 @@ fn what_a_partial_clone_lacks_is_not_fetched() {
     {
         let clone = home.partial_clone(&format!("clone-{number}"), &["--no-checkout"]);
         home.poison(&clone.join(".git"), url);
-        // What the user's environment allows does not count either.
+        // Permissions in the user's environment do not count either.
         let output = fleetsim(&clone)
             .args(["compare", "main:shop", "../shop"])
             .envs([
@@ -177,7 +177,7 @@ fn what_a_partial_clone_lacks_is_not_fetched() {
 }
 
 #[test]
-fn a_configuration_starts_nothing_when_objects_are_there() {
+fn a_configuration_starts_no_program_if_objects_are_present() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     fs::write(
@@ -205,7 +205,7 @@ fn a_configuration_starts_nothing_when_objects_are_there() {
     assert!(printed.contains("1 | {\"auths\": {}}"), "{printed}");
 }
 
-/// Only the size is in this object; `git cat-file blob` would take as much memory.
+/// This object contains only the size; `git cat-file blob` would allocate that much memory.
 #[test]
 fn a_file_of_6_gb_in_a_revision_is_not_read() {
     let Some(home) = Home::new() else { return };
@@ -229,7 +229,7 @@ fn a_file_of_6_gb_in_a_revision_is_not_read() {
 }
 
 #[test]
-fn an_experiment_of_a_revision_reads_files_of_that_revision_alone() {
+fn an_experiment_of_a_revision_only_reads_files_of_that_revision() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let secret = home.path("creds.json");
@@ -270,7 +270,7 @@ fn an_experiment_of_a_revision_reads_files_of_that_revision_alone() {
 fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
-    // A change under review: a larger image, and a copy of it where the old version is looked for.
+    // A change under review: a larger image, and a copy of it at the path of the old version.
     let larger = MANIFEST.replace("10000000", "900000000");
     for folder in ["shop", "HEAD:shop"] {
         fs::create_dir_all(source.join(folder)).expect("made");
@@ -283,13 +283,13 @@ fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
         printed.contains("10 MB") && printed.contains("900 MB"),
         "{printed}"
     );
-    // A path that no revision has is named with `./`.
+    // A path that is not a revision is written with `./`.
     let (printed, _) = home.compared(&source, &["./HEAD:shop", "shop"]);
     assert!(!printed.contains("10 MB"), "{printed}");
 }
 
 #[test]
-fn an_object_that_is_replaced_is_read_as_it_was_committed() {
+fn a_replaced_object_is_read_as_committed() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let old = git(&source, &["rev-parse", "HEAD:shop/shop.json"]);

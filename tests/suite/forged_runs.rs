@@ -1,5 +1,5 @@
-//! Saved runs that somebody forged: beside results that are cloned, in the user's own folder, and in files that expand
-//! to more than the memory. Nothing but the user's own saved runs is resumed, and `reproduce` believes not even these.
+//! Forged saved runs: next to cloned results, in the user's own folder, and in files that expand to more than the
+//! memory. Only the user's own saved runs are resumed, and `reproduce` does not trust even these.
 #![cfg(unix)]
 
 use std::fs::{self, File, Permissions};
@@ -29,11 +29,11 @@ strategies:
   careful: {rancherFleet: {maxUnavailable: 10%}}
 "#;
 
-/// The length of the start of a file with runs.
+/// The length of the header of a file with runs.
 const HEAD: usize = 48;
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// A person with a machine: what they save is not there for others.
+/// A user with a machine, whose saved runs are not visible to others.
 struct User {
     home: TempDir,
 }
@@ -45,7 +45,7 @@ impl User {
         Self { home }
     }
 
-    /// One with the experiment in `small`.
+    /// A user with the experiment in `small`.
     fn with_experiment() -> Self {
         let user = Self::new();
         fs::create_dir(user.work().join("small")).expect("created");
@@ -69,7 +69,7 @@ impl User {
         journal.path()
     }
 
-    /// Runs the program behind these commands of a shell.
+    /// Runs the program after these shell commands.
     fn fleetsim_behind(&self, shell: &str, args: &[&str]) -> Output {
         Command::new("sh")
             .args(["-c", &format!("{shell} exec \"$0\" \"$@\"")])
@@ -85,7 +85,7 @@ impl User {
         self.fleetsim_behind("", args)
     }
 
-    /// Runs the study until a file has no more room, so that some of its runs are saved.
+    /// Runs the study with a limited file size, so that only some of its runs are saved.
     fn interrupt_a_study(&self) {
         let full = "trap '' XFSZ; ulimit -f 200;";
         let output = self.fleetsim_behind(full, &["run", "small", "--out", "out"]);
@@ -162,7 +162,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
         "{stderr}"
     );
 
-    // Where earlier versions had their journals, and where a working copy could have some.
+    // Where earlier versions had their journals, and where a working copy could contain some.
     let work = stranger.work();
     fs::write(work.join(".out.fleetsim-runs"), &forged).expect("written");
     for folder in ["state/fleetsim", ".local/state/fleetsim", "fleetsim"] {
@@ -189,7 +189,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
     let notes = stderr.matches(".out.fleetsim-runs is not used").count();
     assert_eq!(notes, 1, "{stderr}");
 
-    // The stranger's own saved runs are not believed either, and stay what they are.
+    // The stranger's own saved runs are not trusted either, and stay unchanged.
     fs::write(&place, &forged).expect("written");
     let output = stranger.fleetsim(&["reproduce", "out"]);
     let stderr = text(&output.stderr);
@@ -205,14 +205,14 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
 type Forgery = fn(&mut Vec<(RunId, RunRecord)>);
 
 #[test]
-fn a_saved_run_that_is_impossible_or_another_one_is_simulated_again() {
+fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
     let user = User::with_experiment();
     succeeds(&user.fleetsim(&["run", "small", "--out", "never-interrupted"]));
     let honest = contents(&user.work().join("never-interrupted"));
     let forgeries: [Forgery; 4] = [
         |runs| runs.last_mut().expect("some").1.run.completion_s = Some(f64::NAN),
         |runs| runs.last_mut().expect("some").1.run.t50_s = Some(-1e9),
-        // A run under the number of another one, with its checksum.
+        // A run under the number of another one, with a valid checksum.
         |runs| {
             runs.truncate(2);
             let first = runs[0].0;
@@ -242,10 +242,10 @@ fn a_saved_run_that_is_impossible_or_another_one_is_simulated_again() {
     }
 }
 
-/// 139 bytes of an archive can be such a file: it has a length and no bytes. Four gigabytes of addresses are enough for
-/// the program.
+/// 139 bytes of an archive can become such a file: it has a length and no bytes. Four gigabytes of address space are
+/// enough for the program.
 #[test]
-fn files_with_runs_that_expand_to_more_than_memory_take_none() {
+fn files_with_runs_that_would_expand_beyond_memory_allocate_none() {
     const TERABYTE: u64 = 1 << 40;
     let user = User::with_experiment();
     let little_memory = "ulimit -v 4000000;";
@@ -280,7 +280,7 @@ fn goes_on_without_saving(user: &User, reason: &str, expected: &[(String, Vec<u8
 }
 
 #[test]
-fn without_a_folder_of_the_user_s_own_a_study_is_simulated_and_says_that_it_saves_nothing() {
+fn without_a_private_folder_a_study_is_simulated_and_reports_that_nothing_is_saved() {
     let user = User::with_experiment();
     succeeds(&user.fleetsim(&["run", "small", "--out", "saved"]));
     let saved = contents(&user.work().join("saved"));
@@ -301,7 +301,7 @@ fn without_a_folder_of_the_user_s_own_a_study_is_simulated_and_says_that_it_save
     fs::write(user.state(), "").expect("written");
     goes_on_without_saving(&user, "there is no folder for saved runs", &saved);
 
-    // A shard has its runs all the same.
+    // A shard has its runs nevertheless.
     for shard in ["1/2", "2/2"] {
         succeeds(&user.fleetsim(&["run", "small", "--shard", shard, "--out", "shards"]));
     }

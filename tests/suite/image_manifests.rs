@@ -1,9 +1,9 @@
-//! Manifests of images, one trait each, with what a container runtime makes of it. Each is read in both ways: by an
-//! import, and as the `manifest` of an experiment.
+//! Manifests of images, each with one feature, and a container runtime's interpretation. Each is read in both ways: by
+//! an import, and as the `manifest` of an experiment.
 //!
-//! What runtimes do is that of containerd 301026e: layers and their packing `core/images/mediatypes.go`, layers with
-//! urls `core/remotes/docker/fetcher.go`; of the OCI image specification 1.1 for artifacts, digests and indexes; and of
-//! Docker's `distribution` package for configs that old registries have stored.
+//! The runtime's behaviour is that of containerd 301026e: layers and their compression `core/images/mediatypes.go`,
+//! layers with urls `core/remotes/docker/fetcher.go`; of the OCI image specification 1.1 for artifacts, digests and
+//! indexes; and of Docker's `distribution` package for configs of old registries.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use fleetsim::world::{ImageSpec, Uncompressed};
 
 use super::common::{fleetsim, folder_with, root, text};
 
-/// What becomes of a manifest.
+/// The outcome of reading a manifest.
 #[derive(Clone, Copy, Debug)]
 enum ManifestOutcome {
     /// An image.
@@ -21,9 +21,9 @@ enum ManifestOutcome {
         listed: usize,
         /// Bytes that a node without any layer downloads.
         bytes: u64,
-        /// Layers that are not compressed.
+        /// Number of uncompressed layers.
         plain: usize,
-        /// Layers with zstd.
+        /// Number of layers with zstd.
         zstd: usize,
     },
     /// An error at this line, with this field and a part of the reason.
@@ -42,7 +42,7 @@ const fn gzip(listed: usize, bytes: u64) -> ManifestOutcome {
     }
 }
 
-/// An image of one layer that is not compressed.
+/// An image of one uncompressed layer.
 const PLAIN: ManifestOutcome = Image {
     listed: 1,
     bytes: 30_000_000,
@@ -58,7 +58,7 @@ const ZSTD: ManifestOutcome = Image {
     zstd: 1,
 };
 
-/// Files that both ways read alike.
+/// Files that both ways read with the same outcome.
 const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("gzip", gzip(2, 50_000_000)),
     ("zstd", ZSTD),
@@ -140,7 +140,7 @@ const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("no-layers", Refused(1, "", "the image has no layers")),
 ];
 
-/// Files that only an import follows to the manifest of the platform.
+/// Files that only an import resolves to the manifest of the platform.
 const IMPORTED: [(&str, ManifestOutcome); 4] = [
     ("index-attestation-unknown", gzip(1, 30_000_000)),
     ("index-attestation-of-platform", gzip(1, 30_000_000)),
@@ -172,7 +172,7 @@ fn in_an_experiment(name: &str) -> Result<ImageSpec, String> {
     image_of(folder.path()).map_err(|error| error.replace("app.json", &format!("{name}.json")))
 }
 
-/// The image of an import that is given the manifest.
+/// The image of an import with this manifest.
 fn imported(name: &str) -> Result<ImageSpec, String> {
     let process =
         r#"{"pagination": {}, "resources": [{"guid": "g", "type": "web", "instances": 2}]}"#;
@@ -197,7 +197,7 @@ fn imported(name: &str) -> Result<ImageSpec, String> {
     }
 }
 
-/// The difference between what a manifest is and what becomes of it. `None`: there is none.
+/// The difference between the expected and the actual outcome. `None`: there is none.
 fn difference(
     way: &str,
     name: &str,
@@ -238,7 +238,7 @@ fn difference(
 }
 
 #[test]
-fn manifests_are_read_as_a_container_runtime_reads_them() {
+fn manifests_are_read_like_by_a_container_runtime() {
     let mut differences = Vec::new();
     for (name, expected) in MANIFESTS {
         let found = in_an_experiment(name);
@@ -251,7 +251,7 @@ fn manifests_are_read_as_a_container_runtime_reads_them() {
 }
 
 #[test]
-fn every_file_of_an_image_is_expected() {
+fn every_image_file_has_an_expected_outcome() {
     let entries = fs::read_dir(root().join("tests/files/images")).expect("a folder");
     let names = MANIFESTS.iter().chain(&IMPORTED).map(|(name, _)| *name);
     assert_eq!(entries.count(), names.clone().count());
@@ -261,7 +261,7 @@ fn every_file_of_an_image_is_expected() {
 }
 
 #[test]
-fn an_experiment_that_names_an_index_is_told_its_platforms() {
+fn the_error_for_an_index_lists_its_platforms() {
     let error = in_an_experiment("index-of-attestations").expect_err("an index");
     assert!(
         error.contains("an index without the manifest of a platform"),

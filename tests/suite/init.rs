@@ -1,4 +1,4 @@
-//! `fleetsim init`: every product's experiment is valid as it is written, and an invalid answer writes nothing.
+//! `fleetsim init`: every product's experiment is valid as written, and an invalid answer writes nothing.
 
 use std::fs;
 
@@ -42,11 +42,11 @@ fn the_experiment_of_every_product_is_valid_and_compares_its_own_setting() {
 }
 
 #[test]
-fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
+fn answers_come_from_options_and_input_lines_and_the_rest_has_defaults() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = fleetsim(home.path())
         .args(["init", "mine", "--clusters", "40", "--settings", "1, 50%"])
-        // The number of the menu is an answer, too.
+        // A number from the menu is also an answer.
         .write_stdin("4\n5\n\n\n20 ms\n")
         .output()
         .expect("run");
@@ -79,7 +79,7 @@ fn answers_come_from_options_and_from_lines_and_the_rest_is_as_proposed() {
 }
 
 #[test]
-fn an_invalid_answer_says_why_and_writes_nothing() {
+fn an_invalid_answer_is_reported_with_the_reason_and_writes_nothing() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let cases: [(&[&str], &str); 5] = [
         (
@@ -133,7 +133,7 @@ fn an_invalid_answer_says_why_and_writes_nothing() {
 }
 
 #[test]
-fn the_links_are_those_of_the_kind_of_site() {
+fn the_links_depend_on_the_kind_of_site() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let known = [
         ("cloud", "downlink: 5 Gbit/s, rtt: 5 ms"),
@@ -152,7 +152,7 @@ fn the_links_are_those_of_the_kind_of_site() {
             .assert()
             .success();
     }
-    // A person who knows the rate says so.
+    // A user who knows the rate can state it.
     fleetsim(home.path())
         .args([
             "init",

@@ -1,5 +1,5 @@
-//! Searches that are stopped, killed, short of runs, or sent into a folder that is not theirs: nothing is lost, and the
-//! text says what happened.
+//! Searches that are stopped, killed, short of runs, or directed at a folder that does not belong to them: nothing is
+//! lost, and the text states what happened.
 #![cfg(unix)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, folder_with, journal_of, state_home, text};
 
-/// The winner needs 120 runs to be confirmed: long enough to be hit in the middle.
+/// The winner needs 120 runs to be confirmed, long enough to be interrupted in the middle.
 const EXPERIMENT: &str = r#"
 name: small
 seed: 7
@@ -129,7 +129,7 @@ fn a_stopped_and_killed_search_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_search_that_ends_at_its_budget_says_that_it_is_not_certain() {
+fn a_search_that_ends_at_its_budget_reports_that_it_is_not_certain() {
     let folder = experiment(&format!("{EXPERIMENT}  runs: 5\n"));
     let (code, told, error) = finished(fleetsim(folder.path(), &["plan", "."]));
     assert_eq!(code, Some(99), "{error}");

@@ -1,5 +1,5 @@
-//! Studies that are killed, run out of disk, or meet another one: nothing is lost, nothing is half written, and what is
-//! resumed is byte for byte what was never interrupted.
+//! Studies that are killed, run out of disk space, or conflict with another one: nothing is lost, no file is
+//! incomplete, and resumed results are byte for byte the same as uninterrupted ones.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, folder_with, journal_of, state_home};
 
-/// Some hundred runs: long enough to be hit in the middle.
+/// Some hundred runs, long enough to be interrupted in the middle.
 const EXPERIMENT: &str = r#"
 name: small
 question: Does the study go on?
@@ -51,7 +51,7 @@ fn finished(mut command: Command) -> (Option<i32>, String) {
     )
 }
 
-/// Waits until the study has kept some runs.
+/// Waits until the study has saved some runs.
 fn until_some_runs_are_kept(folder: &Path, out: &str, child: &mut Child) {
     until_kept(20_000, folder, out, child);
 }
@@ -102,7 +102,7 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_comment_in_the_experiment_discards_no_run_and_another_value_does() {
+fn changing_a_value_of_the_experiment_discards_saved_runs_and_changing_a_comment_does_not() {
     let folder = experiment();
     let at = folder.path();
     for (text, resumes) in [
@@ -152,7 +152,7 @@ fn two_studies_never_write_to_one_folder_simultaneously() {
     );
 }
 
-/// A limit on the size of files stands for the full disk: both make a write fail in its middle.
+/// A limit on file size replaces the full disk: both make a write fail in the middle.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
@@ -187,7 +187,7 @@ fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
     );
 }
 
-/// Two variants, of which the one without pacing varies less, so that they need different numbers of runs.
+/// Two variants. The one without pacing varies less, so they need different numbers of runs.
 fn precise_experiment() -> TempDir {
     let text = EXPERIMENT.replace(
         "seed: 7\n",
@@ -265,7 +265,7 @@ fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_t
             "{found:?}"
         );
     }
-    // What never completes, and never fails a pull, is known after a second look.
+    // A variant that never completes and never fails a pull is settled after a second look.
     assert_eq!((found[2].runs, found[2].reached), (15, true));
     assert!(found[0].runs > 15, "{found:?}");
     let reached = found.iter().filter(|found| found.reached).count();
@@ -277,7 +277,7 @@ fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_t
     );
 }
 
-/// Permission bits mean nothing to root, so root lets somebody else try.
+/// Permission bits do not affect root, so as root the test runs as another user.
 #[cfg(unix)]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 #[test]

@@ -1,4 +1,4 @@
-//! Real exports of Rancher Fleet: which clusters are targets, and which files are no fleet.yaml.
+//! Real exports of Rancher Fleet: which clusters are targets, and which files are not a fleet.yaml.
 
 use super::common::{fleetsim, folder_with, loaded, text};
 
@@ -71,7 +71,7 @@ fn refused(written: &str, clusters: &[(&str, &str)], fleet_yaml: &str) -> String
     )
 }
 
-/// 300 clusters as `kubectl get clusters.fleet.cattle.io -A` prints them: the management cluster, two that are paused,
+/// 300 clusters as printed by `kubectl get clusters.fleet.cattle.io -A`: the management cluster, two that are paused,
 /// and one whose agent has not registered.
 fn export() -> String {
     let mut items = vec![cluster("fleet-local", "local")];
@@ -212,7 +212,7 @@ fn a_workspace_must_exist_and_be_chosen() {
 }
 
 #[test]
-fn a_file_that_is_no_fleet_yaml_is_refused() {
+fn a_file_that_is_not_a_fleet_yaml_is_refused() {
     let one = [("fleet-default", "a")];
     for (fleet_yaml, message, help) in [
         (

@@ -1,5 +1,5 @@
-//! KubeFleet's schedulers in whole simulations of 1 000 clusters: what must be true of every staged update run and of
-//! every rolling update, first deployments and updates, with and without failures; and wrong configuration.
+//! KubeFleet's schedulers in whole simulations of 1 000 clusters: invariants of every staged update run and every
+//! rolling update, first deployments and updates, with and without failures; and wrong configuration.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 use fleetsim::scenario::{Experiment, LoadError, Overrides, load};
@@ -103,7 +103,7 @@ fn first_told(clusters: &[&ClusterRow]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// When the last cluster was ready; never, if one is not.
+/// The time at which the last cluster was ready; infinite if one was not.
 fn all_ready(clusters: &[&ClusterRow]) -> f64 {
     clusters
         .iter()
@@ -111,8 +111,8 @@ fn all_ready(clusters: &[&ClusterRow]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// What must be true of every staged run: the stages keep their limits, and none begins before the one before is done
-/// and its tasks and its own are.
+/// Asserts the invariants of every staged run: the stages respect their limits, and a stage begins only after the
+/// previous one, its after-tasks and the stage's own before-tasks are done.
 fn check_stages(run: &RunRecord, approval_s: f64) {
     for (name, count, limit) in STAGES {
         let clusters = of_stage(run, name);
@@ -120,12 +120,12 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
         let peak = peak_in_flight(clusters);
         assert!(peak <= limit, "{name}: {peak} at once");
     }
-    // After the canary ten minutes pass. Two approvals are asked for one after the other before the rest.
+    // Ten minutes pass after the canary. Two approvals are requested one after the other before the rest.
     let waits = [600.0, 2.0 * approval_s];
     for ((before, after), wait) in STAGES.iter().zip(&STAGES[1..]).zip(waits) {
         let begin = first_told(&of_stage(run, after.0));
         let end = all_ready(&of_stage(run, before.0));
-        // A condition's time is kept in whole seconds, rounded down.
+        // A condition's time is in whole seconds, rounded down.
         assert!(
             begin == f64::INFINITY || begin >= end + wait - 1.0,
             "{}: {begin} after {end}",
@@ -135,7 +135,7 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
 }
 
 #[test]
-fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
+fn a_staged_run_respects_the_limits_and_tasks_of_its_stages() {
     for release in ["initial", "update"] {
         let run = staged(release, "", "20 min");
         assert_eq!(
@@ -151,15 +151,15 @@ fn a_staged_run_goes_through_its_stages_with_their_limits_and_tasks() {
         );
         check_stages(&run, 1200.0);
         for (name, _, limit) in STAGES {
-            // The work generator's queue has a hundred tokens and a few for each cluster; from then on ten clusters a
-            // second are instructed, and the first of them are ready before a large limit is used up.
+            // The work generator's queue has a hundred tokens and a few for each cluster; after that, ten clusters a
+            // second are instructed, and the first of them are ready before a large limit is reached.
             let peak = peak_in_flight(of_stage(&run, name));
             assert!(
                 (limit.min(50)..=limit).contains(&peak),
                 "{release}, {name}: {peak} of {limit}"
             );
         }
-        // The sorting label goes before the name.
+        // The sorting label takes precedence over the name.
         let told = |prefix: &str| -> Vec<f64> {
             run.clusters
                 .iter()
@@ -250,7 +250,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
             .all(|cluster| cluster.instructed_s.is_none()),
         "a later stage has not begun"
     );
-    // All others of the stage were updated in the slots that were left.
+    // All other clusters of the stage were updated in the remaining slots.
     assert!(
         of_stage(&run, "early")
             .iter()
@@ -259,7 +259,7 @@ fn offline_clusters_block_a_staged_run_indefinitely_and_are_named() {
 }
 
 #[test]
-fn clusters_that_come_back_let_a_staged_run_end() {
+fn a_staged_run_completes_when_clusters_return() {
     let run = staged(
         "initial",
         "offline: {share: 1%, return: {min: 1h, max: 3h}}",
@@ -270,7 +270,7 @@ fn clusters_that_come_back_let_a_staged_run_end() {
 }
 
 #[test]
-fn an_approval_that_never_comes_holds_the_run_between_two_stages() {
+fn a_missing_approval_blocks_the_run_between_two_stages() {
     let run = staged("update", "", "never");
     assert_eq!(
         (run.run.outcome, run.run.targets_done),
@@ -311,7 +311,7 @@ fn approvals_are_drawn_from_the_random_numbers_of_the_run() {
 }
 
 #[test]
-fn the_documents_promise_one_cluster_at_a_time() {
+fn the_documented_rules_update_one_cluster_at_a_time() {
     let stages = "stages: [{name: canary, labelSelector: {matchLabels: {ring: '0'}}, maxConcurrency: 100%, \
                   afterStageTasks: [{type: Approval}]}, {name: later, labelSelector: {matchExpressions: [{key: ring, \
                   operator: NotIn, values: ['0']}]}}]";
@@ -353,7 +353,7 @@ fn a_rolling_update_never_exceeds_max_unavailable() {
             run.run.held()
         );
         let peak = peak_in_flight(&run.clusters);
-        // The work generator instructs ten clusters a second after its burst, and others are ready meanwhile.
+        // The work generator instructs ten clusters a second after its burst, and others become ready meanwhile.
         assert!(
             (50..=100).contains(&peak),
             "{faults}: {peak} of 10 % of 1 000"
@@ -399,7 +399,7 @@ fn max_unavailable_does_not_limit_a_first_deployment() {
 }
 
 #[test]
-fn offline_clusters_use_up_max_unavailable_and_then_hold_a_rolling_update() {
+fn offline_clusters_use_up_max_unavailable_and_then_block_a_rolling_update() {
     let few = run(
         "update",
         "offline: {share: 1%}",
@@ -459,14 +459,14 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
             .held()
             .contains("maxUnavailable is 0, so no available cluster is ever updated")
     );
-    // One after the other, up to the first that is offline.
+    // One after the other, up to the first offline cluster.
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
     assert_eq!(documented.run.outcome, RunOutcome::Stalled);
     assert!(documented.run.targets_done > 0);
     assert_eq!(peak_in_flight(&documented.clusters), 1, "the minimum is 1");
 }
 
-/// What the program says that a strategy would do.
+/// The program's explanation of a strategy.
 fn explained(kind: &str, strategy: &str) -> String {
     let folder = folder(kind, "", strategy);
     let mut program = assert_cmd::Command::cargo_bin("fleetsim").expect("the program is built");
@@ -529,7 +529,7 @@ fn explain_prints_stages_limits_tasks_and_warnings() {
     );
 }
 
-/// Real files that are wrong, by name.
+/// Realistic files with errors, by name.
 const WRONG_FILES: &[(&str, &str)] = &[
     (
         "dashed.yaml",
@@ -561,7 +561,7 @@ const WRONG_FILES: &[(&str, &str)] = &[
 #[test]
 fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
     let cases = [
-        // strategy, place, words of the message
+        // strategy, position, words of the message
         (
             "{kubeFleetStaged: {}}",
             "experiment.yaml:16:",

@@ -26,7 +26,7 @@ spec:
   state: Initialize
 ";
 
-/// Real files that are wrong, by name.
+/// Realistic files with errors, by name.
 const WRONG: &[(&str, &str)] = &[
     (
         "other.yaml",
@@ -82,7 +82,7 @@ fn run(more: &str, settings: &str) -> RunRecord {
         .expect("the strategy starts no process")
 }
 
-/// When a condition of an object had this reason, in minutes.
+/// The times at which a condition of an object had this reason, in minutes.
 fn at(run: &RunRecord, object: &str, condition: &str, reason: &str) -> Vec<f64> {
     let rows = run
         .statuses
@@ -139,7 +139,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
         told.iter().any(|at| *at < 12.0) && told.iter().any(|at| *at >= 60.0),
         "it was stopped in the middle"
     );
-    // The placement has the name of the file, and says that its clusters differ.
+    // The placement is named after the file, and reports that its clusters differ.
     let differ = at(
         &run,
         "ClusterResourcePlacement/shop",
@@ -150,7 +150,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
 }
 
 #[test]
-fn a_run_that_nobody_starts_or_resumes_stalls_by_its_state() {
+fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
     assert!(
@@ -304,7 +304,7 @@ fn two_runs_of_one_placement_take_clusters_from_each_other() {
 }
 
 #[test]
-fn runs_of_different_placements_go_on_side_by_side() {
+fn runs_of_different_placements_proceed_in_parallel() {
     let run = run(
         "",
         "placements: [{name: main, clusters: {matchExpressions: [{key: gone, operator: DoesNotExist}]}}, \
@@ -366,7 +366,7 @@ fn the_example_runs_and_a_stop_delays_it() {
 #[test]
 fn invalid_runs_are_refused_with_their_line_and_a_fix() {
     let cases = [
-        // settings, place, words of the message
+        // settings, position, words of the message
         (
             "runs: [{file: other.yaml}]",
             "other.yaml:3:",
@@ -463,8 +463,8 @@ fn a_run_whose_status_would_be_too_large_does_not_begin() {
 
 #[test]
 fn an_approval_that_comes_while_the_run_meets_a_conflict_is_not_lost() {
-    // The run looks again 300 s after it asked, and its cache does not show the status that this pass wrote for a
-    // watch delay. An approval of that time meets a conflict, and is seen by the next pass.
+    // The run looks again 300 s after its request, and for one watch delay its cache does not show the status that
+    // this pass wrote. An approval at that time meets a conflict, and is seen by the next pass.
     let text = "name: runs
 seed: 1
 replicates: 1

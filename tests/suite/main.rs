@@ -1,7 +1,7 @@
-//! Tests of the whole program and of the library from outside, in one binary: each binary costs a link.
+//! Tests of the whole program and of the library's public API, in one binary, because each binary has to be linked.
 //!
 //! `cargo test --test suite NAME` runs the tests of one module, such as `validation::` or `plan::`. `conformance` and
-//! `architecture` are binaries of their own: the first prints its own lines, the second needs no simulation.
+//! `architecture` are separate binaries: the first prints its own lines, the second needs no simulation.
 
 mod analysis_page;
 mod argo_cd_failures;

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::failures::run_all_with;
 
-/// The version, and the hash of what the experiment gave with it.
+/// The version, and the hash of the experiment's results with it.
 const RECORDED: (u32, &str) = (
     14,
     "33ba0c9562220093e83dfadd4ba501e33c3b745081dcba636a060b74e4186752",

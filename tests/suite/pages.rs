@@ -1,19 +1,19 @@
 //! Markdown pages are easy to read in a terminal and in a diff: prose ends before column 120, and table cells are
-//! short. Links lead to files and headings that exist.
+//! short. Links lead to existing files and headings.
 
 use std::path::Path;
 
 use super::common::{contents, root};
 
-/// Lines of prose are shorter.
+/// Limit of the length of prose lines.
 const COLUMNS: usize = 120;
-/// Longest cell of a table.
+/// Maximum length of a table cell.
 const CELL: usize = 90;
 
-/// Pages that do not hold to it yet. One that does must leave this list.
+/// Pages that do not meet the limits yet. A page that does must be removed from this list.
 const EXCEPTIONS: &[&str] = &["docs/results-format.md"];
 
-/// Pages that are checked at least.
+/// Minimum number of checked pages.
 const FEWEST: usize = 40;
 
 /// All Markdown pages: path and text.
@@ -36,7 +36,7 @@ pub(super) fn pages() -> Vec<(String, String)> {
     found
 }
 
-/// What is too long, with its line. Code may be as long as it needs, and so may a line that is nothing but a link.
+/// The lines that are too long. Code may be as long as needed, and so may a line that consists of a link.
 fn too_long(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_code = false;
@@ -55,7 +55,7 @@ fn too_long(page: &str) -> Vec<String> {
                 )
             }));
         } else {
-            // The cell that a figure is from stands in a comment behind it.
+            // The cell that a number is from is named in a comment after it.
             let prose = line.split("<!--").next().unwrap_or_default();
             let columns = prose.chars().count();
             if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line)
@@ -67,7 +67,7 @@ fn too_long(page: &str) -> Vec<String> {
     found
 }
 
-/// A cell's text as it is shown: of a link only its words.
+/// A cell's text as displayed: only the words of a link.
 fn shown(cell: &str) -> String {
     let mut parts = cell.split("](");
     let first = parts.next().expect("a split has a first part").to_owned();
@@ -97,7 +97,7 @@ fn prose_ends_before_column_120_and_cells_are_short() {
     assert!(problems.is_empty(), "{}", problems.join("\n"));
 }
 
-/// The anchors of a page's headings, as browsers of repositories make them: lower case, dashes, no punctuation.
+/// The anchors of a page's headings, as repository browsers generate them: lower case, dashes, no punctuation.
 fn anchors(page: &str) -> Vec<String> {
     let headings = page
         .lines()
@@ -171,7 +171,7 @@ fn links_that_the_program_prints_lead_to_headings() {
                     .contains(".md#")
                     .then(|| rest[..end].trim_end_matches('.'))
             });
-        // A link that ends in `#` is completed elsewhere.
+        // A link that ends in `#` is completed at run time.
         broken.extend(
             links
                 .filter(|link| !link.ends_with('#') && !leads(root(), "", link))
@@ -211,7 +211,7 @@ fn every_page_is_a_chapter_of_the_site() {
     assert_eq!(missing, [""; 0], "add them to site/SUMMARY.md");
 }
 
-/// The files that a page links, each with the functions that the page names after it and before the next one.
+/// The files that a page links to, each with the functions that the page names after it and before the next one.
 fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for part in page.split('`') {

@@ -107,7 +107,7 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
             _ => 2.0,
         };
         // A pass of a rolling update lists bindings from the API server itself, and may see the last one before the
-        // watch shows it, by which `completion_s` counts.
+        // watch shows it, which defines `completion_s`.
         let least = if variant.strategy == "rolling" {
             -WATCH_DELAY.as_secs_f64()
         } else {

@@ -1,5 +1,5 @@
-//! What people do in mid-rollout: `changes` of an experiment, approvals that a process asks for, and the states of a
-//! run.
+//! Actions of people during a rollout: `changes` of an experiment, approvals that a process requests, and the states
+//! of a run.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
       {name: rest, labelSelector: {matchLabels: {ring: rest}}}], approvals: {after: never}}}";
 
 #[test]
-fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_it() {
+fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_supports_it() {
     let rings =
         "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
     let argo = format!(
@@ -68,7 +68,7 @@ fn a_stop_holds_a_rollout_until_it_is_resumed_under_every_scheduler_that_takes_i
 
 #[test]
 fn agents_of_a_paused_bundle_apply_nothing_and_report_nothing() {
-    // All clusters are instructed at once; those of the ring `rest` are offline until the bundle is stopped.
+    // All clusters are instructed immediately; those of the ring `rest` are offline until the bundle is stopped.
     let offline = "\nfaults: {offline: {share: 40%, return: 5 min}}\n";
     let held = |changes: &str| {
         let text = experiment(
@@ -126,8 +126,8 @@ fn an_approval_at_a_time_lets_the_next_stage_begin() {
 }
 
 #[test]
-fn new_labels_take_effect_in_mid_rollout() {
-    // A cluster that changes its ring is in another stage than the run says, and the run fails.
+fn new_labels_take_effect_during_a_rollout() {
+    // A cluster that changes its ring is then in another stage than the run recorded, and the run fails.
     let changes = "[{after: 1 min, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {ring: rest}}}]";
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]).run;
     assert_eq!(run.outcome, RunOutcome::Stalled);
@@ -156,15 +156,15 @@ fn the_documented_scheduler_is_stopped_and_resumed_like_batches() {
     );
 }
 
-/// The first run of an experiment whose processes may be started.
+/// The first run of an experiment that may start processes.
 fn only_run(folder: &Path) -> RunRecord {
     let experiment = loaded(folder);
     sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A controller with a loop of its own, in which it needs no time. It updates the canaries, asks for an approval, and
-/// goes on. It shows each act of a person as a condition, with the time at which it knew.
+/// A controller with its own loop, which takes no time. It updates the canaries, requests an approval, and continues.
+/// It shows each action of a person as a condition, with the time at which the news arrived.
 const PEOPLE: &str = r#"
 import json, sys
 
@@ -205,7 +205,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
+fn a_process_is_notified_of_every_action_of_a_person_at_its_time() {
     let Some(python) = python() else { return };
     let strategy = format!(
         "{{external: {{command: [{python:?}, people.py], loop: process, approvals: {{after: 20 min}}}}}}"
@@ -262,7 +262,7 @@ fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
         "{:?}",
         run.clusters
     );
-    // A cluster that has left the rollout counts as done.
+    // A cluster that has left the rollout counts as finished.
     assert_eq!(
         (run.run.outcome, run.run.targets_done),
         (RunOutcome::Complete, 13)
@@ -270,7 +270,7 @@ fn every_act_of_a_person_is_news_for_a_process_at_its_time() {
     assert!(run.clusters[0].instructed_s.is_none());
 }
 
-/// What the process was told of people, with the times at which it knew.
+/// The news about people that the process received, with the times at which it arrived.
 fn acts(statuses: &[StatusRow]) -> Vec<(f64, &str)> {
     statuses
         .iter()
@@ -279,8 +279,8 @@ fn acts(statuses: &[StatusRow]) -> Vec<(f64, &str)> {
         .collect()
 }
 
-/// A stand-in for KubeFleet's own controller: it answers at the end of each window, with conditions of that window. The
-/// canaries are done at 100 s. It acknowledges each act of a person.
+/// A substitute for KubeFleet's own controller: it answers at the end of each window, with conditions of that window.
+/// The canaries are ready at 100 s. It acknowledges each action of a person.
 const KUBEFLEET: &str = r#"
 import json, sys
 
@@ -318,7 +318,7 @@ spec:
 
 #[cfg(unix)]
 #[test]
-fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run() {
+fn kubefleets_own_controller_receives_approvals_and_the_states_of_its_run() {
     use std::os::unix::fs::PermissionsExt;
     let Some(python) = python() else { return };
     let strategy =
@@ -360,7 +360,7 @@ fn kubefleets_own_controller_is_told_of_approvals_and_of_the_states_of_its_run()
         .lines()
         .filter(|line| line.contains("Person"))
         .collect();
-    // The waiting began at 100 s, whatever the window in which it was told.
+    // The waiting began at 100 s, regardless of the window in which it was reported.
     for (act, (at, wanted)) in acts
         .iter()
         .zip([(300, "stop"), (360, "stop"), (700, "canary")])
@@ -441,7 +441,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
 }
 
 #[test]
-fn people_take_equally_long_under_all_products() {
+fn delays_of_people_are_the_same_under_all_products() {
     let pause = "{median: 30 min, sigma: 1}";
     let staged = TWO_STAGES.replace("never", pause);
     let canary = format!("{{cloudFoundry: {{strategy: canary, continueAfter: {pause}}}}}");

@@ -1,4 +1,4 @@
-//! `fleetsim plan`: it finds what algebra, an exhaustive search and recorded results say is the answer, with few runs.
+//! `fleetsim plan` finds the answer given by algebra, an exhaustive search and recorded results, with few runs.
 #![expect(
     clippy::print_stdout,
     reason = "`--nocapture` tells the numbers of docs/plan.md"
@@ -40,12 +40,13 @@ fn standing(plan: &PlanRecord, setting: &str) -> (CandidateStatus, u64, f64) {
     (found.standing, found.runs, found.load.value)
 }
 
-/// 40 clusters of one node behind 100 Mbit/s each, one new layer of 125 MB, and nothing else that takes the link.
+/// 40 clusters of one node behind 100 Mbit/s each, one new layer of 125 MB, and no other traffic on the link.
 ///
-/// By hand: a pull takes 125 MB · 8 / 100 Mbit/s = 10 s when the registry's link has room, and it always has below 1
-/// Gbit/s, so m clusters at once take m · 100 Mbit/s of it for a second or more. Fleet has at most `maxUnavailable` = m
-/// clusters under way in a fleet of one partition, and begins with m at once. A limit of 550 Mbit/s is kept by m = 5
-/// and broken by m = 6. The fewer at once, the later all 40 are done: m = 5 needs 8 waves, m = 4 needs 10.
+/// By hand: a pull takes 125 MB · 8 / 100 Mbit/s = 10 s if the registry's link has room, which is always so below 1
+/// Gbit/s, so m concurrent clusters take m · 100 Mbit/s of it for a second or more. Fleet has at most `maxUnavailable`
+/// = m clusters in flight in a fleet of one partition, and begins with m concurrently. m = 5 meets a limit of 550
+/// Mbit/s and m = 6 exceeds it. The fewer clusters are concurrent, the later all 40 are done: m = 5 needs 8 waves, m =
+/// 4 needs 10.
 const BY_HAND: &str = r#"
 name: by-hand
 seed: 3
@@ -118,7 +119,7 @@ fn plan_finds_the_setting_that_algebra_predicts() {
 
 #[test]
 fn plan_finds_the_smallest_link_that_meets_a_limit() {
-    // By hand: five clusters at a time ask for 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them, one of
+    // By hand: five concurrent clusters need 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them; one of
     // 250 Mbit/s doubles the 10 s of a pull in each of eight waves: 80 s more.
     let plan = BY_HAND.find("plan:").expect("a plan");
     let base = BY_HAND[..plan]
@@ -209,7 +210,7 @@ fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
     );
 }
 
-/// A small world with all the luck there is, in two sizes of link and with two strategies.
+/// A small world with all kinds of randomness, with two link sizes and two strategies.
 const NOISY: &str = r#"
 name: noisy
 seed: 11
@@ -264,12 +265,12 @@ fn an_exhaustive_search_agrees_and_needs_more_runs() {
     );
 }
 
-/// A search among the recorded runs of an experiment's strategy `from-git`, and the choice from all of them.
+/// A search among the recorded runs of an experiment's strategy `from-git`, compared with the choice from all of them.
 fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let root = root();
     let experiment = load(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
-    // The bounds of what pacing can do are no settings.
+    // The bounds for pacing are not settings.
     experiment
         .variants
         .retain(|variant| variant.strategy == "from-git");
@@ -279,7 +280,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     for row in table {
         rows.entry(row.variant.clone()).or_default().push(row);
     }
-    // As many runs as were recorded, instead of the 59 that show more of the limit.
+    // As many runs as were recorded, instead of the 59 that would show more about the limit.
     let plan = Plan {
         limits: vec![Limit::parse(limit).expect("a limit")],
         objective: Objective::parse("completion_median").expect("a time"),
@@ -338,7 +339,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
             plan.exhaustive_runs
         );
     }
-    // Twenty runs cannot show a 95th percentile, whatever they are.
+    // Twenty runs cannot confirm a 95th percentile, whatever their values are.
     let plan = among_recorded("01-max-unavailable", "peak_pulls_p95 < 500");
     assert_eq!(plan.questions[0].best, None);
     let candidates = &plan.questions[0].candidates;
@@ -439,7 +440,7 @@ fn the_program_writes_the_same_plan_on_any_number_of_threads_and_reports_it_agai
     assert!(plan.is_answered());
 }
 
-/// Thirty clusters, two of which are paused, over links of 100 Mbit/s.
+/// Thirty clusters, two of them paused, over links of 100 Mbit/s.
 const PAUSED: &str = r#"
 name: paused
 replicates: 3
@@ -473,9 +474,9 @@ fn a_limit_on_completion_leaves_out_paused_clusters_as_the_tables_do() {
 }
 
 #[test]
-fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
+fn a_rejected_setting_is_explained_with_its_rule_and_the_number_of_runs() {
     let search = "search: {strategies.it.rancherFleet.maxUnavailable: [1, 2]}";
-    // One cluster goes offline for good, and holds a rollout that waits for every one.
+    // One cluster goes offline permanently, and blocks a rollout that waits for every cluster.
     let fleet = PAUSED.replace("horizon", "faults: {offline: {share: 20%}}\nhorizon");
     let plan =
         format!("{fleet}plan: {{limits: [peak_pulls < 10, completion_p95 < 2h], {search}}}\n");
@@ -508,7 +509,7 @@ fn a_setting_that_loses_is_explained_with_its_rule_and_the_number_of_runs() {
 }
 
 #[test]
-fn an_answer_that_is_not_certain_is_not_offered_for_pasting_and_exits_with_99() {
+fn an_uncertain_answer_is_not_offered_for_pasting_and_exits_with_99() {
     let text = NOISY.replace("confirm: 20}", "confirm: 20, runs: 30}");
     let folder = folder_with(&[("experiment.yaml", &text)]);
     let (code, told, error) = output(fleetsim(folder.path()).args(["plan", "."]));

@@ -1,4 +1,4 @@
-//! A pre-pull before a rollout: the same bytes, earlier, and times that count from the release.
+//! A pre-pull before a rollout: the same bytes, earlier, and times relative to the release.
 
 use fleetsim::results::{RunOutcome, RunRecord};
 
@@ -63,7 +63,7 @@ fn a_release_at_a_fixed_time_does_not_wait() {
     let early = run("{prePull: {releaseAfter: 30s}}", "{}");
     assert!((early.run.release_s - 30.0).abs() < 1e-9);
     assert_eq!(early.run.outcome, RunOutcome::Complete);
-    // The pods of the rollout find their image on its way, and wait for it.
+    // The pods of the rollout find their image being downloaded, and wait for it.
     assert_eq!(
         early.run.egress_bytes,
         run("{direct: {}}", "{}").run.egress_bytes

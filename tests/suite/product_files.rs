@@ -1,7 +1,7 @@
-//! Files of the products, one trait each, with the targets that the product makes of it or the reason why it refuses
-//! it.
+//! Files of the products, each with one feature, and the targets that the product derives from it or the reason why it
+//! rejects it.
 //!
-//! A file says in comments what its product does with it and where the source shows it:
+//! A file states in comments what its product does with it and where the source shows that:
 //!
 //! ```text
 //! # trait: names of fields in any letter case
@@ -14,7 +14,7 @@
 //! # import: --manifest               the file is for this option of `fleetsim import`
 //! ```
 //!
-//! JSON has no comments: of `x.json` these lines are in `x.json.txt`.
+//! JSON has no comments, so the lines for `x.json` are in `x.json.txt`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ const FLEET: &str = "fleet:\n\
     \x20 - {name: shops, labels: {kind: shop}, selector: {matchLabels: {env: prod}}}\n\
     \x20 - {name: default, selector: {matchLabels: {ring: canary}}}\n";
 
-/// What a file expects.
+/// The expected result of a file.
 #[derive(Debug, Default)]
 struct Expected {
     targets: Option<Vec<String>>,
@@ -85,7 +85,7 @@ struct FoundRollout {
     notes: Vec<String>,
 }
 
-/// What becomes of an experiment whose strategy names a file in its folder, or the errors.
+/// The rollout of an experiment whose strategy names a file in its folder, or the errors.
 fn loaded(
     folder: &Path,
     name: &str,
@@ -121,7 +121,7 @@ fn loaded(
     }
 }
 
-/// What `fleetsim import` makes of a file in its folder, or its errors.
+/// The rollout that `fleetsim import` creates from a file in its folder, or its errors.
 fn imported(folder: &Path, name: &str, option: &str) -> Result<FoundRollout, String> {
     let output = fleetsim(folder)
         .args(["import", option, name, "-o", "out"])
@@ -141,7 +141,7 @@ fn imported(folder: &Path, name: &str, option: &str) -> Result<FoundRollout, Str
     })
 }
 
-/// The difference between what a file expects and what becomes of it. `None`: there is none.
+/// The difference between the expected and the actual result of a file. `None`: there is none.
 fn difference(file: &Path, key: &str) -> Option<String> {
     let text = fs::read_to_string(file).expect("a file");
     let name = file

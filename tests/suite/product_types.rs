@@ -1,11 +1,11 @@
-//! The fields of the products' own types, where Go is at hand, against the lists that are committed.
+//! Compares the fields of the products' own types, if Go is installed, with the committed lists.
 
 use std::path::Path;
 use std::process::Command;
 
 use super::upstream_controllers::programs;
 
-/// Lines of a list that the tables of fields are checked against.
+/// Returns whether the tables of fields are checked against this line of a list.
 fn is_listed(line: &str) -> bool {
     let path = line.split(',').nth(1).unwrap_or_default();
     let in_generator = path.strip_prefix("spec.generators[].").unwrap_or_default();
@@ -15,7 +15,7 @@ fn is_listed(line: &str) -> bool {
 }
 
 #[test]
-fn the_committed_lists_are_those_of_the_pinned_modules() {
+fn the_committed_lists_equal_those_of_the_pinned_modules() {
     let Some(folder) = programs() else { return };
     for name in ["fleet", "argocd"] {
         let output = Command::new(folder.join(name))

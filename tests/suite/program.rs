@@ -1,4 +1,4 @@
-//! The real program: what it writes, what it refuses, and that neither threads nor reruns change a byte.
+//! The real program: its output, the input that it rejects, and that neither threads nor reruns change a byte.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, fleetsim, folder_with, text};
 
-/// Images of two layers, of which the update changes one.
+/// Images of two layers, one of which the update changes.
 const MANIFEST: &str = r#"{"schemaVersion": 2, "mediaType": "application/vnd.oci.image.manifest.v1+json",
   "config": {"digest": "sha256:CONFIG", "size": 8000},
   "layers": [{"digest": "sha256:BASE", "size": 60000000}, {"digest": "sha256:APP", "size": 20000000}]}"#;
@@ -83,7 +83,7 @@ fn the_number_of_threads_changes_no_byte() {
     assert_eq!(table_of_one, table_of_two);
 }
 
-/// Parquet files begin and end with this.
+/// The bytes at the beginning and the end of a Parquet file.
 #[cfg(feature = "parquet")]
 const PARQUET: &[u8] = b"PAR1";
 
@@ -166,7 +166,7 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
 }
 
 #[test]
-fn results_with_a_set_value_say_so_and_reproduce_with_it() {
+fn results_with_a_set_value_record_it_and_reproduce_with_it() {
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");
     fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
@@ -310,7 +310,7 @@ fn a_failed_assertion_is_reported_and_the_exit_code_is_99() {
 }
 
 #[test]
-fn charts_are_drawn_again_from_the_tables_alone() {
+fn charts_are_redrawn_from_the_tables() {
     let folder = experiment();
     let ran = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])
@@ -340,7 +340,7 @@ fn charts_are_drawn_again_from_the_tables_alone() {
 #[test]
 fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
     let folder = experiment();
-    // The collector lets nodes fetch configs of failed pulls again.
+    // With the collector, nodes would fetch configs of failed pulls again.
     let text = EXPERIMENT.replace("faults:", "node: {collectAfter: off}\nfaults:");
     fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     fleetsim(folder.path())
@@ -361,7 +361,7 @@ fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
             "{}",
             run.variant
         );
-        // Two nodes a cluster fetch the changed layer and its config; the base is there.
+        // Two nodes per cluster fetch the changed layer and its config; the base layer is present.
         assert_eq!(run.received_bytes, 30 * 2 * 20_008_000, "{}", run.variant);
     }
 }
@@ -401,7 +401,7 @@ fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
     );
 }
 
-/// Nobody but root can mount a folder; without that, there is nothing to test.
+/// Only root can mount a folder; otherwise this cannot be tested.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -470,7 +470,7 @@ fn a_junit_report_that_cannot_be_written_is_refused_before_the_simulation_starts
             .count();
         assert_eq!(left, 0, "no results, and no runs that were saved");
     }
-    // The folder of the results is made for them.
+    // The folder for the results is created.
     fleetsim(folder.path())
         .args(["run", ".", "--junit", "results/limits.xml"])
         .assert()
@@ -518,7 +518,7 @@ fn a_missing_experiment_is_reported_by_name() {
 }
 
 #[test]
-fn json_on_stdout_is_json_and_nothing_else() {
+fn stdout_contains_only_json() {
     let folder = experiment();
     let assert = fleetsim(folder.path())
         .args(["run", ".", "--replicates", "1", "--format", "json"])
@@ -607,8 +607,7 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
         in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "),
         "{in_force}"
     );
-    // 35 % of 6 is 2.1, rounded down. Step 3 limits nothing: the first step of an application is the one that counts
-    // it.
+    // 35 % of 6 is 2.1, rounded down. Step 3 has no effect: the first step that selects an application counts.
     assert_eq!(
         told,
         " ApplicationSet of 10 applications, RollingSync
@@ -643,7 +642,7 @@ fn the_schema_is_printed_for_editors() {
 }
 
 #[test]
-fn completions_and_manual_pages_know_the_commands() {
+fn completions_and_manual_pages_contain_the_commands() {
     let folder = folder_with(&[]);
     let printed = |args: &[&str]| {
         let assert = fleetsim(folder.path()).args(args).assert().success();
@@ -732,7 +731,7 @@ fn results_have_a_copy_of_every_input() {
             > 5,
         "{resolved}"
     );
-    // Its sigma is measured.
+    // The sigma is measured.
     assert!(
         resolved
             .contains("    agent.reportDelay: \"{median: 500 ms, sigma: 0.5}\"  # default of rancherFleet: guess\n")
@@ -786,7 +785,7 @@ fn guessed_links_and_columns_without_room_are_mentioned() {
 }
 
 #[test]
-fn a_start_that_no_probe_waits_for_is_mentioned() {
+fn a_start_without_a_probe_is_mentioned() {
     let check = |written: &str| {
         let experiment = EXPERIMENT.replace("readiness: {period: 10 s}", written);
         let files = [

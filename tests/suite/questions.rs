@@ -1,8 +1,8 @@
-//! Ten questions of a newcomer: each is answered within two minutes, from the front page and by its links.
+//! Ten questions of a newcomer: each is answered within two minutes, from the front page through its links.
 //!
-//! The time is an estimate. A reader goes through the headings of a page down to the right section, reads this section
-//! down to the link, and on the last page down to the answer, with four words a second. `cargo test --test suite
-//! questions -- --nocapture` prints paths and times.
+//! The time is an estimate. A reader scans the headings of a page down to the right section, reads this section down
+//! to the link, and on the last page down to the answer, with four words a second. `cargo test --test suite questions
+//! -- --nocapture` prints paths and times.
 #![allow(
     clippy::print_stdout,
     reason = "`--nocapture` prints the paths and the times"
@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::common::root;
 
-/// Words that a reader takes in, per second: 240 per minute.
+/// Reading speed in words per second: 240 per minute.
 const WORDS_PER_SECOND: usize = 4;
 /// The time after which a newcomer gives up, in seconds.
 const PATIENCE: usize = 120;
@@ -78,7 +78,8 @@ const QUESTIONS: [Question; 10] = [
     },
 ];
 
-/// Words of the headings down to the section with `end`, and of this section down to it. `None`: it is not there.
+/// Number of words in the headings down to the section with `end`, and in this section down to it. `None`: it does not
+/// occur.
 fn words_to(page: &str, end: &str) -> Option<usize> {
     let before = &page[..page.find(end)?];
     let is_heading = |line: &&str| line.starts_with('#');
@@ -91,7 +92,7 @@ fn words_to(page: &str, end: &str) -> Option<usize> {
     Some(headings + before[section..].split_whitespace().count())
 }
 
-/// The link from one page to another, as it is written there.
+/// The link from one page to another, as written in the first.
 fn link(from: &str, to: &str) -> String {
     let folder = Path::new(from).parent().expect("a page is in a folder");
     let relative = Path::new(to).strip_prefix(folder);
@@ -125,7 +126,7 @@ fn ten_questions_of_a_newcomer_are_answered_within_two_minutes() {
 }
 
 #[test]
-fn words_are_those_of_the_headings_and_of_the_section() {
+fn words_are_counted_in_the_headings_and_in_the_section() {
     let page = "# A page\nx y z\n\n## Next\none two [three](four)\n";
     // "# A page", "## Next", and the section with its heading: "## Next one two [three".
     assert_eq!(words_to(page, "](four)"), Some(3 + 2 + 5));

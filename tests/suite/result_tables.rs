@@ -1,5 +1,5 @@
-//! Tables that answer a question by themselves: one column for each factor of a sweep, clusters with what they are, one
-//! row for each registry, and asserted limits for programs.
+//! Tables that answer a question without a join: one column for each factor of a sweep, clusters with their
+//! properties, one row for each registry, and asserted limits for programs.
 
 use std::path::Path;
 
@@ -29,7 +29,7 @@ sweep:
 assert: [\"exposed_targets <= 2\", \"peak_pulls <= 1000\"]
 ";
 
-/// The records of a table, each with the names of its columns.
+/// The records of a table, with their cells by column name.
 fn table(results: &Path, name: &str) -> Vec<std::collections::BTreeMap<String, String>> {
     let mut reader = csv::Reader::from_path(results.join(name)).expect("the table");
     reader
@@ -130,7 +130,7 @@ fn tables_have_a_column_for_each_factor_and_a_row_for_each_registry() {
     assert_eq!(described[0], "a-1 a-{1..3} north 2 10000000.0 0.02");
     assert_eq!(described[3], "b-1 b-{1..2}  1 5000000.0 0.03");
 
-    // The first limit fails for the strategy that instructs all at once.
+    // The first limit fails for the strategy that instructs all clusters immediately.
     let asserted = json["assertions"].as_array().expect("a list");
     assert_eq!(
         (asserted.len(), &asserted[0]["holds"], &asserted[1]["holds"]),

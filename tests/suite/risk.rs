@@ -1,4 +1,4 @@
-//! Limits on the risk of all possible runs, times of day, and failures that are spread evenly over the runs.
+//! Limits on the risk over all possible runs, times of day, and failures that are spread evenly over the runs.
 
 use std::fs;
 
@@ -16,7 +16,7 @@ release:
 strategies: {once: {allAtOnce: {}}}
 ";
 
-/// The exit code, and what is printed from the verdicts on.
+/// The exit code, and the output from the verdicts on.
 fn judged(limit: &str, replicates: &str) -> (Option<i32>, String) {
     let folder = folder_with(&[(
         "experiment.yaml",
@@ -36,7 +36,7 @@ fn judged(limit: &str, replicates: &str) -> (Option<i32>, String) {
 }
 
 #[test]
-fn a_risk_holds_fails_or_is_undecided_and_the_exit_code_says_so() {
+fn a_risk_limit_holds_fails_or_is_undecided_with_the_matching_exit_code() {
     let (code, told) = judged("P(completion <= Sat 06:00) >= 95%", "59");
     assert_eq!(code, Some(0), "{told}");
     assert!(
@@ -56,8 +56,8 @@ fn a_risk_holds_fails_or_is_undecided_and_the_exit_code_says_so() {
 
 #[test]
 fn stratified_failures_hit_as_many_runs_as_they_should() {
-    // Some cluster is offline in 1 - 0.99^10 = 9.6% of all runs, 1.9 of 20. Independent runs are outside 1 to 3 in 26%
-    // of all studies.
+    // Some cluster is offline in 1 - 0.99^10 = 9.6% of all runs: 1.9 of 20. With independent runs, the number is
+    // outside 1 to 3 in 26% of all studies.
     let hit = |seed: u32, threads: &str| {
         let faults = "faults: {draws: stratified, offline: {share: 1%}}\n";
         let folder = folder_with(&[(

@@ -1,5 +1,5 @@
-//! Secrets in exports and in the files of products: none of them is in any file of an imported experiment or of a
-//! results folder, and what decides a rollout is.
+//! Secrets in exports and in the products' files do not appear in any file of an imported experiment or of a results
+//! folder, while all fields that affect a rollout do.
 
 use std::fs;
 use std::path::Path;
@@ -123,7 +123,7 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
         "{stderr}"
     );
     no_secret_in(&at.join("out"));
-    // Helm values decide how often Fleet's agent asks, so a copy without them would have another rollout.
+    // Helm values determine how often Fleet's agent polls, so a copy without them would have another rollout.
     let again = fleetsim(at)
         .args(["run", "out/inputs", "--out", "again"])
         .output()
@@ -164,7 +164,7 @@ fn no_secret_is_in_a_page_that_simulates() {
         ("clusters.json", CLUSTERS),
     ]);
     let at = folder.path();
-    // The simulator itself is not started here; a page holds whatever looks like one.
+    // The simulator itself is not started here; any bytes that look like it will do.
     fs::write(at.join("engine.gz"), [0x1f, 0x8b, 8]).expect("written");
     let page = [
         "explore",
@@ -271,7 +271,7 @@ fn no_secret_is_in_an_imported_experiment() {
     }
 }
 
-/// The lists of fields have all that any of our experiments needs.
+/// The lists of fields contain everything that our experiments need.
 #[test]
 fn the_copies_of_all_experiments_have_the_same_rollout() {
     let folders = ["experiments", "examples"]
@@ -286,7 +286,7 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             continue;
         }
         let original = loaded(&folder);
-        // The name of an experiment may be that of its folder.
+        // An experiment may be named after its folder.
         let home = tempfile::tempdir().expect("a folder");
         let copy = home.path().join(folder.file_name().expect("a name"));
         if original
@@ -308,7 +308,7 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             "{}",
             folder.display()
         );
-        // The products' own programs get the whole file.
+        // The products' own programs receive the whole file.
         let scenarios = |experiment: &Experiment| {
             let native = experiment
                 .variants

@@ -23,7 +23,7 @@ strategies:
 assert: [{strategy: careful, limit: completion < 3 min}]
 "#;
 
-/// The experiment in a folder of its own below another: a recorded command names the folder.
+/// The experiment in its own folder below another one: a recorded command names the folder.
 fn experiment(more: &str) -> TempDir {
     let home = folder_with(&[]);
     fs::create_dir(home.path().join("small")).expect("made");
@@ -35,7 +35,7 @@ fn experiment(more: &str) -> TempDir {
     home
 }
 
-/// Standard output of a call that succeeds.
+/// Standard output of a successful call.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = fleetsim(folder)
         .args(args)
@@ -157,7 +157,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
 }
 
 #[test]
-fn drawn_constants_give_total_intervals_beside_those_of_luck() {
+fn drawn_constants_give_total_intervals_next_to_those_from_random_numbers() {
     let home = experiment("uncertainty: {draws: 9}\n");
     let said = said(home.path(), &["run", "small", "--out", "out"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -190,7 +190,7 @@ fn drawn_constants_give_total_intervals_beside_those_of_luck() {
 }
 
 #[test]
-fn constants_have_the_names_of_the_users_file() {
+fn constants_are_named_as_in_the_users_file() {
     let home = experiment("");
     let file = home.path().join("small/experiment.yaml");
     let listed = fs::read_to_string(&file).expect("readable").replace(
@@ -235,7 +235,7 @@ fn constants_have_the_names_of_the_users_file() {
 }
 
 #[test]
-fn a_run_says_whether_links_that_nobody_stated_decide_its_answer() {
+fn a_run_reports_whether_unstated_links_decide_its_answer() {
     let run = |limit: &str, more: &[&str]| {
         let text = EXPERIMENT
             .replace(", downlink: 100 Mbit/s", "")

@@ -1,8 +1,8 @@
-//! Studies in shards: whatever their number, merging them gives the bytes of a single run, and nothing that is
-//! incomplete, mixed or damaged is merged.
+//! Studies in shards: for any number of shards, merging them gives the bytes of a single run, and incomplete, mixed or
+//! damaged shards are not merged.
 //!
 //! Tables, charts and page follow from the records of the runs, and drawing takes most of the time of a test. So one
-//! test compares whole folders, and others compare the records for several numbers of shards.
+//! test compares whole folders, and the others compare the records for several numbers of shards.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ fn experiment(text: &str) -> TempDir {
     folder_with(&[("luck.yaml", text)])
 }
 
-/// Runs the program, which must succeed, or at least write its results. Returns what it printed on stderr.
+/// Runs the program, which must succeed, or at least write its results. Returns its stderr.
 fn run(at: &Path, args: &[&str]) -> String {
     let output = fleetsim(at).args(args).output().expect("it runs");
     let told = text(&output.stderr);
@@ -73,7 +73,7 @@ fn simulate_shards(at: &Path, command: &[&str], of: u32, round: u32) {
     }
 }
 
-/// Every file and its bytes, compared with a message that names the files and not their bytes.
+/// Asserts that two folders have the same files and bytes, with a message that only names the files.
 fn assert_same(at: &Path, one: &str, other: &str) {
     let (one, other) = (contents(&at.join(one)), contents(&at.join(other)));
     let names =
@@ -88,7 +88,7 @@ fn assert_same(at: &Path, one: &str, other: &str) {
     assert!(different.is_empty(), "{different:?}");
 }
 
-/// Counts the runs that are simulated, and the displayed ones among them that are simulated again.
+/// Counts the simulated runs, and the displayed runs that are simulated again.
 #[derive(Default)]
 struct Counted {
     runs: AtomicUsize,
@@ -110,8 +110,8 @@ impl StudyObserver for Counted {
     fn ended(&self, _job: Job) {}
 }
 
-/// The records of a study whose known runs are those of the shards, the runs with drawn constants, and how many runs
-/// and details were simulated.
+/// The records of a study that starts from the runs of the shards, the runs with drawn constants, and the number of
+/// simulated runs and details.
 fn records(at: &Path, shards: Option<&str>) -> (Vec<VariantRecord>, DrawnRuns, [usize; 2]) {
     let varied =
         VariedExperiment::load(&at.join("luck.yaml"), &Overrides::default()).expect("valid");
@@ -155,7 +155,7 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
     let at = folder.path();
     let (single, drawn, simulated) = records(at, None);
     assert_eq!(simulated, [32, 4]);
-    // One shard knows the displayed runs. Several leave these to the merge.
+    // A single shard knows the displayed runs. Several shards leave them to the merge.
     for (of, details) in [(1, 0), (2, 4), (3, 4), (7, 4)] {
         simulate_shards(at, &["run", "luck.yaml"], of, 1);
         let (merged, merged_drawn, simulated) = records(at, Some("shards"));

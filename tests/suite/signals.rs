@@ -1,5 +1,5 @@
 //! Ctrl-C and SIGTERM in the middle of a run, for every command that simulates: it ends within a second, keeps
-//! finished runs, and says how to go on.
+//! finished runs, and says how to resume.
 #![cfg(unix)]
 
 use std::fs;
@@ -12,19 +12,19 @@ use serde_json::{Value, json};
 
 use super::common::{fleetsim, folder_with, text};
 
-/// The longest time from a signal to the end.
+/// Maximum time from a signal to the end.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// Processor time after which the program is in the middle of its first run of [`large`], which takes many seconds.
 const UNTIL_MID_RUN: Duration = Duration::from_secs(2);
 
-/// A program that uses no processor for so long waits for a reader of its page.
+/// A program that uses no processor time for this long is waiting for a reader of its page.
 const IDLE: Duration = Duration::from_secs(2);
 
-/// One tick of the processor times in `/proc`: Linux counts 100 in a second for every program.
+/// One tick of the processor times in `/proc`: 100 per second for every program on Linux.
 const TICK: Duration = Duration::from_millis(10);
 
-/// A rollout to 100,000 clusters, or to as many as `sweep` says.
+/// A rollout to 100,000 clusters, or to the number given in `sweep`.
 fn large(name: &str, replicates: u32, more: &str) -> String {
     format!(
         "name: {name}
@@ -55,7 +55,7 @@ fn start(at: &Path, args: &[&str]) -> Child {
 /// The processor time that a program has used. `None`: there is no `/proc`.
 fn processor_time(child: &Child) -> Option<Duration> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", child.id())).ok()?;
-    // The name of the program, in brackets, may have spaces. Behind it, the 12th and 13th fields are user and system
+    // The name of the program, in brackets, may contain spaces. After it, the 12th and 13th fields are user and system
     // time.
     let (_, fields) = stat.rsplit_once(')')?;
     let times = fields.split_whitespace().skip(11).take(2);
@@ -63,7 +63,8 @@ fn processor_time(child: &Child) -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-/// Waits until the program has worked for `work`, or waits itself. A busy machine gives it less processor than time.
+/// Waits until the program has used `work` of processor time, or is waiting itself. On a busy machine that takes
+/// longer.
 fn let_work(child: &mut Child, work: Duration) {
     let mut most_used = Duration::ZERO;
     let mut last_work = Instant::now();
@@ -86,7 +87,8 @@ fn let_work(child: &mut Child, work: Duration) {
     }
 }
 
-/// Sends a signal after some work, in which the program must not end. Returns its exit code and standard error.
+/// Sends a signal after some processor time, during which the program must not end. Returns its exit code and standard
+/// error.
 #[track_caller]
 fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32>, String) {
     let_work(&mut child, after);
@@ -108,7 +110,7 @@ fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32
     (output.status.code(), text(&output.stderr))
 }
 
-/// What Fleet shows of a rollout that has just begun, for these clusters.
+/// Fleet's status of a rollout that has just begun, for these clusters.
 fn status(clusters: usize) -> String {
     let deployment = |at: usize| {
         json!({
@@ -121,7 +123,7 @@ fn status(clusters: usize) -> String {
     json!({"items": items}).to_string()
 }
 
-/// Events of pods that pulled an image each.
+/// Events of pods that each pulled an image.
 fn events() -> String {
     let mut events = String::new();
     for at in 1..=4 {
@@ -153,7 +155,7 @@ fn events() -> String {
 }
 
 #[test]
-fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
+fn a_signal_in_the_middle_of_a_run_ends_every_simulating_command_within_a_second() {
     let plan = "plan: {limits: [crashes < 9], search: {strategies.fleet.rancherFleet.maxUnavailable: [10%, 20%]}}\n";
     let home = folder_with(&[
         ("large.yaml", &large("large", 4, "")),
@@ -172,7 +174,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
     ]);
     let at = home.path();
     fs::write(at.join("engine.wasm.gz"), [0x1f, 0x8b]).expect("written");
-    // Results that say that they come from the large experiment.
+    // Results that claim to come from the large experiment.
     let small = large("large", 4, "").replace("clusters: 100000", "clusters: 5");
     fs::write(at.join("small.yaml"), small).expect("written");
     let made = fleetsim(at)
@@ -250,7 +252,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
                 "{command:?}: {messages}"
             );
             let mut left = names();
-            // A folder for shards has nothing in it.
+            // A folder for shards is empty.
             left.retain(|name| {
                 !(name == "a"
                     && fs::read_dir(at.join(name)).is_ok_and(|mut all| all.next().is_none()))
@@ -262,7 +264,7 @@ fn a_signal_in_mid_run_ends_every_command_that_simulates_within_a_second() {
 
 #[test]
 fn a_signal_while_runs_of_shards_are_simulated_again_ends_the_merge() {
-    // Neither shard knows which of the four runs is displayed, so that merging simulates it again.
+    // Neither shard knows which of the four runs is displayed, so merging simulates it again.
     let home = folder_with(&[(
         "large.yaml",
         &large("large", 4, "").replace("clusters: 100000", "clusters: 60000"),

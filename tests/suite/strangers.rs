@@ -1,5 +1,5 @@
-//! Results, shards, experiments and exports of strangers: whatever is in them, nothing but the user's output is
-//! written, no link is followed, no pipe is waited for, and no terminal obeys them.
+//! Results, shards, experiments and exports of strangers: whatever they contain, only the user's output is written, no
+//! link is followed, the program never waits for a pipe, and no control sequence reaches the terminal.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ fn results() -> TempDir {
     home
 }
 
-/// What the program did; it may not wait for anybody.
+/// Runs the program and returns its output; it must not wait for input.
 fn called(at: &Path, args: &[&str]) -> Output {
     fleetsim(at)
         .args(args)
@@ -91,7 +91,7 @@ fn names(at: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_recorded_command_writes_nowhere_but_into_the_results() {
+fn a_recorded_command_writes_only_into_the_results() {
     let home = results();
     let at = home.path();
     for option in [
@@ -157,7 +157,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
     }
     fs::remove_file(out.join("l")).expect("removed");
 
-    // A table that is a link would be copied to where the results are shared.
+    // A table that is a link would be copied into folders that are shared.
     fs::rename(out.join("runs.csv"), at.join("runs.csv")).expect("moved");
     symlink(at.join("runs.csv"), out.join("runs.csv")).expect("linked");
     refused(
@@ -192,7 +192,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
 }
 
 #[test]
-fn hidden_files_beside_results_that_are_links_are_not_written_through() {
+fn hidden_links_next_to_results_are_not_written_through() {
     let home = results();
     let at = home.path();
     let commands = [
@@ -219,15 +219,15 @@ fn hidden_files_beside_results_that_are_links_are_not_written_through() {
 }
 
 #[test]
-fn what_a_killed_report_leaves_is_removed_by_the_next_one() {
+fn leftovers_of_a_killed_report_are_removed_by_the_next_one() {
     let home = results();
     let at = home.path();
     let (all, results) = (names(at), contents(&at.join("out")));
-    // Killed before it created its folder or after it published it, and before that.
+    // The process was killed before it created its folder, or after it published it.
     fs::write(at.join(".out.fleetsim-new-99-0.lock"), "").expect("written");
     fs::write(at.join(".out.fleetsim-new-study.lock"), "").expect("written");
     fs::create_dir(at.join(".out.fleetsim-new-98-1")).expect("made");
-    // Its process still runs.
+    // Its process is still running.
     let in_use = at.join(".out.fleetsim-new-97-0.lock");
     let lock = File::create(&in_use).expect("written");
     lock.lock().expect("free");
@@ -251,7 +251,7 @@ fn what_a_killed_report_leaves_is_removed_by_the_next_one() {
 }
 
 #[test]
-fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_soon() {
+fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_quickly() {
     let home = results();
     let (at, out) = (home.path(), home.path().join("out"));
     let forge_variants = |count: usize| {
@@ -281,11 +281,11 @@ fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_soon()
         let began = Instant::now();
         let error = "it must have at most 10000 variants, but it has 200000";
         refused(at, command, 2, error);
-        // It took more than 20 s; this is an unoptimised program on a busy machine.
+        // It used to take more than 20 s; this is an unoptimised program on a busy machine.
         let took = began.elapsed();
         assert!(took < Duration::from_secs(10), "{command:?}: {took:?}");
     }
-    // As many as an experiment can have take no time that grows with their square.
+    // The maximum number of variants takes no time that grows quadratically.
     forge_variants(10_000);
     for command in [&["report", "out"][..], export] {
         let began = Instant::now();
@@ -316,7 +316,7 @@ fn an_export_keeps_devices_links_and_files_of_others() {
     );
     assert!(!at.join("-").exists());
 
-    // A pipe gets the bytes and stays a pipe, as a device would.
+    // A pipe receives the bytes and stays a pipe, like a device.
     assert!(
         Command::new("mkfifo")
             .arg(at.join("pipe"))
@@ -387,7 +387,7 @@ fn an_export_keeps_devices_links_and_files_of_others() {
 }
 
 #[test]
-fn an_export_removes_what_a_killed_one_has_left() {
+fn an_export_removes_the_leftovers_of_a_killed_one() {
     let home = results();
     let at = home.path();
     let hidden = [
@@ -537,7 +537,7 @@ fn inputs_that_are_missing_or_damaged_exit_with_2() {
 }
 
 #[test]
-fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
+fn forged_numbers_of_shards_are_detected_before_shards_are_collected() {
     let home = results();
     let at = home.path();
     let shard = called(at, &["run", "small", "--shard", "1/2", "--out", "shards"]);
@@ -584,7 +584,7 @@ fn forged_numbers_of_shards_are_found_before_anything_is_collected() {
 }
 
 #[test]
-fn no_terminal_obeys_a_name_a_question_or_an_error() {
+fn names_questions_and_errors_contain_no_control_sequences() {
     let home = results();
     let at = home.path();
     let obeyed = |output: &Output| {
@@ -653,7 +653,7 @@ fn a_signal_leaves_nothing_whenever_it_comes() {
 }
 
 #[test]
-fn results_that_a_killed_process_moved_aside_come_back() {
+fn results_that_a_killed_process_moved_aside_are_restored() {
     let home = results();
     let at = home.path();
     let results = contents(&at.join("out"));

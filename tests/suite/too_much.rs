@@ -1,5 +1,5 @@
-//! Experiments and inputs of a few hundred bytes that ask for more memory or time than a machine has. They are refused
-//! before anything is simulated, with the numbers and the option that allows them.
+//! Experiments and inputs of a few hundred bytes that need more memory or time than a machine has. They are refused
+//! before the simulation starts, with the numbers and the option that allows them.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::common::{fleetsim, folder_with, root, text};
 
-/// An experiment whose parts a bomb replaces.
+/// An experiment with parts that a bomb replaces.
 fn bomb(fleet: &str, release: &str, more: &str) -> String {
     format!("name: bomb\nfleet: [{fleet}]\nrelease:\n  {release}\n{more}\n")
 }
@@ -21,7 +21,7 @@ const MILLION: &str = "{name: 'c{0000001..1000000}', nodes: 1}";
 const RELEASE: &str = "images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]";
 const STRATEGIES: &str = "strategies: {a: {allAtOnce: {}}}";
 
-/// What the program does with at most 6 GB of addresses.
+/// Runs the program with at most 6 GB of address space.
 fn called(at: &Path, args: &[&str]) -> Output {
     let mut program = if cfg!(target_os = "linux") {
         let mut shell = assert_cmd::Command::new("sh");
@@ -60,7 +60,7 @@ fn refused(at: &Path, args: &[&str], parts: &[&str]) {
 }
 
 #[test]
-fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor() {
+fn experiments_that_need_too_much_memory_are_refused_with_the_numbers_and_the_largest_factor() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let runs = "strategies: {s: {kubeFleetStaged: {stages: [{name: a, labelSelector: {}}], runs: [{}, {}, {}, {}, {}]}}}";
     let many = "replicates: 100000\nstrategies: {a: {allAtOnce: {}}, b: {oneByOne: {}}}";
@@ -101,7 +101,7 @@ fn what_takes_too_much_memory_is_refused_with_the_numbers_and_the_largest_factor
 }
 
 #[test]
-fn check_says_how_much_memory_an_experiment_takes_and_which_option_allows_it() {
+fn check_reports_the_memory_of_an_experiment_and_the_option_that_allows_it() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let home = folder_with(&[
         ("bomb.yaml", &bomb(MILLION, &pods, STRATEGIES)),
@@ -125,7 +125,7 @@ fn check_says_how_much_memory_an_experiment_takes_and_which_option_allows_it() {
 }
 
 #[test]
-fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
+fn every_simulating_command_refuses_experiments_that_need_too_much_memory() {
     let pods = RELEASE.replace("image: i}", "image: i, replicas: 100000}");
     let fleet = "{name: 'c{0000001..1000000}', nodes: 1, downlink: 1 Mbit/s, rtt: 1 ms}";
     let planned = "strategies: {f: {rancherFleet: {}}}\n\
@@ -207,7 +207,7 @@ fn every_command_that_simulates_refuses_what_takes_too_much_memory() {
 }
 
 #[test]
-fn products_of_limits_have_limits_while_an_experiment_is_read() {
+fn combinations_of_values_are_limited_while_an_experiment_is_read() {
     let others: String = (1..20)
         .map(|at| format!(", {{name: 'x{at}-{{0000001..1000000}}'}}"))
         .collect();
@@ -262,7 +262,7 @@ fn products_of_limits_have_limits_while_an_experiment_is_read() {
 }
 
 #[test]
-fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
+fn partitions_and_steps_that_select_every_cluster_count_towards_memory() {
     let partitions: String = (0..600)
         .map(|at| format!("{{name: p{at}, clusterSelector: {{}}}}, "))
         .collect();
@@ -278,7 +278,7 @@ fn partitions_and_steps_that_all_take_every_cluster_count_as_memory() {
 }
 
 #[test]
-fn an_option_raises_or_lowers_the_limit_and_fewer_runs_at_a_time_keep_to_it() {
+fn an_option_changes_the_limit_and_fewer_concurrent_runs_stay_below_it() {
     let fleet = "{name: 'c{0001..2000}', nodes: 1}";
     let home = folder_with(&[("some.yaml", &bomb(fleet, RELEASE, STRATEGIES))]);
     let run = |memory: &str| {
@@ -370,7 +370,7 @@ fn the_experiments_of_this_repository_and_a_million_clusters_are_below_the_limit
     }
 }
 
-/// Events of so many pods on these nodes, all of one instant.
+/// Events of `pods` pods on these nodes, all at the same instant.
 fn instant_events(pods: usize, nodes: usize) -> String {
     let mut events = String::new();
     for at in 0..pods {
@@ -378,7 +378,7 @@ fn instant_events(pods: usize, nodes: usize) -> String {
         let took = format!("5.{:03}s", at % 997);
         let pulled = format!(
             "Successfully pulled image \"shop\" in {took} ({took} including waiting). Image size: {} bytes.",
-            // They differ enough to fit a rate.
+            // The sizes differ enough to fit a rate.
             50_000_000 + 100_000 * at
         );
         for (reason, message) in [
@@ -421,7 +421,7 @@ fn calibrated(at: &Path, events: &str, more: &[&str]) -> Output {
         .expect("run")
 }
 
-/// Comparing all pairs of pulls, or asking after all open pulls at each event, took minutes.
+/// Comparing all pairs of pulls, or querying all open pulls at each event, used to take minutes.
 #[test]
 fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
     let events = instant_events(37_500, 1);
@@ -440,7 +440,7 @@ fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
     assert!(text(&refused.stderr).contains("one node has 37,500 containers"));
 }
 
-/// Each node has a note on each layer, which was 22 GB; and the 32,768th image was a panic.
+/// Each node had an entry for each layer, which took 22 GB; and the 32,768th image caused a panic.
 #[test]
 fn a_prediction_of_too_many_images_on_too_many_nodes_is_refused() {
     let mut events = String::new();

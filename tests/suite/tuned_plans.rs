@@ -1,5 +1,5 @@
-//! `fleetsim plan` within a number of tries: it finds what algebra and an exhaustive search say, keeps its budget, and
-//! what it proposes is the strategy that it tried.
+//! `fleetsim plan` with a limited number of tries: it finds the answer of algebra and of an exhaustive search, keeps
+//! its budget, and proposes exactly the strategy that it tried.
 
 use std::fs;
 
@@ -22,11 +22,11 @@ fn searched(written: &str, exhaustive: bool) -> PlanRecord {
 
 /// Two stages of 20 clusters, each behind 100 Mbit/s, one new layer of 125 MB, and no spread.
 ///
-/// By hand, as in `plan.rs`: m clusters at once take m · 100 Mbit/s, so a limit of 550 Mbit/s is kept by at most 5 at
-/// once. The second stage begins when the first is ready. So the time is the sum of both stages' waves, ⌈20 / m⌉ each,
-/// and the best is 5 in both. The present setting, 2 and 1, is not on the front: 2 and 2 has the same greatest load,
-/// and needs 20 waves instead of 30. Waves take 18 to 28 s, as agents look at their works now and then; 4 is left out,
-/// since 59 runs cannot tell it from 5.
+/// By hand, as in `plan.rs`: m concurrent clusters take m · 100 Mbit/s, so a limit of 550 Mbit/s allows at most 5. The
+/// second stage begins when the first is ready. So the time is the sum of both stages' waves, ⌈20 / m⌉ each, and the
+/// best is 5 in both. The current setting, 2 and 1, is not on the front: 2 and 2 has the same maximum load, and needs
+/// 20 waves instead of 30. Waves take 18 to 28 s, because agents poll their works; 4 is left out, because 59 runs
+/// cannot distinguish it from 5.
 const TWO_STAGES: &str = r#"
 name: two-stages
 seed: 3
@@ -74,7 +74,7 @@ fn best(plan: &PlanRecord) -> &Candidate {
 }
 
 #[test]
-fn two_settings_together_are_those_of_the_algebra_and_of_an_exhaustive_search() {
+fn two_settings_together_equal_those_of_algebra_and_of_an_exhaustive_search() {
     let plan = searched(TWO_STAGES, true);
     assert_eq!(values(best(&plan)), ["5", "5"]);
     assert!(
@@ -117,7 +117,7 @@ fn two_settings_together_are_those_of_the_algebra_and_of_an_exhaustive_search() 
 }
 
 #[test]
-fn the_front_holds_the_best_and_nothing_that_another_beats() {
+fn the_front_contains_the_best_settings_and_no_dominated_ones() {
     let plan = searched(TWO_STAGES, false);
     let places: Vec<_> = plan.questions[0]
         .candidates
@@ -148,7 +148,7 @@ fn the_front_holds_the_best_and_nothing_that_another_beats() {
 }
 
 #[test]
-fn runs_and_tries_are_kept() {
+fn the_budgets_of_runs_and_tries_are_respected() {
     for (tries, runs) in [(10, 50), (10, 77), (24, 130)] {
         let written = TWO_STAGES.replace("tries: 24", &format!("tries: {tries}\n  runs: {runs}"));
         let plan = searched(&written, false);
@@ -163,7 +163,7 @@ fn runs_and_tries_are_kept() {
     }
 }
 
-/// A strategy of each product whose settings `auto` knows, with the name of the product's file and what is around it.
+/// A strategy of each product whose settings `auto` knows, with the name and the rest of the product's file.
 const PRODUCTS: [(&str, &str, &str); 6] = [
     (
         "rancherFleet: {partitions: [{name: a, clusterSelector: {matchLabels: {ring: canary}}}, {name: b, \
@@ -197,7 +197,7 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
 ];
 
 #[test]
-fn what_is_proposed_is_the_strategy_that_was_tried() {
+fn the_proposed_strategy_is_the_one_that_was_tried() {
     for (strategy, product, around) in PRODUCTS {
         let plan = "plan: {limits: [peak_not_ready <= 4], tries: 12, confirm: 5, search: {strategies.it: auto}}";
         let written =
@@ -330,7 +330,7 @@ fn the_page_shows_what_the_program_prints() {
             "UPDATE_DOCS=1 writes the page anew. Now:\n{now}"
         );
     }
-    // The settings of a file of the product are the same as those in place.
+    // The settings of a product's file are the same as inline ones.
     let in_place = file
         .split("      maxUnavailablePartitions")
         .nth(1)
@@ -366,7 +366,7 @@ fn the_page_shows_what_the_program_prints() {
 }
 
 #[test]
-fn what_cannot_be_searched_is_refused_with_its_line() {
+fn settings_that_cannot_be_searched_are_refused_with_their_line() {
     let two = "strategies.it.kubeFleetStaged.stages.1.maxConcurrency: [1, 2, 3, 5, 6, 8, 10, 20]";
     for (from, to, message) in [
         (two, "strategies.if: auto", "there is no strategy `if`"),

@@ -1,7 +1,7 @@
-//! `controller: upstream`: a product's own controller in the place of the native scheduler.
+//! `controller: upstream`: a product's own controller instead of the native scheduler.
 //!
-//! The real programs are those of `controllers/build`. Tests that need them look in `target/controllers` and are
-//! skipped with a message where there are none. They must be in the folder that `FLEETSIM_CONTROLLERS` names.
+//! The real programs are built by `controllers/build`. Tests that need them look in `target/controllers` and are
+//! skipped with a message if it has none. If `FLEETSIM_CONTROLLERS` names a folder, they must be there.
 
 use std::path::{Path, PathBuf};
 
@@ -47,7 +47,7 @@ fn experiment(strategies: &str) -> tempfile::TempDir {
     ])
 }
 
-/// The folder of the products' programs. `None`: there is none, and the test is skipped.
+/// The folder of the products' programs. `None`: they are missing, and the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(super) fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("FLEETSIM_CONTROLLERS").map(PathBuf::from);
@@ -68,7 +68,7 @@ pub(super) fn programs() -> Option<PathBuf> {
     None
 }
 
-/// What the program prints to standard error when it runs this experiment with programs from `programs`, and its code.
+/// The standard error and the exit code of the program for this experiment with programs from `programs`.
 fn run(experiment: &Path, programs: &Path, more: &[&str]) -> (Option<i32>, String) {
     let mut command = fleetsim(experiment);
     command
@@ -176,7 +176,7 @@ fn rings(each: u32) -> String {
     ring("a", "canary") + &ring("b", "rest")
 }
 
-/// An experiment of `fleet` with a strategy of `product` twice: natively, and with the product's own controller.
+/// An experiment with `fleet` and a strategy of `product` twice: natively, and with the product's own controller.
 fn both(product: &str, strategy: &str, fleet: &str, others: &str) -> String {
     format!(
         "
@@ -201,7 +201,7 @@ strategies:
     )
 }
 
-/// What a run shows, as far as both controllers must agree on it.
+/// The results of a run on which both controllers must agree.
 #[derive(Debug)]
 struct Shown {
     outcome: String,
@@ -214,7 +214,7 @@ struct Shown {
     reported_s: Option<f64>,
 }
 
-/// The native run and the upstream one, and what the program prints to standard error.
+/// The native run and the upstream run, and the program's standard error.
 fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown, Shown, String) {
     let mut all = vec![("experiment.yaml", experiment)];
     all.extend(files);
@@ -250,7 +250,7 @@ fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown
     (shown("native"), shown("upstream"), messages)
 }
 
-/// Asserts that both are alike, and their times within 1 % and a second.
+/// Asserts that both runs are alike, with times within 1 % and a second.
 fn agree(native: &Shown, upstream: &Shown) {
     let counts = |shown: &Shown| {
         (
@@ -276,7 +276,7 @@ fn agree(native: &Shown, upstream: &Shown) {
 }
 
 #[test]
-fn beside_clusters_that_crash_fleets_own_controller_is_heard_to_its_end() {
+fn fleets_own_controller_runs_to_its_end_despite_crashing_clusters() {
     let Some(programs) = programs() else { return };
     let faults = "faults: {defect: {share: 25%, kind: crashes}}";
     let text = both("rancherFleet", "file: fleet.yaml", &rings(4), faults);
@@ -310,7 +310,7 @@ fn partitions_by_cluster_group_reach_fleets_own_controller() {
 }
 
 #[test]
-fn a_ring_that_is_back_after_all_retries_is_updated_natively_and_by_argo_cds_own_controller() {
+fn a_ring_that_returns_after_all_retries_is_updated_natively_and_by_argo_cds_own_controller() {
     let Some(programs) = programs() else { return };
     let faults = "faults: {regional: [{selector: {matchLabels: {ring: canary}}, \
                   windows: [{from: 0 s, for: 15 min}], cuts: management}]}";
@@ -328,7 +328,7 @@ fn a_ring_that_is_back_after_all_retries_is_updated_natively_and_by_argo_cds_own
 #[test]
 fn a_peak_of_argo_cd_that_depends_on_milliseconds_has_a_note() {
     let Some(programs) = programs() else { return };
-    // The first step's clusters come last by name, and ten Applications are written at a time.
+    // The first step's clusters are last by name, and ten Applications are written at a time.
     let fleet = rings(8)
         .replace("name: 'a-", "name: 'z-")
         .replace("name: 'b-", "name: 'a-");
@@ -460,7 +460,7 @@ fn settings_that_the_products_controller_cannot_read_are_refused() {
 }
 
 #[test]
-fn nothing_is_started_to_check_or_explain() {
+fn check_and_explain_start_no_process() {
     let folder = experiment("{s: {argoCd: {file: applicationset.yaml, controller: upstream}}}");
     for command in ["check", "explain"] {
         fleetsim(folder.path())

@@ -1,7 +1,8 @@
-//! Questions about an experiment in a page: the functions that the worker of `crates/report/assets/page/explore.js` calls.
+//! Answers questions about an experiment in a page: the functions that the worker of
+//! `crates/report/assets/page/explore.js` calls.
 //!
-//! Texts are handed over in the module's memory. The page writes one where [`room`] says, and reads an answer where
-//! [`answer_at`] says. One [`step`] simulates one run, so that the worker can take a newer question in between.
+//! Texts are passed in the module's memory. The page writes a text at the address returned by [`room`], and reads an
+//! answer at [`answer_at`]. One [`step`] simulates one run, so that the worker can accept a newer question in between.
 
 use std::cell::RefCell;
 
@@ -23,7 +24,7 @@ fn with<T>(work: impl FnOnce(&mut Engine) -> T) -> T {
     ENGINE.with_borrow_mut(work)
 }
 
-/// Where the page writes a text of so many bytes, which the next call reads.
+/// Returns the address at which the page writes a text of `bytes` bytes, which the next call reads.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     with(|engine| {
@@ -32,19 +33,19 @@ pub extern "C" fn room(bytes: usize) -> *mut u8 {
     })
 }
 
-/// Where the answer is.
+/// The address of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_at() -> *const u8 {
     with(|engine| engine.answer.as_ptr())
 }
 
-/// The bytes of the answer.
+/// The length of the answer in bytes.
 #[unsafe(no_mangle)]
 pub extern "C" fn answer_length() -> usize {
     with(|engine| engine.answer.len())
 }
 
-/// Reads the experiment. 0: the answer says why it cannot.
+/// Reads the experiment. Returns 0 if it cannot; the answer then contains the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(_bytes: usize) -> u32 {
     with(
@@ -61,7 +62,7 @@ pub extern "C" fn open(_bytes: usize) -> u32 {
     )
 }
 
-/// Takes a question, which ends the one before. 0: the answer says what is wrong with it.
+/// Accepts a question, which ends the previous one. Returns 0 if it is invalid; the answer then contains the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask(_bytes: usize) -> u32 {
     with(|engine| {
@@ -95,7 +96,7 @@ pub extern "C" fn ask(_bytes: usize) -> u32 {
     })
 }
 
-/// Simulates one run. 1: there is an answer; 2: it is the last one.
+/// Simulates one run. Returns 1 if there is an answer, and 2 if it is the last one.
 #[unsafe(no_mangle)]
 pub extern "C" fn step() -> u32 {
     with(|engine| {

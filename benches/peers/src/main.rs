@@ -1,17 +1,17 @@
-//! Other discrete-event simulators under the load *hold* of `benches/churn`, against a binary heap of the same run:
-//! `cargo run --release --manifest-path benches/peers/Cargo.toml`.
+//! Other discrete-event simulators under the load *hold* of `benches/churn`, relative to a binary heap in the same
+//! run: `cargo run --release --manifest-path benches/peers/Cargo.toml`.
 //!
-//! n events are pending; each that fires schedules itself again after the next of 65,536 exponential increments (mean
-//! 1 s, SplitMix64 seeded 42). Each line: simulator, pending events, nanoseconds of CPU time for an event, those of the
-//! heap, and the ratio. The smallest of several rounds counts; building is not timed.
+//! n events are pending; each event schedules itself again after the next of 65,536 exponential increments (mean 1 s,
+//! SplitMix64 seeded 42). Columns of each line: simulator, pending events, nanoseconds of CPU time per event, the same
+//! for the heap, and the ratio. The smallest of several rounds counts; building is not timed.
 //!
-//! - `heap`: `std::collections::BinaryHeap` of (time, number, payload): the least that an event costs.
-//! - `desru`: an event is a boxed closure with a map; the log of executed events is part of it.
+//! - `heap`: `std::collections::BinaryHeap` of (time, number, payload): the minimum cost of an event.
+//! - `desru`: an event is a boxed closure with a map; the time includes its log of executed events.
 //! - `simcore`: the engine of the DSLab simulators; an event goes to a component by its id.
 //! - `nexosim`: a model that schedules events for itself, on one thread. Each instant is a step with a barrier.
 //!
-//! These do more for an event than a queue does, and offer things that fleetsim's engine does not. The comparison says
-//! what an event costs in each, and nothing else. Flow models of SimGrid and DSLab's network are not in the registry.
+//! These do more for an event than a queue does, and have features that fleetsim's engine lacks. The comparison only
+//! says what an event costs in each. The flow models of SimGrid and DSLab's network model are not on crates.io.
 
 mod nexo;
 
@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use simcore::{Event, EventHandler, Simulation, SimulationContext, cast};
 
-/// The increments of the load, in nanoseconds, used in turn from index 1 on.
+/// The increments of the load in nanoseconds, used cyclically from index 1 on.
 #[derive(Clone)]
 pub(crate) struct Increments {
     all: Rc<Vec<u64>>,
@@ -60,7 +60,7 @@ impl Increments {
     }
 }
 
-/// CPU seconds of this process, whatever its threads.
+/// CPU seconds of this process over all threads.
 pub(crate) fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
@@ -109,7 +109,7 @@ fn desru(pending: u32, events: u32) -> f64 {
         again(&mut scheduler, Rc::clone(&increments), Rc::clone(&fired));
     }
     let start = cpu_seconds();
-    // One event for each pending one and second of simulated time.
+    // One event per pending event and second of simulated time.
     scheduler.run_until_max_time(f64::from(events) / f64::from(pending));
     (cpu_seconds() - start) * f64::from(events) / f64::from(*fired.borrow())
 }
@@ -155,7 +155,7 @@ fn simcore(pending: u32, events: u32) -> f64 {
 fn main() {
     println!("simulator,pending,ns,heap_ns,ratio");
     type Peer = (&'static str, fn(u32, u32) -> f64, u32);
-    // The largest load that each is measured with.
+    // The largest load for each simulator.
     let peers: [Peer; 3] = [
         ("desru", desru, 100_000),
         ("simcore", simcore, 1_000_000),

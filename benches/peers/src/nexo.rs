@@ -1,4 +1,4 @@
-//! The load for nexosim: as many models as pending events, each of which schedules an event for itself.
+//! The load for nexosim: one model per pending event, which schedules its next event itself.
 
 use std::time::Duration;
 
@@ -37,7 +37,7 @@ impl Firing {
     }
 }
 
-/// CPU seconds of so many events. Each model uses sixteen of the increments, from a place of its own.
+/// CPU seconds of `events` events. Each model uses sixteen of the increments, starting at its own offset.
 pub(crate) fn run(pending: u32, events: u32) -> f64 {
     let mut increments = Increments::new();
     let mut bench = SimInit::with_num_threads(1);

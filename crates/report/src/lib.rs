@@ -5,7 +5,7 @@
 //! | [`results`] | the records of runs, and how they are stored |
 //! | [`report`] | charts, tables and pages, from recorded results alone |
 
-// A page in a browser has no charts and no files, so that parts are not used there.
+// In a browser, a page has no charts and no files, so some parts are unused there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod report;

@@ -1,17 +1,17 @@
-//! When a controller's work queue processes a key again, and how long a key waits that failed.
+//! When a controller's work queue processes a key again, and how long a failed key waits.
 //!
 //! Follows `DefaultTypedControllerRateLimiter` of kubernetes/client-go (`util/workqueue/default_rate_limiters.go`),
-//! which controller-runtime uses where a controller sets none. Its bucket over all keys is not here.
+//! which controller-runtime uses if a controller sets no rate limiter. Its token bucket for all keys is left out.
 
 use fleetsim_units::SimDuration;
 
-/// The request of a pass to its controller's queue.
+/// How a pass asks its controller's queue to requeue the key.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum QueueRequest {
     /// No requeue; the failure counter is reset.
     #[default]
     None,
-    /// Requeue after this long; the failure counter is reset.
+    /// Requeue after this time; the failure counter is reset.
     After(SimDuration),
     /// Requeue after the backoff, without an error.
     RateLimited,
@@ -19,15 +19,15 @@ pub enum QueueRequest {
     Error,
 }
 
-/// Wait after the first failure. Each further one doubles it.
+/// Wait after the first failure. Each further failure doubles it.
 const FIRST: SimDuration = SimDuration::from_millis(5);
 
 /// The longest wait.
 const LONGEST: SimDuration = SimDuration::from_secs(1_000);
 
-/// The wait after a failure; `failures` is the number of failures before it.
+/// Returns the wait after a failure; `failures` is the number of failures before it.
 pub fn back_off(failures: u32) -> SimDuration {
-    // 5 ms x 2^18 is above 1 000 s.
+    // 5 ms x 2^18 is above 1,000 s.
     (FIRST * (1 << failures.min(18))).min(LONGEST)
 }
 

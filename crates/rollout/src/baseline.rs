@@ -1,9 +1,9 @@
 //! Reference schedulers for comparisons: all at once, fixed batches, one by one, and waves that double.
 //!
-//! They follow no product. They start targets in the order of the view, and see of each target whether it was started
-//! and whether it is ready. A batch starts when every target of the previous ones is ready; nothing times out, so a
-//! target that never becomes ready blocks all later batches indefinitely. Many teams roll out by hand in doubling
-//! waves: a defect shows early, in few clusters, and the number of waves grows only with the logarithm of the fleet.
+//! They follow no product. They start targets in the order of the view, and know only whether each target was started
+//! and is ready. A batch starts when every target of the previous ones is ready; nothing times out, so a target that
+//! never becomes ready blocks all later batches indefinitely. Many teams roll out by hand in doubling waves: a defect
+//! shows early, in few clusters, and the number of waves grows only with the logarithm of the fleet.
 
 use super::text::names;
 use super::{Hold, TargetId};
@@ -19,7 +19,7 @@ pub enum Baseline {
     BatchPercent(u32),
     /// One target after another: the slowest sensible rollout.
     OneByOne,
-    /// A first batch of this size (0 counts as 1), and each next one twice as large as the previous one.
+    /// A first batch of this size (0 counts as 1). Each later batch is twice as large as the previous one.
     Doubling(u32),
 }
 
@@ -39,20 +39,20 @@ impl BaselineTarget {
 }
 
 impl Baseline {
-    /// The size of the batch after `started` of all `targets`; at least 1.
+    /// Returns the size of the next batch after `started` of all `targets`; at least 1.
     pub fn batch(self, started: usize, targets: usize) -> usize {
         let batch = match self {
             Self::AllAtOnce => targets,
             Self::BatchSize(size) => size as usize,
             Self::BatchPercent(percent) => (targets as u64 * u64::from(percent) / 100) as usize,
             Self::OneByOne => 1,
-            // Waves before this one have `first * (2^k - 1)` targets together.
+            // Together, the previous waves have `first * (2^k - 1)` targets.
             Self::Doubling(first) => started + first.max(1) as usize,
         };
         batch.max(1)
     }
 
-    /// The sizes of all batches of a rollout to `targets`.
+    /// Returns the sizes of all batches of a rollout to `targets`.
     pub fn batches(self, targets: usize) -> Vec<usize> {
         let mut sizes = Vec::new();
         let mut started = 0;
@@ -64,7 +64,7 @@ impl Baseline {
         sizes
     }
 
-    /// One pass: the targets to start now.
+    /// Runs one pass. Returns the targets to start now.
     pub fn reconcile(self, targets: &[BaselineTarget]) -> Vec<TargetId> {
         // All-at-once does not wait for targets of earlier passes.
         if self != Self::AllAtOnce && targets.iter().any(|target| target.is_in_flight()) {
@@ -77,8 +77,8 @@ impl Baseline {
         first.map(|(index, _)| TargetId(index)).collect()
     }
 
-    /// The rule that blocks the rollout at what is visible now; `all` are the names of the targets. `None` when no
-    /// rule does.
+    /// Returns the rule that blocks the rollout in the visible state; `all` has the names of the targets. `None` if no
+    /// rule blocks it.
     pub fn hold<'n>(
         self,
         targets: &[BaselineTarget],
@@ -123,7 +123,7 @@ mod tests {
         ready: true,
     };
 
-    /// A rollout, and its story so far.
+    /// A rollout and its log so far.
     struct Story {
         baseline: Baseline,
         targets: Vec<BaselineTarget>,
@@ -137,7 +137,7 @@ mod tests {
             }
         }
 
-        /// Makes and applies one pass; returns the started targets.
+        /// Runs and applies one pass; returns the started targets.
         fn pass(&mut self) -> Vec<u32> {
             let started = self.baseline.reconcile(&self.targets);
             for target in &started {

@@ -1,9 +1,9 @@
 //! Counts what a pass visits, so that tests measure its cost without a clock.
 //!
-//! Code that handles one target of many, or steps to the next of a set, calls [`visit`]. Outside of tests it does
-//! nothing.
+//! Code that handles one of many targets, or advances to the next element of a set, calls [`visit`]. Outside of tests
+//! it does nothing.
 
-/// Something is visited.
+/// Counts one visit.
 #[cfg(not(test))]
 pub(super) const fn visit() {}
 
@@ -22,7 +22,7 @@ mod counted {
         VISITS.set(VISITS.get() + 1);
     }
 
-    /// The number of visits in some work of this thread.
+    /// Returns the number of visits of some work in this thread.
     pub(crate) fn visits_of(work: impl FnOnce()) -> u64 {
         let before = VISITS.get();
         work();

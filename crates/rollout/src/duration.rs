@@ -4,7 +4,7 @@
 
 use fleetsim_units::SimDuration;
 
-/// Go's units, longest names first where one is a prefix of another.
+/// Go's units. A unit comes before its prefixes.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -49,9 +49,9 @@ pub fn parse_duration(text: &str) -> Option<SimDuration> {
     (nanos <= i64::MAX as u64).then(|| SimDuration::from_nanos(nanos))
 }
 
-/// `0.<digits>` of `size`, rounded down.
+/// Returns `0.<digits>` of `size`, rounded down.
 fn part_of(digits: &str, size: u64) -> u64 {
-    // No unit is longer than 3.6e12 ns: further digits are below 1 ns.
+    // The largest unit is 3.6e12 ns, so further digits are below 1 ns.
     let digits = &digits[..digits.len().min(15)];
     let number: u128 = digits.parse().unwrap_or(0);
     let scale = 10_u128.pow(digits.len() as u32);
@@ -78,7 +78,7 @@ pub fn format_duration(duration: SimDuration) -> String {
     }
 }
 
-/// `nanos` in units of `size`, a power of ten.
+/// Formats `nanos` in units of `size`, a power of ten.
 fn decimal(nanos: u64, size: u64, name: &str) -> String {
     let whole = nanos / size;
     let part = nanos % size;

@@ -35,7 +35,7 @@ impl From<&str> for IntOrString {
 }
 
 impl fmt::Display for IntOrString {
-    /// As in YAML: numbers and percentages bare, any other text in quotes.
+    /// Formats the value as in YAML: numbers and percentages without quotes, any other text in quotes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Int(number) => write!(f, "{number}"),

@@ -47,7 +47,7 @@ pub struct LabelRequirement {
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
-    /// At least one value for `In` and `NotIn`, none for the others.
+    /// The values: at least one for `In` and `NotIn`, empty for the others.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -135,14 +135,14 @@ impl LabelRequirement {
             "In" => is_among_values,
             "NotIn" => !is_among_values,
             "Exists" => value.is_some(),
-            // `check` rejects all but this one.
+            // `check` rejects all other operators.
             _ => value.is_none(),
         }
     }
 }
 
 impl CheckedSelector {
-    /// A label that must have one of these values, if a requirement says so.
+    /// Returns a label that must have one of these values, if some requirement demands this.
     pub fn needs(&self) -> Option<(&str, &[String])> {
         let LabelSelector {
             match_labels,
@@ -156,7 +156,7 @@ impl CheckedSelector {
         Some((&part.key, &part.values))
     }
 
-    /// Whether every requirement holds for these labels.
+    /// Returns whether every requirement holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         let LabelSelector {
             match_labels,
@@ -168,7 +168,7 @@ impl CheckedSelector {
     }
 }
 
-/// Reads a value, treating `null` as absent, like Go.
+/// Deserializes a value; like Go, it treats `null` as absent.
 pub(crate) fn null_is_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -177,7 +177,7 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// `[prefix/]name`, the prefix a DNS subdomain of up to 253 characters.
+/// Checks a key of the form `[prefix/]name`, where the prefix is a DNS subdomain of up to 253 characters.
 fn check_key(key: &str) -> Result<(), SelectorError> {
     let (prefix, name) = match key.split_once('/') {
         Some((prefix, name)) => (Some(prefix), name),
@@ -199,7 +199,8 @@ fn check_value(value: &str) -> Result<(), SelectorError> {
     }
 }
 
-/// Empty, or up to 63 of letters, digits, `-`, `_` and `.` that begin and end with a letter or digit.
+/// Returns whether a text is empty, or up to 63 letters, digits, `-`, `_` and `.` that begin and end with a letter or
+/// digit.
 fn is_label_name(text: &str) -> bool {
     let bytes = text.as_bytes();
     let [first, ..] = bytes else {
@@ -218,7 +219,7 @@ fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
-/// Lowercase letters, digits and `-`, which is not at the ends.
+/// Returns whether a text consists of lowercase letters, digits and `-`, which is not at the ends.
 fn is_dns_label(text: &str) -> bool {
     let has_valid_bytes = text
         .bytes()

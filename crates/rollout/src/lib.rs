@@ -1,15 +1,15 @@
 //! The rollout schedulers of real products, as state machines: observations in, actions out.
 //!
-//! Nothing in this folder depends on the simulator. A scheduler has no clock, no queue, no randomness and no handle
-//! to a cluster: its actions follow only from the view it gets and from its own state, so a real controller could
-//! drive the same code. It imports only [`fleetsim_units`].
+//! Nothing in this folder depends on the simulator. A scheduler has no clock, no queue, no randomness and no handle to
+//! a cluster: its actions depend only on the view it gets and on its own state, so a real controller could drive the
+//! same code. It imports only [`fleetsim_units`].
 //!
 //! Terms shared by all products (each product's folder uses the product's own terms):
 //!
 //! | word | meaning |
 //! |---|---|
 //! | cluster | one Kubernetes cluster of the fleet |
-//! | target | one application in one place; the unit of a scheduler's decisions |
+//! | target | one application in one destination; the unit of a scheduler's decisions |
 //! | revision | one version of what a target runs; a new release is a new revision |
 //! | rollout | bringing every target to its wanted revision |
 //! | stage | a group of targets that a product updates before later groups (Fleet: partition) |
@@ -46,30 +46,30 @@ pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
 pub use target_set::TargetSet;
 
-/// One application in one place: a dense index into the fleet's targets.
+/// One application in one destination: a dense index into the fleet's targets.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TargetId(pub u32);
 
 impl TargetId {
-    /// The index into a `Vec` with one entry per target.
+    /// Returns the index into a `Vec` with one entry per target.
     pub const fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// A timestamp as the API server of Kubernetes stores it: whole seconds, rounded down.
+/// Returns a timestamp as the Kubernetes API server stores it: whole seconds, rounded down.
 fn stored(time: SimTime) -> SimTime {
     SimTime::from_secs(time.as_nanos() / 1_000_000_000)
 }
 
-/// The indices of `list` in the byte order of names; equal names keep the order of the list.
+/// Returns the indices of `list` in the byte order of names; equal names keep the order of the list.
 pub fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
     order.sort_by(|a, b| name(&list[*a as usize]).cmp(name(&list[*b as usize])));
     order
 }
 
-/// For each index its place in an order of all.
+/// Returns the position of each index in an order of all indices.
 pub fn places_in(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     for (place, index) in (0..).zip(order) {
@@ -78,7 +78,7 @@ pub fn places_in(order: &[u32]) -> Vec<u32> {
     places
 }
 
-/// One version of what a target runs. Equal revisions are the same version; their order means nothing.
+/// One version of what a target runs. Equal revisions are the same version; their order has no meaning.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Revision(pub u32);
 
@@ -88,7 +88,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// The simulated rule set.
+/// Which rules are simulated.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -103,7 +103,7 @@ pub enum RuleSet {
 /// The result of a scheduler's pass.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pass<Action, Status> {
-    /// Its actions, in the product's order.
+    /// The actions, in the product's order.
     pub actions: Vec<Action>,
     /// When the next pass is due even without changes. `None`: only after changes.
     pub wake_at: Option<SimTime>,
@@ -121,7 +121,7 @@ pub struct Hold {
 }
 
 impl Hold {
-    /// A rule, and why it blocks.
+    /// Creates a hold from a rule and an explanation of why it blocks.
     pub fn new(rule: &'static str, explanation: impl Into<String>) -> Self {
         Self {
             rule: rule.into(),

@@ -1,4 +1,4 @@
-//! The status that a product's object shows to people: one condition or one field of it, in the product's own words.
+//! The status of a product's object as people see it: conditions and status fields, in the product's own words.
 
 /// A condition of a product's object, or a field of its status.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -7,8 +7,7 @@ pub struct ObjectCondition {
     pub object: String,
     /// The condition's type, or the field.
     pub condition: String,
-    /// `True`, `False` or `Unknown`, or the field's value. Empty: the object has no such condition, or the field is
-    /// empty.
+    /// `True`, `False` or `Unknown`, or the field's value. Empty: the condition does not exist, or the field is empty.
     pub status: String,
     /// The product's reason, if it gives one.
     pub reason: String,
@@ -17,7 +16,7 @@ pub struct ObjectCondition {
 }
 
 impl ObjectCondition {
-    /// A condition.
+    /// Creates a condition.
     pub fn new(
         object: &str,
         condition: &str,
@@ -34,7 +33,7 @@ impl ObjectCondition {
         }
     }
 
-    /// A field of the status.
+    /// Creates a field of the status.
     pub fn field(object: &str, field: &str, value: impl Into<String>) -> Self {
         Self {
             object: object.to_owned(),
@@ -44,7 +43,7 @@ impl ObjectCondition {
         }
     }
 
-    /// A condition that the object does not have, or no longer.
+    /// Creates the entry for a condition that the object does not have or no longer has.
     pub fn absent(object: &str, condition: &str) -> Self {
         Self::new(object, condition, "", "", "")
     }

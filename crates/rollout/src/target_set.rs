@@ -1,26 +1,27 @@
-//! A set of targets that is walked in the order of their indices.
+//! A set of targets that is iterated in the order of their indices.
 //!
-//! Passes over what has changed keep their work in such sets: changed targets, candidates in the order of a product's
-//! list. One bit for each target, and above it one bit for each word that has any, so that a look-up, a change and the
-//! step to the next member cost a few words each, whatever the size.
+//! Partial passes use such sets for their work: changed targets, and candidates in the order of a product's list. The
+//! set has one bit for each target and, in the level above, one bit for each non-zero word. A look-up, a change and
+//! the step to the next member therefore cost a few words each, whatever the size.
 
 /// A set of indices below a fixed size.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct TargetSet {
-    /// The members' bits, then one bit for each word of the level below that is not 0. The last level is one word.
+    /// The members' bits, then one bit for each non-zero word of the level below. The last level is one word.
     levels: Vec<Vec<u64>>,
-    /// The number of members among each [`BLOCK`] indices.
+    /// The number of members in each block of [`BLOCK`] indices.
     blocks: Vec<usize>,
-    /// Every index is below it.
+    /// The exclusive upper bound of indices.
     universe: usize,
 }
 
 const BITS: usize = 64;
-/// Indices that are counted together: a count looks at the bits of one block, and at the numbers of the blocks before.
+/// Size of a block of indices that is counted as a whole: a count examines the bits of one block, and the totals of
+/// the blocks before it.
 const BLOCK: usize = BITS * BITS;
 
 impl TargetSet {
-    /// An empty set of indices below `size`.
+    /// Creates an empty set of indices below `size`.
     pub fn new(size: usize) -> Self {
         let mut words = size.div_ceil(BITS).max(1);
         let mut levels = vec![vec![0; words]];
@@ -35,34 +36,34 @@ impl TargetSet {
         }
     }
 
-    /// The set of all indices below `size`.
+    /// Creates the set of all indices below `size`.
     pub fn all(size: usize) -> Self {
         let mut set = Self::new(size);
         set.insert_all();
         set
     }
 
-    /// Adds every index below the size.
+    /// Adds all indices below the size.
     pub fn insert_all(&mut self) {
         for index in 0..self.universe as u32 {
             self.insert(index);
         }
     }
 
-    /// Adds an index. False: it was there.
+    /// Adds an index. Returns whether it is new.
     ///
     /// # Panics
-    /// If it is not below the size.
+    /// If the index is not below the size.
     pub fn insert(&mut self, index: u32) -> bool {
         self.set(index, true)
     }
 
-    /// Removes an index. False: it was not there.
+    /// Removes an index. Returns whether it was a member.
     pub fn remove(&mut self, index: u32) -> bool {
         self.set(index, false)
     }
 
-    /// Adds the index or removes it. False: it was so before.
+    /// Adds or removes the index. Returns whether this changed the set.
     ///
     /// # Panics
     /// If an index to add is not below the size.
@@ -91,18 +92,18 @@ impl TargetSet {
         true
     }
 
-    /// Whether the index is in it.
+    /// Returns whether the index is in the set.
     pub fn contains(&self, index: u32) -> bool {
         let at = index as usize;
         at < self.universe && self.levels[0][at / BITS] >> (at % BITS) & 1 == 1
     }
 
-    /// The smallest index in it that is not below `from`.
+    /// Returns the smallest member at or after `from`.
     pub fn next(&self, from: u32) -> Option<u32> {
         super::cost::visit();
         let mut at = from as usize;
         let mut level = 0;
-        // Up, until a word has a bit at or after the place; then down along the lowest bits.
+        // Go up until a word has a bit at or after the position, then down along the lowest bits.
         loop {
             let words = self.levels.get(level)?;
             let rest = match words.get(at / BITS) {
@@ -122,12 +123,12 @@ impl TargetSet {
         Some(at as u32)
     }
 
-    /// Its indices in increasing order.
+    /// Returns the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = u32> {
         self.iter_from(0)
     }
 
-    /// Its indices that are not below `first`, in increasing order.
+    /// Returns the members at or after `first`, in ascending order.
     pub fn iter_from(&self, first: u32) -> impl Iterator<Item = u32> {
         let mut from = Some(first);
         std::iter::from_fn(move || {
@@ -137,7 +138,7 @@ impl TargetSet {
         })
     }
 
-    /// Number of members below an index.
+    /// Returns the number of members below an index.
     pub fn count_below(&self, index: u32) -> usize {
         let at = index as usize;
         let words = &self.levels[0];
@@ -146,7 +147,7 @@ impl TargetSet {
         for word in words.iter().take(last).skip(at / BLOCK * BITS) {
             count += word.count_ones() as usize;
         }
-        // The last word counts up to the index.
+        // In the last word only bits below the index count.
         if let Some(word) = words.get(last) {
             let below = word & ((1 << (at % BITS)) - 1);
             count += below.count_ones() as usize;
@@ -154,17 +155,17 @@ impl TargetSet {
         count
     }
 
-    /// Number of indices in it.
+    /// Returns the number of members.
     pub fn len(&self) -> usize {
         self.blocks.iter().sum()
     }
 
-    /// Whether nothing is in it.
+    /// Returns whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.blocks.iter().all(|count| *count == 0)
     }
 
-    /// Empties it, at the cost of its members.
+    /// Removes all members, at a cost proportional to their number.
     pub fn clear(&mut self) {
         while let Some(index) = self.next(0) {
             self.remove(index);
@@ -183,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_as_an_ordered_set(
+        fn it_behaves_like_an_ordered_set(
             size in prop::sample::select(vec![1_u32, 63, 64, 65, 4_095, 4_096, 4_097, 300_000]),
             steps in vec((any::<u32>(), 0..3_u8), 0..200),
         ) {
@@ -207,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn all_indices_can_be_added_at_once() {
+    fn all_indices_can_be_added_together() {
         for size in [0, 1, 64, 65, 4_096, 5_000] {
             let mut one_by_one = TargetSet::new(size as usize);
             (0..size).for_each(|index| _ = one_by_one.insert(index));

@@ -1,4 +1,4 @@
-//! Lists of targets in the stories of the products' tests.
+//! Lists of targets in the scripts of the products' tests.
 
 /// Reads `0-3,7`.
 pub(super) fn ranges(text: &str) -> Vec<u32> {

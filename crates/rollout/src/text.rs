@@ -1,19 +1,19 @@
 //! Numbers and names in explanations.
 
-/// Number of members of a group that are named.
+/// Maximum number of members of a group that are named.
 pub(super) const NAMED: usize = 3;
 
-/// `1 cluster`, `2 clusters`.
+/// Formats a number and a noun: `1 cluster`, `2 clusters`.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
-/// `is` or `are`.
+/// Returns `is` or `are`.
 pub(super) fn are(number: usize) -> &'static str {
     if number == 1 { "is" } else { "are" }
 }
 
-/// The first few names, and the number of further ones: `a, b, c and 2 more`.
+/// Returns the first few names, and the number of further ones: `a, b, c and 2 more`.
 pub(super) fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     let mut names = names.into_iter();
     let named = names.by_ref().take(NAMED).collect::<Vec<_>>().join(", ");
@@ -23,7 +23,7 @@ pub(super) fn names<'n>(names: impl IntoIterator<Item = &'n str>) -> String {
     }
 }
 
-/// `3 clusters (a, b, c)`.
+/// Formats a number and names: `3 clusters (a, b, c)`.
 pub(super) fn listed<'n>(list: impl ExactSizeIterator<Item = &'n str>, noun: &str) -> String {
     match list.len() {
         0 => count(0, noun),

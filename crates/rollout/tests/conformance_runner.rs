@@ -1,4 +1,4 @@
-//! The conformance test's own rules: what it runs, what it refuses, and how it reports what disagrees.
+//! The conformance test's own rules: which cases it runs, what it rejects, and how it reports disagreements.
 
 #![allow(
     unreachable_pub,
@@ -29,7 +29,7 @@ const TRACE: &str = r#"{"cases":[{"id":"two-clusters","strategy":{"maxUnavailabl
     "bundle":[1,1,1,0,0],"summary":[0,0,2,0,0,0,0],"display":"WaitApplied","repo":[0,0,1,0,1,0,0],
     "repoState":"WaitApplied"}]}]}"#;
 
-/// A second product, all of whose cases agree.
+/// Returns the suites of a second product, all of whose cases agree.
 fn other(_: &Path) -> Vec<Suite> {
     vec![Suite {
         name: "other/things".to_owned(),
@@ -49,12 +49,12 @@ const PRODUCTS: [Product; 2] = [
     },
 ];
 
-/// A folder with these files, and what running it says and returns.
+/// Runs a folder with these files; returns the result and the report.
 fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     run_at_least(0, files, args)
 }
 
-/// The same, with at least this number of cases.
+/// Like [`run`], with this minimum number of cases.
 fn run_at_least(fewest: usize, files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     let folder = TempDir::new().expect("a folder for the test");
     for (path, text) in files {
@@ -96,7 +96,7 @@ fn a_folder_without_a_suite_is_an_error() {
 }
 
 #[test]
-fn fewer_cases_than_there_must_be_are_an_error_unless_arguments_leave_some_out() {
+fn too_few_cases_are_an_error_unless_arguments_filter_them() {
     let files = [("other/any.json", "{}")];
     assert!(run_at_least(3, &files, &[]).0);
     let (agrees, text) = run_at_least(4, &files, &[]);
@@ -109,7 +109,7 @@ fn fewer_cases_than_there_must_be_are_an_error_unless_arguments_leave_some_out()
 }
 
 #[test]
-fn only_present_cases_run_compressed_or_not() {
+fn only_existing_cases_run_compressed_or_not() {
     let expected = "rancher-fleet/limit: 2 of 2 agree\nrancher-fleet/traces: 1 of 1 agree\n3 passed, 0 failed\n";
     let files = [
         ("rancher-fleet/limit.json", LIMIT),
@@ -129,7 +129,7 @@ fn only_present_cases_run_compressed_or_not() {
 #[test]
 fn a_changed_expectation_is_reported_with_its_case() {
     let changes = [
-        // what is changed, to what, and how the report shows it
+        // the changed part, its new value, and how the report shows it
         (
             r#""promoted":"0""#,
             r#""promoted":"0-1""#,
@@ -270,7 +270,7 @@ fn the_arguments_of_cargo_test_are_understood() {
 
 #[test]
 #[should_panic(expected = "limit.json.gz: ")]
-fn a_broken_file_does_not_pass_for_one_that_agrees() {
+fn a_damaged_file_does_not_count_as_agreement() {
     let folder = TempDir::new().expect("a folder for the test");
     fs::write(folder.path().join("limit.json.gz"), "not packed").expect("it can be written");
     let _ = rancher_fleet::suites(folder.path());

@@ -6,7 +6,7 @@ use itertools::Itertools;
 
 use super::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
-/// A number of things, with thousands separators: `1 cluster`, `1,200 clusters`.
+/// Returns a number of things, with thousands separators: `1 cluster`, `1,200 clusters`.
 #[must_use]
 pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     let number = number.try_into().unwrap_or(u64::MAX);
@@ -17,7 +17,7 @@ pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
     )
 }
 
-/// Digits with a comma between thousands.
+/// Separates the thousands with commas.
 pub fn in_thousands(digits: &str) -> String {
     digits
         .as_bytes()
@@ -28,7 +28,7 @@ pub fn in_thousands(digits: &str) -> String {
 }
 
 impl fmt::Display for Bytes {
-    /// `1.05 GB`, `17 MB`, `512 B`.
+    /// Prints `1.05 GB`, `17 MB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [
             (1e12, "TB"),
@@ -42,7 +42,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for BytesPerSec {
-    /// `10 Gbit/s`, `100 Mbit/s`.
+    /// Prints `10 Gbit/s`, `100 Mbit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::UNLIMITED {
             return f.pad("unlimited");
@@ -82,7 +82,7 @@ impl fmt::Display for SimDuration {
     }
 }
 
-/// A number with at most three digits after the point, without trailing zeros.
+/// Prints at most three digits after the point, without trailing zeros.
 fn print_number(number: f64) -> String {
     without_zeros(format!("{number:.3}"))
 }
@@ -103,7 +103,7 @@ fn print_scaled(number: f64, units: &[(f64, &str)]) -> String {
     format!("{} {unit}", without_zeros(format!("{scaled:.digits$}")))
 }
 
-/// A number with `digits` significant digits, without trailing zeros.
+/// Prints a number with `digits` significant digits, without trailing zeros.
 pub fn significant(number: f64, digits: i32) -> String {
     if number == 0.0 || !number.is_finite() {
         return "0".to_owned();
@@ -112,7 +112,7 @@ pub fn significant(number: f64, digits: i32) -> String {
     without_zeros(format!("{number:.decimals$}"))
 }
 
-/// A number without trailing zeros behind the point.
+/// Removes trailing zeros after the decimal point.
 fn without_zeros(number: String) -> String {
     if number.contains('.') {
         number
@@ -124,7 +124,7 @@ fn without_zeros(number: String) -> String {
     }
 }
 
-/// `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`: at most two units.
+/// Prints at most two units: `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`.
 fn print_duration(span: SimDuration) -> String {
     let secs = span.as_secs_f64();
     if span.is_zero() {
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_of_things_is_singular_for_one_alone() {
+    fn a_noun_is_singular_only_for_one() {
         let texts = [0, 1, 999, 1_000, 1_234_567].map(|number: u64| counted(number, "run"));
         assert_eq!(
             texts,
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn quantities_print_short_and_with_their_unit() {
+    fn quantities_print_in_short_form_with_their_unit() {
         for (printed, text) in [
             (SimDuration::from_secs(0).to_string(), "0 s"),
             (SimDuration::from_millis(12_340).to_string(), "12.3 s"),

@@ -2,8 +2,8 @@
 //!
 //! Every other module may import this one; it imports none of them.
 //!
-//! Time is an integer so that equal times compare as equal: a stated rule, and not the last bit of a sum, then
-//! decides the order of simultaneous events, and no comparison needs an epsilon. A 64-bit nanosecond clock lasts 584
+//! Time is an integer so that equal times compare as equal. The order of simultaneous events then follows a stated
+//! rule instead of the last bit of a sum, and no comparison needs an epsilon. A 64-bit nanosecond clock lasts 584
 //! years.
 //!
 //! Text that people write always has a unit (`10 Gbit/s`, `200 MiB`, `90s`, `3%`); [`text`] reads and prints it.

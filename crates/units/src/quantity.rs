@@ -40,33 +40,33 @@ impl Bytes {
     /// 0 bytes.
     pub const ZERO: Self = Self::new(0);
 
-    /// `bytes` bytes.
+    /// Creates an amount of `bytes` bytes.
     #[must_use]
     pub const fn new(bytes: u64) -> Self {
         Self { bytes }
     }
 
-    /// The number of bytes.
+    /// Returns the number of bytes.
     #[must_use]
     pub const fn get(self) -> u64 {
         self.bytes
     }
 
-    /// Time to move this much data at `rate`, rounded up to the next nanosecond, so that the transfer is complete
-    /// once the returned time has passed. `None` when `rate` is zero.
+    /// Returns the time to move this much data at `rate`, rounded up to the next nanosecond so that the transfer is
+    /// complete by then. `None` if `rate` is zero.
     #[must_use]
     pub fn time_at(self, rate: BytesPerSec) -> Option<SimDuration> {
         (rate.number > 0.0)
             .then(|| SimDuration::from_nanos((self.bytes as f64 / rate.number * 1e9).ceil() as u64))
     }
 
-    /// This amount times `factor`, rounded to the nearest byte.
+    /// Multiplies this amount by `factor`, rounded to the nearest byte.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self::new((self.bytes as f64 * factor).round() as u64)
     }
 
-    /// This amount minus `other`, at least 0.
+    /// Subtracts `other`, down to 0.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self::new(self.bytes.saturating_sub(other.bytes))
@@ -77,10 +77,10 @@ impl BytesPerSec {
     /// 0 bytes per second.
     pub const ZERO: Self = Self::new(0.0);
 
-    /// The rate of a link that no fleet fills, 10⁶ Gbit/s. As text it is `unlimited`.
+    /// The rate of a link that no fleet can fill, 10⁶ Gbit/s. Its text is `unlimited`.
     pub const UNLIMITED: Self = Self::from_gbit(1e6);
 
-    /// `gbit` · 10⁹ bits per second.
+    /// Creates a rate of `gbit` · 10⁹ bits per second.
     ///
     /// # Panics
     /// If `gbit` is negative or not finite.
@@ -89,7 +89,7 @@ impl BytesPerSec {
         Self::new(gbit * 1e9 / 8.0)
     }
 
-    /// `mbit` · 10⁶ bits per second.
+    /// Creates a rate of `mbit` · 10⁶ bits per second.
     ///
     /// # Panics
     /// If `mbit` is negative or not finite.
@@ -100,7 +100,7 @@ impl BytesPerSec {
 }
 
 impl PerSecond {
-    /// Nothing.
+    /// 0 per second.
     pub const ZERO: Self = Self::new(0.0);
 }
 
@@ -111,11 +111,11 @@ impl Share {
     pub const ALL: Self = Self::new(1.0);
 }
 
-/// The conversions of a number from 0 to a greatest one to its unit, and back.
+/// Conversions between a plain number, from 0 to a maximum, and its unit.
 macro_rules! number {
     ($($type:ty, $most:expr, $refused:literal;)*) => {$(
         impl $type {
-            /// A number of the unit.
+            /// Creates a quantity from a number in this unit.
             ///
             /// # Panics
             #[doc = concat!("If the number does not fit: ", $refused, ".")]
@@ -125,7 +125,7 @@ macro_rules! number {
                 Self { number }
             }
 
-            /// The number in the unit.
+            /// Returns the number in this unit.
             #[must_use]
             pub const fn get(self) -> f64 {
                 self.number

@@ -1,7 +1,7 @@
 //! Quantities in files: text with a unit, read and written by [`super::text`], with a JSON Schema for editors.
 //!
-//! A bare number is read as text, so that the error says which unit is missing. Written text reads back as exactly the
-//! same value.
+//! A bare number is read as text, so that the error says which unit is missing. Text that is written parses back to
+//! exactly the same value.
 
 #[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
@@ -32,7 +32,7 @@ pub fn without_defaults(schema: &mut Schema) {
     }
 }
 
-/// A map that keeps the order in which it was written.
+/// A map that keeps the order of its source text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ordered<T>(pub Vec<(String, T)>);
 
@@ -85,12 +85,12 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
     }
 }
 
-/// A visitor that reads one text, or a number as if it were text, with a function.
+/// A visitor that reads a text with a function. It reads a number as if it were text.
 #[derive(Debug)]
 pub struct TextVisitor<F> {
-    /// The valid texts, for the error message.
+    /// Describes the valid texts, for the error message.
     pub expecting: &'static str,
-    /// Reads the text.
+    /// Parses the text.
     pub read: F,
 }
 
@@ -118,7 +118,7 @@ impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVi
     }
 }
 
-/// Reads, writes and describes a quantity as text: its name in the schema, what is expected, and examples.
+/// Reads, writes and describes a quantity as text. Takes its name in the schema, the expected format, and examples.
 macro_rules! quantity {
     ($($type:ty, $name:literal, $expecting:literal, $examples:tt;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
@@ -146,7 +146,7 @@ macro_rules! quantity {
     )*};
 }
 
-/// The schema of a text with a unit; `pattern` without anchors.
+/// Returns the schema of a text with a unit. `pattern` has no anchors.
 #[cfg(any(test, feature = "schema"))]
 fn text_schema(expecting: &str, pattern: &str, examples: &Value) -> Schema {
     json_schema!({
@@ -198,14 +198,14 @@ impl JsonSchema for Factor {
 
 /// A value that a setting may require to be greater than 0.
 pub trait Positive {
-    /// A value that is accepted, for the error message.
+    /// A valid value, for the error message.
     const EXAMPLE: &'static str;
 
-    /// Whether it is greater than 0.
+    /// Returns whether the value is greater than 0.
     fn is_positive(&self) -> bool;
 }
 
-/// Zero, and what is accepted instead.
+/// Lists types with their zero and a valid example.
 macro_rules! positive {
     ($($type:ty, $zero:expr, $example:literal;)*) => {$(
         impl Positive for $type {
@@ -244,7 +244,7 @@ pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Erro
     checked_spread(f64::deserialize(deserializer)?, 0.1)
 }
 
-/// Reads how many times as fast something is as something else.
+/// Reads a relative speed.
 ///
 /// # Errors
 /// If it is not between 0.1 and 100.
@@ -258,7 +258,7 @@ pub fn speed_factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D
     )))
 }
 
-/// The sigma of a lognormal factor, if it is one. `usual` is an example for the error.
+/// Returns the sigma of a lognormal factor if it is valid. `usual` is an example for the error.
 pub fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64, E> {
     if (0.0..=2.0).contains(&sigma) {
         return Ok(sigma);
@@ -268,10 +268,10 @@ pub fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64, E> {
     )))
 }
 
-/// For `#[serde(deserialize_with)]`: a value greater than 0.
+/// For `#[serde(deserialize_with)]`: reads a value greater than 0.
 ///
 /// # Errors
-/// When it is not; with a value that is accepted.
+/// If it is not greater than 0. The error shows a valid value.
 pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -286,7 +286,7 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
     }
 }
 
-/// A limit greater than 0 that may be off. An `Option` in Rust; in text a word means `None`.
+/// A limit greater than 0 that may be off: an `Option` in Rust, and a word for `None` in text.
 macro_rules! or_word {
     ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal,
      $examples:tt) => {
@@ -297,7 +297,7 @@ macro_rules! or_word {
             /// For `#[serde(with)]`.
             ///
             /// # Errors
-            /// When it is neither a value greater than 0 nor the word.
+            /// If it is neither a value greater than 0 nor the word.
             pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
                 let read = |value: &str| match value.trim() {
                     $word => Ok(None),
@@ -350,10 +350,10 @@ or_word!(
     "a rate of data with a unit (Mbit/s, Gbit/s, MB/s, GB/s), or `unlimited`",
     ["88 MB/s", "unlimited"]
 );
-/// For `#[serde(deserialize_with)]`: a rate of data greater than 0, or `unlimited` for [`BytesPerSec::UNLIMITED`].
+/// For `#[serde(deserialize_with)]`: reads a rate greater than 0, or `unlimited` for [`BytesPerSec::UNLIMITED`].
 ///
 /// # Errors
-/// When it is neither.
+/// If it is neither.
 pub fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BytesPerSec, D::Error> {
     Ok(unlimited::deserialize(deserializer)?.unwrap_or(BytesPerSec::UNLIMITED))
 }
@@ -384,7 +384,7 @@ mod tests {
         );
     }
 
-    /// Whether an editor accepts a text: its type's pattern.
+    /// Returns whether an editor accepts a text, by the pattern of its type.
     fn accepts<T: JsonSchema>(text: &str) -> bool {
         let schema = T::json_schema(&mut SchemaGenerator::default());
         let pattern = schema
@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_editor_refuses_what_the_program_refuses() {
+    fn the_schema_rejects_the_same_texts_as_the_program() {
         let refused = [
             accepts::<BytesPerSec>("2 Gbit"),
             accepts::<BytesPerSec>("10 GB"),
@@ -433,7 +433,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Texts out of range are the only ones on which editor and program may differ.
+        /// Editor and program may differ only on texts that are out of range.
         #[test]
         fn patterns_accept_the_texts_that_are_read(
             text in r"[ +]?[0-9.]{0,3}[0-9_]{0,2} ?(ns|us|ms|s|m|min|h|d|B|kB|MiB|GB|bit/s|Gbit/s|Mbps|MB/s|/s|/min|%|x)?([0-9]s)? ?",
@@ -443,7 +443,7 @@ mod tests {
                     Ok(_) => true,
                     Err(error) => error.to_string().contains("is out of range"),
                 };
-                // A number may begin with any separator, which no pattern needs to encourage.
+                // A number may begin with any separator, but the pattern does not need to allow this.
                 if !text.trim_start_matches([' ', '+', '.']).starts_with('_') {
                     assert_eq!(accepts::<T>(text), is_read, "{text:?} as {}", T::schema_name());
                 }

@@ -3,11 +3,11 @@
 //! Reading accepts what Kubernetes, `tc` and `fio` users are used to (`90s`, `1m30s`, `200 MiB`, `10 Gbit/s`,
 //! `10Gbps`, `1000/s`, `3%`). A bare number is rejected with a fix, because "100" for a link has meant Mbit/s, MB/s
 //! and bytes in different files. Printing picks the unit that gives a short number, and is meant for people; files
-//! carry plain numbers with the unit in the column's name.
+//! have plain numbers with the unit in the column's name.
 
 use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
-/// Why a text is not a quantity. The message includes a fix.
+/// Explains why a text is not a quantity, and includes a fix.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct UnitError {
@@ -27,7 +27,7 @@ impl UnitError {
         }
     }
 
-    /// The same error of a setting that also accepts a word, so that its example names the word.
+    /// Returns the same error for a setting that also accepts a word, with the word in the example.
     pub(super) fn or_word(self, word: &str) -> Self {
         if !self.message.contains("write e.g.") {
             return self;
@@ -38,36 +38,37 @@ impl UnitError {
     }
 }
 
-/// The notation of a quantity: its words, and its units with their size in the base unit.
+/// The notation of a quantity: its name, and its units with their size in the base unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Notation<T> {
     quantity: &'static str,
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
-    /// The largest value in the base unit, and the range in words.
+    /// The maximum in the base unit, and the range in words.
     most: f64,
     range: &'static str,
-    /// The units that are printed, the base unit last. Of texts with equally many digits the first is taken.
+    /// The units for printing, with the base unit last. If several texts have the same number of digits, the first is
+    /// used.
     printed: &'static [&'static str],
-    /// From and to the base unit.
+    /// Conversions from and to the base unit.
     from: fn(f64) -> T,
     to: fn(T) -> f64,
 }
 
-/// A decimal number as a regular expression, see [`split_number`].
+/// A decimal number as a regular expression; see [`split_number`].
 #[cfg(any(test, feature = "schema"))]
 const NUMBER: &str = r"\+?([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)";
 
 /// A quantity that is written as a number with a unit.
 pub trait WithUnit: Copy + PartialEq + 'static {
-    /// Its notation.
+    /// The notation of this quantity.
     const NOTATION: Notation<Self>;
 
     /// Reads one number with one unit: `200 MiB`, `10 Gbit/s`, `600/min`, `0.2 %`.
     ///
     /// # Errors
-    /// The text is not a number, has no unit or one of another quantity, or is out of range.
+    /// If the text is not a number, has no unit or another quantity's unit, or is out of range.
     fn parse(value: &str) -> Result<Self, UnitError> {
         let Some((number, rest)) = split_number(value.trim()) else {
             return Err(Self::NOTATION.not_a_number(value));
@@ -79,14 +80,14 @@ pub trait WithUnit: Copy + PartialEq + 'static {
         Self::NOTATION.of_base(value, number * size)
     }
 
-    /// A regular expression (ECMA 262) of the texts that [`WithUnit::parse`] reads, apart from their range; to be put
-    /// between anchors. Tests alone make the schema of experiments.
+    /// Returns a regular expression (ECMA 262), without anchors, of the texts that [`WithUnit::parse`] reads,
+    /// regardless of their range. Only tests generate the schema of experiments.
     #[cfg(any(test, feature = "schema"))]
     fn pattern() -> String {
         format!(r"{NUMBER}\s*{}", Self::NOTATION.any_unit())
     }
 
-    /// The shortest text with one of the printed units that [`WithUnit::parse`] reads as the same.
+    /// Returns the shortest text, in one of the printed units, that [`WithUnit::parse`] reads as the same value.
     #[must_use]
     fn exact(self) -> String {
         shortest(self)
@@ -260,16 +261,16 @@ fn shortest<T: WithUnit>(value: T) -> String {
     if let Some(UnitText { text, .. }) = shortest {
         return text;
     }
-    // No number of a unit is read as exactly this one: the nearest, without the noise of the last digit.
+    // No number in any unit parses to exactly this value: print the nearest, without the noise of the last digit.
     let unit = notation.printed.last().expect("a kind has units");
     let rounded = (base / notation.size(unit) * 1e9).round() / 1e9;
     UnitText::new(rounded, unit).text
 }
 
-/// A number of a unit as text.
+/// A number with its unit as text.
 struct UnitText {
     text: String,
-    /// Its digits that count; one more if the number is below 1, because others are easier to read.
+    /// Number of significant digits, plus one if the number is below 1, because other numbers are easier to read.
     digits: usize,
 }
 
@@ -287,24 +288,24 @@ impl UnitText {
         }
     }
 
-    /// The smaller, the easier to read.
+    /// Returns the sort key of a text; smaller is easier to read.
     const fn rank(&self) -> (usize, usize) {
         (self.digits, self.text.len())
     }
 }
 
-/// Splits the leading decimal number off `text`. `None` when there is none.
+/// Splits the leading decimal number off `text`. `None` if there is no number.
 fn split_number(text: &str) -> Option<(f64, &str)> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let after = unsigned.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '_'));
     let end = text.len() - after.len();
-    // Exponents are not accepted: `1e3 s` is more likely a typing error than a number.
+    // Exponents are not accepted: `1e3 s` is more likely a typo than a number.
     let number: f64 = text[..end].replace('_', "").parse().ok()?;
     Some((number, after.trim_start()))
 }
 
 impl<T> Notation<T> {
-    /// The size of a unit in the base unit.
+    /// Returns the size of a unit in the base unit.
     fn size(&self, unit: &str) -> f64 {
         match self.units.iter().find(|(name, _)| *name == unit) {
             Some((_, size)) => *size,
@@ -312,7 +313,7 @@ impl<T> Notation<T> {
         }
     }
 
-    /// The units as alternatives of a regular expression.
+    /// Returns the units as alternatives of a regular expression.
     #[cfg(any(test, feature = "schema"))]
     fn any_unit(&self) -> String {
         let names: Vec<&str> = self.units.iter().map(|(name, _)| *name).collect();
@@ -327,7 +328,7 @@ impl<T> Notation<T> {
         UnitError::out_of_range(value, self.quantity, range)
     }
 
-    /// The size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or end.
+    /// Returns the size of the unit at the start of `rest`: letters, `/` and `%` up to the next digit or the end.
     fn unit_size<'t>(&self, value: &str, rest: &'t str) -> Result<(f64, &'t str), UnitError> {
         let end = rest
             .find(|c: char| c.is_ascii_digit() || c.is_whitespace())
@@ -352,7 +353,7 @@ impl<T> Notation<T> {
         Err(UnitError { message })
     }
 
-    /// The quantity that is `base` in its base unit, if that is in its range.
+    /// Returns the quantity for `base` in its base unit, if it is in range.
     fn of_base(&self, value: &str, base: f64) -> Result<T, UnitError> {
         if (0.0..=self.most).contains(&base) {
             Ok((self.from)(base))
@@ -365,7 +366,7 @@ impl<T> Notation<T> {
 /// Reads a number greater than 0: `3`.
 ///
 /// # Errors
-/// When the text is not a number, is not finite, or is not greater than 0.
+/// If the text is not a number, is not finite, or is not greater than 0.
 pub fn parse_factor(value: &str) -> Result<Factor, UnitError> {
     match value.trim().parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(Factor::new(number)),
@@ -428,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_no_percentage_is_read_as_is_written_as_the_nearest() {
+    fn a_share_without_an_exact_percentage_is_written_as_the_nearest_one() {
         assert_eq!(
             Share::new(0.95).exact(),
             "95%",

@@ -16,29 +16,29 @@ pub struct SimDuration {
     nanos: u64,
 }
 
-/// Conversions that a point has from the start of the run, and a span from its own.
+/// Conversions to and from whole nanoseconds, for points and spans.
 macro_rules! nanoseconds {
     ($($type:ty),*) => {$(
         impl $type {
-            /// `nanos` nanoseconds.
+            /// Creates a time of `nanos` nanoseconds.
             #[must_use]
             pub const fn from_nanos(nanos: u64) -> Self {
                 Self { nanos }
             }
 
-            /// `secs` seconds.
+            /// Creates a time of `secs` seconds.
             #[must_use]
             pub const fn from_secs(secs: u64) -> Self {
                 Self::from_nanos(secs * 1_000_000_000)
             }
 
-            /// Whole nanoseconds.
+            /// Returns whole nanoseconds.
             #[must_use]
             pub const fn as_nanos(self) -> u64 {
                 self.nanos
             }
 
-            /// Seconds, for output and for rates; never for comparing times.
+            /// Returns seconds, for output and rates; never for comparing times.
             #[must_use]
             pub fn as_secs_f64(self) -> f64 {
                 self.nanos as f64 / NANOS_PER_SEC
@@ -55,10 +55,10 @@ impl SimTime {
     /// A time that no run reaches (584 years).
     pub const MAX: Self = Self::from_nanos(u64::MAX);
 
-    /// The span from `earlier` to `self`.
+    /// Returns the span from `earlier` to `self`.
     ///
     /// # Panics
-    /// If `earlier` is later than `self`: time runs forward, so that is a bug of the caller.
+    /// If `earlier` is later than `self`, which is a bug in the caller.
     #[must_use]
     pub fn since(self, earlier: Self) -> SimDuration {
         assert!(
@@ -68,7 +68,7 @@ impl SimTime {
         SimDuration::from_nanos(self.nanos - earlier.nanos)
     }
 
-    /// The span from `earlier` to `self`, or zero when `earlier` is later.
+    /// Returns the span from `earlier` to `self`, or zero if `earlier` is later.
     #[must_use]
     pub const fn saturating_since(self, earlier: Self) -> SimDuration {
         SimDuration::from_nanos(self.nanos.saturating_sub(earlier.nanos))
@@ -81,39 +81,39 @@ impl SimDuration {
     /// A span longer than any run (584 years).
     pub const MAX: Self = Self::from_nanos(u64::MAX);
 
-    /// `millis` milliseconds.
+    /// Creates a span of `millis` milliseconds.
     #[must_use]
     pub const fn from_millis(millis: u64) -> Self {
         Self::from_nanos(millis * 1_000_000)
     }
 
-    /// `mins` minutes.
+    /// Creates a span of `mins` minutes.
     #[must_use]
     pub const fn from_mins(mins: u64) -> Self {
         Self::from_secs(mins * 60)
     }
 
-    /// `hours` hours.
+    /// Creates a span of `hours` hours.
     #[must_use]
     pub const fn from_hours(hours: u64) -> Self {
         Self::from_secs(hours * 3600)
     }
 
-    /// `secs` seconds, rounded to the nearest nanosecond; negative values and NaN give zero, and values that do not
-    /// fit give [`SimDuration::MAX`].
+    /// Creates a span of `secs` seconds, rounded to the nearest nanosecond. Negative values and NaN give zero; values
+    /// that do not fit give [`SimDuration::MAX`].
     #[must_use]
     pub fn from_secs_f64(secs: f64) -> Self {
         // A float-to-integer cast saturates, and maps NaN to 0.
         Self::from_nanos((secs * NANOS_PER_SEC).round() as u64)
     }
 
-    /// Whether this span is 0.
+    /// Returns whether this span is 0.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         self.nanos == 0
     }
 
-    /// This span times `factor`, rounded to the nearest nanosecond.
+    /// Multiplies this span by `factor`, rounded to the nearest nanosecond.
     #[must_use]
     pub fn mul_f64(self, factor: f64) -> Self {
         Self::from_nanos((self.nanos as f64 * factor).round() as u64)
@@ -130,14 +130,14 @@ impl Add<SimDuration> for SimTime {
 
 impl Sub for SimTime {
     type Output = SimDuration;
-    /// As [`SimTime::since`].
+    /// See [`SimTime::since`].
     fn sub(self, earlier: Self) -> SimDuration {
         self.since(earlier)
     }
 }
 
 impl SimDuration {
-    /// The rest of it; zero if the other one is longer.
+    /// Subtracts `other`, down to zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self::from_nanos(self.nanos.saturating_sub(other.nanos))

@@ -1,9 +1,10 @@
-//! The kubelet's messages about images, in the forms of all its versions.
+//! The kubelet's messages about images, in the formats of all its versions.
 //!
-//! Source: `pkg/kubelet/images/image_manager.go` of kubernetes/kubernetes. `Successfully pulled image "x"` got
-//! ` in 1.5s` with 1.19, ` (2.3s including waiting)` with 1.27 and `. Image size: 123 bytes.` with 1.30.
+//! Source: `pkg/kubelet/images/image_manager.go` of kubernetes/kubernetes. The message `Successfully pulled image "x"`
+//! was extended by ` in 1.5s` in 1.19, by ` (2.3s including waiting)` in 1.27, and by `. Image size: 123 bytes.` in
+//! 1.30.
 //!
-//! The size is that of the compressed layers, as the runtime reports it.
+//! The size is the compressed size of the layers, as the runtime reports it.
 
 use crate::units::{SimDuration, WithUnit};
 
@@ -12,27 +13,27 @@ use crate::units::{SimDuration, WithUnit};
 pub(super) enum ImageMessage {
     /// The kubelet queues a pull.
     Pulling,
-    /// A pull has ended, or none was needed.
+    /// A pull has ended, or was not needed.
     Pulled(PulledMessage),
-    /// A pull failed, or waits after a failure.
+    /// A pull has failed, or is in back-off after a failure.
     Failed,
 }
 
-/// The kubelet's message about an image that is there.
+/// The kubelet's message about an image that is present.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct PulledMessage {
     pub(super) image: String,
-    /// No pull was needed.
+    /// Whether no pull was needed.
     pub(super) was_present: bool,
-    /// Duration of the pull. Kubelets that print no waiting time include it here.
+    /// Duration of the pull. In kubelets that print no waiting time, it includes the wait.
     pub(super) took_s: Option<f64>,
-    /// Duration from the kubelet's request, with the wait for other pulls of the node.
+    /// Duration from the kubelet's request, including the wait for other pulls of the node.
     pub(super) with_waiting_s: Option<f64>,
     /// Compressed bytes.
     pub(super) size: Option<u64>,
 }
 
-/// Reads a message. `None`: it is none about an image.
+/// Reads a message. `None`: it is not about an image.
 pub(super) fn read(message: &str) -> Option<ImageMessage> {
     let message = message.trim();
     if let Some(rest) = strip_any(message, &["Pulling image ", "pulling image "]) {
@@ -89,7 +90,7 @@ fn pulled(rest: &str) -> Option<PulledMessage> {
     Some(read)
 }
 
-/// A duration as Go prints it: `1m6.852s`, `874ms`.
+/// Parses a duration in Go's format: `1m6.852s`, `874ms`.
 fn seconds(text: &str) -> Option<f64> {
     let text = text.trim();
     if text.is_empty() {
@@ -103,7 +104,7 @@ fn strip_any<'t>(text: &'t str, starts: &[&str]) -> Option<&'t str> {
     starts.iter().find_map(|start| text.strip_prefix(start))
 }
 
-/// The text in quotes at the start, and what follows.
+/// Returns the text in quotes at the start, and the remaining text.
 fn quoted(text: &str) -> Option<(&str, &str)> {
     let (inner, rest) = text.strip_prefix('"')?.split_once('"')?;
     (!inner.is_empty()).then_some((inner, rest))

@@ -1,11 +1,11 @@
-//! Events of a Kubernetes cluster: which container pulled what, and when it started.
+//! Events of a Kubernetes cluster: the pulls and starts of containers.
 //!
 //! | file | contents |
 //! |---|---|
 //! | `read` | the files, in all their forms |
 //! | `message` | the kubelet's messages |
 //! | `pulls` | containers with their pulls |
-//! | `tally` | what was left out, and why |
+//! | `tally` | the number of inputs that were left out, by reason |
 
 mod message;
 mod pulls;
@@ -18,7 +18,7 @@ pub(super) use pulls::ContainerStart;
 pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
-/// The containers of events. `only`: those whose pod's namespace and name contain it.
+/// Returns the containers of events. `only`: those whose pod's namespace and name contain it.
 pub(super) fn containers(
     read: PodEvents,
     only: Option<&str>,

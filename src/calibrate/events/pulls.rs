@@ -1,7 +1,7 @@
 //! Containers and their pulls, from the events of pods.
 //!
-//! A container is identified by the pod's `uid` and the `fieldPath`: init containers and sidecars of one pod pull too.
-//! A container that restarts has several starts; only the first after its pull belongs to the rollout.
+//! A container is identified by the pod's `uid` and the `fieldPath`, because init containers and sidecars of a pod
+//! also pull. A container that restarts has several starts; only the first one after its pull belongs to the rollout.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -10,7 +10,7 @@ use super::read::{Happening, PodEvent};
 use super::tally::Tally;
 use crate::calibrate::time::{Nanos, Stamp, seconds_between};
 
-/// The first start of a container, with its pull if it needed one.
+/// The first start of a container, and its pull if it needed one.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::calibrate) struct ContainerStart {
     /// Namespace and name of the pod.
@@ -21,32 +21,32 @@ pub(in crate::calibrate) struct ContainerStart {
     pub(in crate::calibrate) container: String,
     pub(in crate::calibrate) node: String,
     pub(in crate::calibrate) image: String,
-    /// Of the pod.
+    /// The time at which the pod was scheduled.
     pub(in crate::calibrate) scheduled: Option<Stamp>,
     pub(in crate::calibrate) pulling: Option<Stamp>,
-    /// When the image was there.
+    /// The time at which the image was present.
     pub(in crate::calibrate) pulled: Option<Stamp>,
     pub(in crate::calibrate) started: Option<Stamp>,
-    /// The first container of its pod that needed an image.
+    /// Whether this is the first container of its pod that needed an image.
     pub(in crate::calibrate) is_first: bool,
-    /// The image was on the node.
+    /// Whether the image was already on the node.
     pub(in crate::calibrate) was_present: bool,
-    /// Attempts that failed before.
+    /// The number of failed attempts before the pull.
     pub(in crate::calibrate) failures: u64,
     /// Duration of the pull without waiting, if known.
     pub(in crate::calibrate) pull_s: Option<f64>,
-    /// Duration with the wait for other pulls of the node.
+    /// Duration including the wait for other pulls of the node.
     pub(in crate::calibrate) with_waiting_s: Option<f64>,
-    /// `true` where the kubelet prints a pull's duration without its wait.
+    /// Whether the kubelet prints a pull's duration without its wait.
     pub(in crate::calibrate) prints_wait: bool,
     /// Compressed bytes.
     pub(in crate::calibrate) size: Option<u64>,
-    /// Why the pull's duration is not used to fit rates.
+    /// The reason why the pull's duration is not used to fit rates.
     pub(in crate::calibrate) unused: Option<&'static str>,
 }
 
 impl ContainerStart {
-    /// Whether there was a pull whose duration is known.
+    /// Returns whether there was a pull with a known duration.
     pub(in crate::calibrate) fn is_pull(&self) -> bool {
         self.pull_s.is_some()
     }
@@ -55,13 +55,13 @@ impl ContainerStart {
         self.container.starts_with(INIT)
     }
 
-    /// When its pull began, or else when its image was there.
+    /// Returns the start of its pull, or else the time at which its image was present.
     fn first_seen(&self) -> Nanos {
         let stamp = self.pulling.or(self.pulled);
         stamp.map_or(Nanos::MAX, |stamp| stamp.at)
     }
 
-    /// Seconds from one stamp to another. `None` when one is missing or has no fraction.
+    /// Returns the seconds from one timestamp to another. `None`: one is missing or has no fraction.
     pub(in crate::calibrate) fn between(from: Option<Stamp>, to: Option<Stamp>) -> Option<f64> {
         let from = from?;
         let to = to?;
@@ -74,7 +74,7 @@ impl ContainerStart {
 struct Open {
     pod: String,
     node: String,
-    /// When the first attempt to pull began.
+    /// The start of the first attempt to pull.
     pulling: Option<Stamp>,
     /// The number of attempts.
     attempts: u64,
@@ -83,9 +83,9 @@ struct Open {
     failures: u64,
 }
 
-/// The containers in the order in which their images were there.
+/// Returns the containers in the order in which their images were present.
 pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<ContainerStart> {
-    // Stable: events of one second without a fraction keep the order of the file.
+    // A stable sort keeps the order of the file for events in the same second without a fraction.
     events.sort_by_key(|event| event.stamp.at);
     let mut schedules: BTreeMap<String, Schedule> = BTreeMap::new();
     let mut open: BTreeMap<(String, String), Open> = BTreeMap::new();
@@ -126,14 +126,15 @@ pub(super) fn containers(mut events: Vec<PodEvent>, tally: &mut Tally) -> Vec<Co
     starts
 }
 
-/// When a pod was scheduled, and where.
+/// The time and the node of a pod's schedule.
 struct Schedule {
     stamp: Stamp,
     node: String,
 }
 
-/// A pod has an init container if another pod of the same image has one. Where its events are lost, the time from the
-/// schedule to the first known pull includes its run, so that pull is not the first.
+/// Marks pulls after init containers whose events are lost. A pod has an init container if another pod of the same
+/// image has one. If its events are lost, the time from the schedule to the first known pull includes its run, so that
+/// pull is not the first.
 fn mark_after_lost_ones(
     starts: &mut [ContainerStart],
     with_init: &BTreeSet<String>,
@@ -155,7 +156,7 @@ fn mark_after_lost_ones(
     }
 }
 
-/// The start of an init container's field path.
+/// The prefix of an init container's field path.
 const INIT: &str = "spec.initContainers{";
 
 impl Open {
@@ -180,7 +181,7 @@ impl Open {
         }
     }
 
-    /// The container, once all its events are read.
+    /// Returns the container after all its events are read.
     fn closed(
         self,
         pod_id: String,
@@ -242,7 +243,7 @@ impl Open {
 }
 
 impl ContainerStart {
-    /// Takes the durations of the pull from its message, or else from the times of its events.
+    /// Sets the durations of the pull from its message, or else from the times of its events.
     fn set_durations(&mut self, message: &PulledMessage, is_retried: bool, tally: &mut Tally) {
         self.pull_s = message.took_s;
         if let Some(took) = message.took_s {
@@ -267,22 +268,22 @@ impl ContainerStart {
     }
 }
 
-/// Time in which a pull was in progress.
+/// The time in which a pull was in progress.
 struct Span {
-    /// Its container.
+    /// The index of the container.
     start: usize,
     from: Nanos,
     to: Nanos,
-    /// Event times and printed durations differ by some milliseconds; times without a fraction by up to a second.
+    /// Event times and printed durations differ by a few milliseconds; times without a fraction by up to a second.
     tolerance: Nanos,
 }
 
-/// Pulls of a node that a further one is compared with. A node runs at most some hundred pods, so a stream with more of
-/// them at one time is damaged or made up, and comparing all pairs would take hours.
+/// Maximum number of pulls of a node that a further pull is compared with. A node runs at most some hundred pods, so a
+/// stream with more concurrent pulls is damaged or made up, and comparing all pairs would take hours.
 const MOST_AT_ONCE: usize = 500;
 
 impl Span {
-    /// Whether a later span has more than a moment in common with this one.
+    /// Returns whether a later span overlaps this one by more than a moment.
     fn shares_time_with(&self, later: &Self) -> bool {
         let shared = self.to.min(later.to) - later.from;
         let shorter = (later.to - later.from).min(self.to - self.from);
@@ -290,9 +291,9 @@ impl Span {
     }
 }
 
-/// Pulls of different images that were in progress on one node shared its disk and link, so their durations are not
-/// their own. Pulls of one image share its layers (the runtime fetches each once) and take as long as one. But where
-/// the kubelet prints no waiting time, the later one waited for the first, and its duration includes that.
+/// Marks pulls whose durations are not their own. Concurrent pulls of different images on one node share its disk and
+/// link. Pulls of the same image share its layers (the runtime fetches each once) and take as long as one pull. But if
+/// the kubelet prints no waiting time, the later pull waited for the first, and its duration includes the wait.
 fn mark_waiting(starts: &mut [ContainerStart]) {
     let mut of_nodes: BTreeMap<&str, Vec<Span>> = BTreeMap::new();
     for (at, start) in starts.iter().enumerate() {

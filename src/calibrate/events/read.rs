@@ -1,7 +1,7 @@
-//! Kubernetes events as files have them: a list, a watch stream, or the lines of an exporter.
+//! Kubernetes events in their file formats: a list, a watch stream, or the lines of an exporter.
 //!
-//! Both forms of the API are read: `v1` and `events.k8s.io/v1`, alone or wrapped as `kubectl get --watch` and event
-//! routers do. An exporter writes an event again whenever its count rises; the last of these is kept.
+//! Both versions of the API are read: `v1` and `events.k8s.io/v1`, alone or wrapped as by `kubectl get --watch` and
+//! event routers. An exporter writes an event again whenever its count rises; the last version is kept.
 
 use std::collections::BTreeMap;
 
@@ -19,13 +19,13 @@ use crate::scenario::import::object::OrDefault;
 const COMMAND: &str =
     "write the file with `kubectl get events -A -o json`, or name the log of an event exporter";
 
-/// Why an event is left out that says nothing about a start.
+/// The reason for leaving out an event that is not about a start.
 const UNUSED: &str = "event with a reason that is not used here";
 
-/// Greatest difference between the time in an event's name and its own timestamp.
+/// Maximum difference between the time in an event's name and its own timestamp.
 const NAME_TOLERANCE: Nanos = 60_000_000_000;
 
-/// An object of the file. Where the newer form of the API has another name for a field, it is an alias.
+/// An object of the file. If the newer version of the API has another name for a field, it is an alias.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ObjectJson {
@@ -46,12 +46,12 @@ struct ObjectJson {
     series: OrDefault<SeriesJson>,
     #[serde(alias = "regarding")]
     involved_object: Option<NamedJson>,
-    /// Of a list, whose items come before.
+    /// In a list, whose items come before.
     items: Option<IgnoredAny>,
-    /// Of a watch: the event with the type of its change. Of an event router: the event.
+    /// In a watch: the event with the type of its change. From an event router: the event.
     #[serde(alias = "event")]
     object: Option<Box<ObjectJson>>,
-    /// Of a response of Prometheus.
+    /// In a response of Prometheus.
     data: Option<IgnoredAny>,
 }
 
@@ -82,16 +82,16 @@ struct SeriesJson {
 pub(super) enum Happening {
     /// The scheduler has chosen the node.
     Scheduled,
-    /// Something about its image.
+    /// An event about the container's image.
     Image(ImageMessage),
-    /// Its process runs.
+    /// The container's process is running.
     Started,
 }
 
 /// An event of a pod.
 #[derive(Clone, Debug)]
 pub(super) struct PodEvent {
-    /// `uid` of the pod, or namespace and name where the event has none.
+    /// `uid` of the pod, or namespace and name if the event has no `uid`.
     pub(super) pod_id: String,
     /// Namespace and name.
     pub(super) pod: String,
@@ -105,24 +105,24 @@ pub(super) struct PodEvent {
     pub(super) happening: Happening,
 }
 
-/// The events of several files, each once.
+/// The distinct events of several files.
 #[derive(Debug, Default)]
 pub(in crate::calibrate) struct PodEvents {
     pub(super) events: Vec<PodEvent>,
-    /// Where each event is, to find the same one again with a higher count.
+    /// The index of each event, for replacing it when it occurs again with a higher count.
     known: BTreeMap<String, usize>,
 }
 
-/// Where a list has its events.
+/// The path to the events in a list.
 pub(in crate::calibrate) const ITEMS: &[&str] = &["items"];
 
-/// Why a line is left out.
+/// The reason for leaving out a line.
 const OTHER_LINE: &str = "line that is not an event (such as a log line of the exporter)";
 
 /// Adds the events of a stream.
 ///
 /// # Errors
-/// When it is not JSON, is cut off, or has no event.
+/// Returns an error if the stream is not JSON, is truncated, or has no event.
 pub(in crate::calibrate) fn read(
     stream: &mut JsonStream,
     all: &mut PodEvents,
@@ -133,7 +133,7 @@ pub(in crate::calibrate) fn read(
     stream.each(|piece| {
         let mut object: ObjectJson = match piece.read() {
             Ok(object) => object,
-            // Others are log lines in JSON.
+            // Other lines are log lines in JSON.
             Err(error) if piece.is_element() || piece.has_any(&OF_EVENTS) => {
                 return Err(piece.refused(&error));
             }
@@ -168,7 +168,7 @@ pub(in crate::calibrate) fn read(
     }
 }
 
-/// Fields of objects that are, or have, events.
+/// Fields of objects that are events or contain events.
 const OF_EVENTS: [&str; 5] = ["involvedObject", "regarding", "items", "object", "event"];
 
 impl PodEvents {
@@ -187,7 +187,7 @@ impl PodEvents {
     }
 }
 
-/// Why a file has no events: the first object is something else.
+/// Returns the error for a file whose first object is not an event.
 fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     if object.data.is_some() {
         let help =
@@ -208,7 +208,7 @@ fn no_event(piece: &Piece<'_>, object: ObjectJson) -> Box<Problem> {
     }
 }
 
-/// Why a file has no events: it has no objects.
+/// Returns the error for a file without objects.
 fn no_objects(stream: &JsonStream) -> Box<Problem> {
     let text = &stream.head;
     if text.starts_with("LAST SEEN") || text.starts_with("NAMESPACE") {
@@ -229,7 +229,7 @@ fn no_objects(stream: &JsonStream) -> Box<Problem> {
     )
 }
 
-/// Identifies an event. An event that is updated keeps it.
+/// Returns the identity of an event, which stays the same when the event is updated.
 fn identity(object: &ObjectJson) -> String {
     let NamedJson {
         uid,
@@ -244,7 +244,7 @@ fn identity(object: &ObjectJson) -> String {
     }
 }
 
-/// The event, if it is one of a pod that matters here.
+/// Returns the event, if it is a relevant event of a pod.
 fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     let involved = object.involved_object.as_ref()?;
     if involved.kind.as_deref().is_some_and(|kind| kind != "Pod") {
@@ -278,7 +278,7 @@ fn pod_event(object: &ObjectJson, tally: &mut Tally) -> Option<PodEvent> {
     })
 }
 
-/// The content of an event of a pod. The error: why it is left out.
+/// Returns the content of an event of a pod. The error is the reason for leaving it out.
 fn happening(object: &ObjectJson) -> Result<Happening, &'static str> {
     let reason = object.reason.as_deref().unwrap_or_default();
     let message = object.message.as_deref().unwrap_or_default();
@@ -294,7 +294,7 @@ fn happening(object: &ObjectJson) -> Result<Happening, &'static str> {
     }
 }
 
-/// The node that the scheduler has chosen, by its message.
+/// Returns the node that the scheduler has chosen, according to its message.
 fn chosen_node(object: &ObjectJson) -> String {
     let message = object.message.as_deref().unwrap_or_default();
     match message.rsplit_once(" to ") {
@@ -303,7 +303,7 @@ fn chosen_node(object: &ObjectJson) -> String {
     }
 }
 
-/// The node of the kubelet that reports an event.
+/// Returns the node of the kubelet that reports an event.
 fn kubelet(object: &ObjectJson) -> String {
     match &object.source.host {
         Some(host) if !host.is_empty() => host.clone(),
@@ -311,7 +311,8 @@ fn kubelet(object: &ObjectJson) -> String {
     }
 }
 
-/// The time of the first occurrence: from the event's name if it agrees with the timestamps, which have no fraction.
+/// Returns the time of the first occurrence: from the event's name if it agrees with the timestamps, which have no
+/// fraction.
 fn time_of(object: &ObjectJson) -> Option<Stamp> {
     let event_time = read_time(object.event_time.as_ref());
     let stamped = read_time(object.first_timestamp.as_ref())

@@ -1,35 +1,35 @@
-//! Counts of the inputs that were read, and of those that were left out, with reasons.
+//! Counts of the inputs that were read, and of those that were left out, by reason.
 
 use std::collections::BTreeMap;
 
 /// Counts of one kind of input.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::calibrate) struct Tally {
-    /// Events that were read.
+    /// Number of events that were read.
     pub(in crate::calibrate) events: u64,
     left_out: BTreeMap<&'static str, u64>,
 }
 
 impl Tally {
-    /// Counts something that was left out for this reason.
+    /// Counts an input that was left out for this reason.
     pub(in crate::calibrate) fn add(&mut self, reason: &'static str) {
         self.add_many(reason, 1);
     }
 
-    /// Counts something as [`Tally::add`] does, and gives none of it.
+    /// Like [`Tally::add`], and returns `None`.
     pub(in crate::calibrate) fn skip<T>(&mut self, reason: &'static str) -> Option<T> {
         self.add(reason);
         None
     }
 
-    /// Counts several.
+    /// Counts several inputs.
     pub(in crate::calibrate) fn add_many(&mut self, reason: &'static str, count: usize) {
         if count > 0 {
             *self.left_out.entry(reason).or_default() += count as u64;
         }
     }
 
-    /// The reasons with their counts, in the order of the alphabet.
+    /// Returns the reasons with their counts, in alphabetical order.
     pub(in crate::calibrate) fn left_out(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.left_out
             .iter()

@@ -1,4 +1,4 @@
-//! Streams with each pitfall of real ones, and what is read of them.
+//! Tests with streams that have the pitfalls of real streams.
 
 use std::io::Cursor;
 
@@ -30,7 +30,7 @@ fn refused(text: &str) -> String {
         .to_string()
 }
 
-/// An event as an exporter writes it: `pod` at a node of its own, `after` seconds after the start.
+/// Returns an event as an exporter writes it: `pod` at its own node, `after` seconds after the start.
 fn event(pod: &str, container: &str, after: f64, reason: &str, message: &str) -> String {
     let nanos = START + (after * 1e9).round() as i64;
     let second = format!("2024-10-02T17:20:{:02}Z", after as u64);
@@ -51,7 +51,7 @@ fn event(pod: &str, container: &str, after: f64, reason: &str, message: &str) ->
 const MAIN: &str = "spec.containers{shop}";
 const PULLED: &str = "Successfully pulled image \"shop:1\" in 1.5s (1.5s including waiting). Image size: 1000 bytes.";
 
-/// A pod that pulls for 1.5 s from `from` on.
+/// Returns the events of a pod that pulls for 1.5 s from `from` on.
 fn pod(name: &str, from: f64, pulled: &str) -> String {
     [
         event(
@@ -106,8 +106,8 @@ fn times_come_from_the_names_of_events() {
 }
 
 #[test]
-fn timestamps_in_seconds_are_no_times_for_latencies() {
-    // Names without a time, as other tools make them.
+fn timestamps_in_whole_seconds_are_not_used_for_latencies() {
+    // Names without a time, as other tools create them.
     let text = pod("a", 1.0, PULLED).replace("a.17fab", "a.x17fab");
     let (starts, _) = read(&text);
     let start = &starts[0];
@@ -206,7 +206,7 @@ fn a_pull_that_waited_is_used_only_if_the_kubelet_prints_the_wait() {
     let waited = "Successfully pulled image \"shop:1\" in 1.5s (2.5s including waiting). Image size: 1000 bytes.";
     let both = |message: &str| {
         let second = pod("b", 1.5, message).replace("17:20:03", "17:20:04");
-        // Its pull ends 1 s later.
+        // The pull of the second pod ends 1 s later.
         let shifted: Vec<String> = second
             .lines()
             .map(|line| {
@@ -249,7 +249,7 @@ fn a_pull_that_waited_is_used_only_if_the_kubelet_prints_the_wait() {
 }
 
 #[test]
-fn pulls_of_different_images_on_one_node_are_not_their_own() {
+fn concurrent_pulls_of_different_images_on_one_node_are_not_independent() {
     let other = pod("b", 1.5, PULLED).replace("shop:1", "cart:1");
     let (starts, _) = read(&(pod("a", 1.0, PULLED) + &other));
     assert!(starts.iter().all(|start| {
@@ -265,7 +265,7 @@ fn pulls_of_different_images_on_one_node_are_not_their_own() {
 }
 
 #[test]
-fn an_image_that_was_present_is_no_pull() {
+fn an_image_that_was_present_is_not_counted_as_a_pull() {
     let text = [
         event(
             "a",
@@ -315,7 +315,7 @@ fn repeated_discarded_and_restarted_events_are_counted_once() {
 
 #[test]
 fn a_failed_attempt_is_not_part_of_the_duration() {
-    // Attempts are merged into one event with a count; the name has the time of the first.
+    // Attempts are merged into one event with a count; the name has the time of the first attempt.
     let text = [
         event(
             "a",
@@ -352,7 +352,7 @@ fn a_failed_attempt_is_not_part_of_the_duration() {
 }
 
 #[test]
-fn lists_watches_and_the_newer_api_are_read_too() {
+fn lists_watches_and_the_newer_api_are_also_read() {
     let lines = pod("a", 1.0, PULLED);
     let all: Vec<&str> = lines.lines().collect();
     let list = format!(
@@ -375,7 +375,7 @@ fn lists_watches_and_the_newer_api_are_read_too() {
 }
 
 #[test]
-fn files_that_are_no_events_are_refused_with_the_fix() {
+fn files_without_events_are_refused_with_the_fix() {
     for (text, message) in [
         (
             "{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}",

@@ -1,18 +1,18 @@
-//! Distances of a sample from a distribution, and how often chance alone gives larger ones.
+//! Distances of a sample from a distribution, and the probability of larger distances by chance.
 //!
 //! Kolmogorov and Smirnov's D is the largest difference of the two distribution functions. Anderson and Darling's A²
-//! weighs the squared difference by the inverse of its variance, so that the tails count (Stephens, "EDF Statistics
+//! weights the squared difference by the inverse of its variance, so that the tails count (Stephens, "EDF Statistics
 //! for Goodness of Fit", JASA 69, 1974).
 //!
-//! The tables of these statistics are for distributions that were known before. Here the parameters come from the
-//! sample, which makes distances smaller; so the p-values are those of a parametric bootstrap: samples of the fitted
-//! distribution, each fitted again (Stute, Manteiga, Quindimil, Metrika 40, 1993).
+//! The tables of these statistics apply to distributions whose parameters are known in advance. Here the parameters
+//! come from the sample, which makes distances smaller; so the p-values are those of a parametric bootstrap: samples
+//! of the fitted distribution, each fitted again (Stute, Manteiga, Quindimil, Metrika 40, 1993).
 
 use super::family::FittedLaw;
 use super::special::Tails;
 use crate::engine::{EntityKey, Streams};
 
-/// Most values of a resample. A p-value of more would cost minutes and be 0 for any real sample.
+/// Maximum number of values of a resample. A p-value for more values would take minutes and be 0 for any real sample.
 const MOST_RESAMPLED: usize = 2_000;
 
 /// The two distances.
@@ -22,7 +22,7 @@ pub(super) struct Distances {
     pub(super) ad: f64,
 }
 
-/// The distances of values in ascending order.
+/// Returns the distances of values in ascending order.
 pub(super) fn distances(law: &FittedLaw, sorted: &[f64]) -> Distances {
     let n = sorted.len() as f64;
     let tails: Vec<Tails> = sorted.iter().map(|value| law.tails(*value)).collect();
@@ -49,7 +49,7 @@ pub(super) struct Resampled {
     pub(super) shapes: Vec<f64>,
 }
 
-/// Resamples a fitted law. `None` when no resample can be fitted. Of a long sample, a part is tested.
+/// Resamples a fitted law. `None`: no resample can be fitted. Of a long sample, only a part is tested.
 pub(super) fn resample(
     law: &FittedLaw,
     sorted: &[f64],
@@ -93,12 +93,12 @@ pub(super) fn resample(
     })
 }
 
-/// The p-value of a distance that is not above that of this number of resamples.
+/// Returns the p-value of a distance that is exceeded or reached in `larger` of the resamples.
 fn p_value(larger: u32, resamples: usize) -> f64 {
     f64::from(larger + 1) / (resamples + 1) as f64
 }
 
-/// At most [`MOST_RESAMPLED`] of the values, drawn without replacement.
+/// Returns at most [`MOST_RESAMPLED`] of the values, drawn without replacement.
 fn thinned(sorted: &[f64], streams: &Streams, key: EntityKey) -> Vec<f64> {
     if sorted.len() <= MOST_RESAMPLED {
         return sorted.to_vec();

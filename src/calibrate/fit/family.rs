@@ -1,7 +1,7 @@
 //! Families of distributions of a duration, and their fits by maximum likelihood.
 //!
-//! The parameters are those of the experiment file: lognormal by median and sigma, Weibull by scale and shape, gamma by
-//! mean and shape, exponential by mean.
+//! The parameters are those of the experiment file: median and sigma of a lognormal, scale and shape of a Weibull,
+//! mean and shape of a gamma, mean of an exponential distribution.
 
 use super::special::{Tails, digamma, incomplete_gamma, normal, trigamma};
 use crate::engine::{Stream, dist};
@@ -15,7 +15,7 @@ pub(in crate::calibrate) enum Family {
     Exponential,
 }
 
-/// A distribution: a family with its parameters, in the order of the family's words.
+/// A distribution: a family and its parameters, in the order of the experiment file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct FittedLaw {
     pub(in crate::calibrate) family: Family,
@@ -42,7 +42,7 @@ impl Family {
         }
     }
 
-    /// Names of size and shape in the experiment file.
+    /// Returns the names of size and shape in the experiment file.
     pub(in crate::calibrate) const fn parameters(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Lognormal => ("median", Some("sigma")),
@@ -52,8 +52,8 @@ impl Family {
         }
     }
 
-    /// The distribution under which these values are most likely. `None` where there is none: values that are not
-    /// positive (an exponential needs none below 0), or that are all equal.
+    /// Returns the distribution under which these values are most likely. `None`: there is none, because some values
+    /// are not positive (below 0 for an exponential), or all are equal.
     pub(in crate::calibrate) fn fit(self, values: &[f64]) -> Option<FittedLaw> {
         let n = values.len() as f64;
         if values.len() < 2 || values.iter().any(|value| *value < 0.0) {
@@ -123,7 +123,7 @@ struct PowerMeans {
     second: f64,
 }
 
-/// The weights are relative to the greatest value, whose logarithm is `most`, so that none overflows.
+/// Computes the means with weights relative to the greatest value, whose logarithm is `most`, to avoid overflow.
 fn power_means(logs: &[f64], most: f64, k: f64) -> PowerMeans {
     let mut sum = 0.0;
     let mut first = 0.0;
@@ -141,8 +141,8 @@ fn power_means(logs: &[f64], most: f64, k: f64) -> PowerMeans {
     }
 }
 
-/// Scale and shape from the logarithms: the shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left side
-/// rises with k, by Newton's method with halving as the safeguard.
+/// Returns scale and shape from the logarithms: the shape solves Σ x^k ln x / Σ x^k - 1/k - mean(ln x) = 0, whose left
+/// side rises with k, by Newton's method with halving as the safeguard.
 fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     // The standard deviation of the logarithm of a Weibull variable is π / (√6 k).
@@ -175,7 +175,7 @@ fn weibull(logs: &[f64], mean_log: f64, variance: f64) -> Option<(f64, f64)> {
     Some((scale, k))
 }
 
-/// The tails of an exponential distribution with mean 1.
+/// Returns the tails of an exponential distribution with mean 1.
 fn exponential(x: f64) -> Tails {
     Tails {
         below: -libm::expm1(-x),
@@ -184,7 +184,7 @@ fn exponential(x: f64) -> Tails {
 }
 
 impl FittedLaw {
-    /// The probabilities of at most `x` and of more than `x`, each with its own digits.
+    /// Returns the probabilities of at most `x` and of more than `x`, each with full precision.
     pub(in crate::calibrate) fn tails(&self, x: f64) -> Tails {
         if x <= 0.0 {
             return Tails {
@@ -200,7 +200,7 @@ impl FittedLaw {
         }
     }
 
-    /// A draw.
+    /// Draws a value.
     pub(in crate::calibrate) fn draw(&self, rng: &mut Stream) -> f64 {
         match self.family {
             Family::Lognormal => dist::lognormal(rng, self.size, self.shape),

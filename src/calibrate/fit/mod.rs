@@ -1,8 +1,8 @@
 //! Fits of a measured quantity: every family, its distances, and the choice among them.
 //!
-//! A family `fits` when chance alone gives a larger Anderson-Darling distance in 5% of samples or more. Of large
-//! samples, none does: then it is `close` while its distribution function differs by at most 5 points anywhere.
-//! Where none is either, the measured values themselves are the distribution, with a warning.
+//! A family `fits` if chance alone gives a larger Anderson-Darling distance in at least 5% of samples. No family fits
+//! a large sample in this sense; then a family is `close` if its distribution function differs by at most 5 points
+//! anywhere. If no family is close, the measured values themselves are the distribution, with a warning.
 
 mod distance;
 mod family;
@@ -16,40 +16,40 @@ use crate::results::{FitParameter, FitRecord, SampleRecord};
 use crate::stats;
 use crate::units::display::significant;
 
-/// Fewest values that are fitted: fewer would accept any family.
+/// Minimum number of values for a fit; fewer would accept any family.
 pub(super) const FEWEST: usize = 8;
-/// Points of a curve in the record.
+/// Number of points of a curve in the record.
 const CURVE_POINTS: usize = 400;
-/// P-values from here on say nothing against a fit.
+/// Minimum p-value of an accepted fit.
 const ACCEPTED_P: f64 = 0.05;
-/// Largest distance of a fit that is close.
+/// Maximum distance of a fit that is close.
 const CLOSE: f64 = 0.05;
 
 /// A measured quantity in seconds.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Measurements {
-    /// Its name: also that of its file.
+    /// The name of the quantity, which is also the name of its file.
     pub(super) name: String,
     pub(super) title: String,
-    /// The files that it comes from.
+    /// The files with the measurements.
     pub(super) source: String,
     pub(super) values: Vec<f64>,
-    /// The setting that it is for.
+    /// The setting that the values are for.
     pub(super) setting: Option<String>,
 }
 
 impl Measurements {
-    /// Whether these are further values of the same quantity.
+    /// Returns whether these are further values of the same quantity.
     pub(super) fn is_same_quantity(&self, other: &Self) -> bool {
         self.name == other.name && self.title == other.title && self.setting == other.setting
     }
 
-    /// The name of the column in its file: it ends in the unit.
+    /// Returns the name of the column in its file, which ends in the unit.
     pub(super) fn column(&self) -> String {
         format!("{}_s", self.name)
     }
 
-    /// The fits of the sample. `None` without values.
+    /// Returns the fits of the sample. `None` without values.
     pub(super) fn fitted(&self, resamples: u32, seed: u64) -> Option<SampleRecord> {
         let sorted = stats::sorted(&self.values);
         let interval = stats::median_interval(&sorted, 0.95);
@@ -81,7 +81,7 @@ impl Measurements {
         Some(record)
     }
 
-    /// Chooses among the fits: the closest, unless none describes the values.
+    /// Chooses among the fits: the closest, unless no fit describes the values.
     fn choose(&self, record: &mut SampleRecord, sorted: &[f64]) {
         if let Some(best) = record.fits.iter().find(|fit| fit.verdict != "does not fit") {
             record.chosen.clone_from(&best.distribution);
@@ -98,12 +98,13 @@ impl Measurements {
     }
 }
 
-/// The Anderson-Darling distance of a fit.
+/// Returns the Anderson-Darling distance of a fit.
 fn distance(fit: &FitRecord) -> f64 {
     fit.ad.unwrap_or(f64::MAX)
 }
 
-/// Why the measured values themselves are used. `closest`: the closest fit, if any distribution could be fitted.
+/// Returns why the measured values themselves are used. `closest`: the closest fit, if any distribution could be
+/// fitted.
 fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
     let count = sorted.len();
     let zeros = sorted.iter().filter(|value| **value <= 0.0).count();
@@ -138,7 +139,7 @@ fn no_fit(sorted: &[f64], closest: Option<&FitRecord>) -> String {
     }
 }
 
-/// One family, fitted.
+/// Returns the fit of one family.
 fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitRecord> {
     let law = family.fit(sorted)?;
     let found = distance::distances(&law, sorted);
@@ -166,7 +167,7 @@ fn fit(family: Family, sorted: &[f64], resamples: u32, seed: u64) -> Option<FitR
     })
 }
 
-/// Whether a fit describes the values.
+/// Returns the verdict on whether a fit describes the values.
 pub(super) fn verdict(p: Option<f64>, ks: f64) -> &'static str {
     match p {
         Some(p) if p >= ACCEPTED_P => "fits",
@@ -192,7 +193,7 @@ impl ParameterInterval {
     }
 }
 
-/// The parameters with their intervals.
+/// Returns the parameters with their intervals.
 pub(super) fn parameters(
     law: &FittedLaw,
     sizes: Option<ParameterInterval>,
@@ -221,7 +222,7 @@ fn parameter(
     }
 }
 
-/// The law as the experiment file has it.
+/// Returns the law in the format of the experiment file.
 pub(super) fn expression(law: &FittedLaw) -> String {
     let size = duration(law.size);
     let shape = significant(law.shape, 4);
@@ -233,7 +234,7 @@ pub(super) fn expression(law: &FittedLaw) -> String {
     }
 }
 
-/// A duration as the experiment file has it, with four digits that count.
+/// Returns a duration in the format of the experiment file, with four significant digits.
 pub(super) fn duration(seconds: f64) -> String {
     if seconds > 0.0 && seconds < 0.001 {
         format!("{} us", significant(seconds * 1e6, 4))
@@ -244,7 +245,7 @@ pub(super) fn duration(seconds: f64) -> String {
     }
 }
 
-/// Points of the empirical distribution function.
+/// Returns points of the empirical distribution function.
 fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
     let n = sorted.len();
     let points = n.min(CURVE_POINTS);
@@ -260,7 +261,7 @@ fn curve(sorted: &[f64]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// Points of a law's distribution function over the range of the values and a little beyond.
+/// Returns points of a law's distribution function over the range of the values and slightly beyond.
 pub(super) fn law_curve(law: &FittedLaw, low: f64, high: f64) -> Vec<(f64, f64)> {
     const POINTS: u32 = 120;
     let first = low.max(high / 1e6) * 0.8;

@@ -1,9 +1,10 @@
-//! Functions that maximum likelihood and distribution functions need and that `libm` lacks.
+//! Special functions for maximum likelihood and distribution functions that `libm` lacks.
 //!
-//! Why no crate? Those that were looked at (statrs, special) take `ln` and `exp` from the platform, whose last bits
-//! differ between platforms. These are a page of textbook formulas, and the tests have published values.
+//! The crates that were considered (statrs, special) take `ln` and `exp` from the platform, whose last bits differ
+//! between platforms. These functions are a page of textbook formulas, and the tests compare them with published
+//! values.
 
-/// The probabilities of at most and of more than a value, each with its own digits.
+/// The probabilities of at most a value and of more than it, each with full precision.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct Tails {
     pub(in crate::calibrate) below: f64,
@@ -35,7 +36,7 @@ pub(super) fn trigamma(mut x: f64) -> f64 {
     below + 1.0 / x + 0.5 * y + series / x
 }
 
-/// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), each with its own digits: the series
+/// The regularised incomplete gamma functions P(a, x) and Q(a, x) = 1 - P(a, x), each with full precision: the series
 /// 6.5.29 of Abramowitz and Stegun below a + 1, the continued fraction 6.5.31 by Lentz's method above.
 pub(super) fn incomplete_gamma(a: f64, x: f64) -> Tails {
     if x <= 0.0 {
@@ -99,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_the_published_ones() {
+    fn values_equal_the_published_ones() {
         // -Euler's constant; ψ(1/2) = -γ - 2 ln 2; table 6.1 of Abramowitz and Stegun.
         for (x, expected) in [
             (1.0, -0.577_215_664_9),
@@ -135,7 +136,7 @@ mod tests {
                 assert!((p + q - 1.0).abs() < 1e-15);
             }
         }
-        // exp(-40) of the upper tail, which 1 - P would lose.
+        // The upper tail is exp(-40), which 1 - P would lose.
         assert!((incomplete_gamma(1.0, 40.0).above / libm::exp(-40.0) - 1.0).abs() < 1e-12);
         assert!((normal(1.959_963_985).below - 0.975).abs() < 1e-9);
     }

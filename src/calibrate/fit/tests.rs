@@ -1,4 +1,5 @@
-//! Fits recover the parameters of generated values within three standard errors, and tests keep their level.
+//! Fits recover the parameters of generated values within three standard errors, and goodness-of-fit tests keep their
+//! level.
 
 use super::special::trigamma;
 use super::*;
@@ -17,8 +18,8 @@ fn law(family: Family, size: f64, shape: f64) -> FittedLaw {
     }
 }
 
-/// Relative standard errors of size and shape of the maximum likelihood estimates of `n` values, from the inverse of
-/// Fisher's information.
+/// Returns the relative standard errors of size and shape of the maximum likelihood estimates from `n` values, by the
+/// inverse of Fisher's information.
 fn standard_errors(law: &FittedLaw, n: f64) -> (f64, f64) {
     let k = law.shape;
     match law.family {
@@ -61,9 +62,8 @@ fn parameters_of_generated_values_are_recovered_within_three_standard_errors() {
     }
 }
 
-/// The value of a law and its family whose distribution function is that of its own draws.
 #[test]
-fn the_family_of_generated_values_is_found_and_the_others_refused() {
+fn the_family_of_generated_values_is_found_and_the_others_are_rejected() {
     for (truth, refused) in [
         (law(Family::Lognormal, 4.0, 1.0), ["gamma", "exponential"]),
         (law(Family::Weibull, 3.0, 4.0), ["lognormal", "exponential"]),
@@ -106,7 +106,7 @@ fn the_family_of_generated_values_is_found_and_the_others_refused() {
 }
 
 #[test]
-fn a_true_family_is_refused_as_rarely_as_the_level_says() {
+fn a_true_family_is_rejected_as_rarely_as_the_level_states() {
     const ROUNDS: u64 = 120;
     let truth = law(Family::Weibull, 3.0, 1.4);
     let refused = (0..ROUNDS).filter(|round| {
@@ -123,7 +123,7 @@ fn a_true_family_is_refused_as_rarely_as_the_level_says() {
 }
 
 #[test]
-fn the_distances_are_those_of_the_definition() {
+fn the_distances_follow_the_definition() {
     // Exponential with mean 1 at ln 2 and ln 4: F = 1/2 and 3/4. D = 1/2 (before the first value). A² = -2 - (1/2)
     // [ln(1/2) + ln(1/4) + 3 (ln(3/4) + ln(1/2))] = -2 + (2.079442 + 2.942488) / 2 = 0.510965.
     let sorted = [std::f64::consts::LN_2, 2.0 * std::f64::consts::LN_2];
@@ -135,7 +135,7 @@ fn the_distances_are_those_of_the_definition() {
 }
 
 #[test]
-fn values_that_nothing_fits_are_used_as_they_are_with_a_warning() {
+fn values_that_no_family_fits_are_used_unchanged_with_a_warning() {
     let two_peaks: Vec<f64> = drawn(law(Family::Lognormal, 1.0, 0.05), 200, 1)
         .into_iter()
         .chain(drawn(law(Family::Lognormal, 30.0, 0.05), 200, 2))
@@ -174,7 +174,7 @@ fn values_that_nothing_fits_are_used_as_they_are_with_a_warning() {
 }
 
 #[test]
-fn numbers_are_written_with_four_digits_that_count() {
+fn numbers_are_written_with_four_significant_digits() {
     for (seconds, text) in [
         (0.435_12, "435.1 ms"),
         (12.0, "12 s"),

@@ -1,4 +1,4 @@
-//! An experiment with the calibrated settings in place of its own, compared with the events of the rollout that it
+//! Compares an experiment, with the calibrated settings instead of its own, with the events of the rollout that it
 //! describes.
 
 use super::{RUNS, real_pods, record};
@@ -16,7 +16,7 @@ use crate::world::{Distribution, Event, NodeSpec, RegistrySpec, WorkloadEvent};
 #[derive(Clone, Debug)]
 pub(in crate::calibrate) struct CalibratedNode {
     pub(in crate::calibrate) model: PullModel,
-    /// Measured times of `node.startOverhead`.
+    /// Measured values of `node.startOverhead`.
     pub(in crate::calibrate) start_overhead: Vec<f64>,
 }
 
@@ -32,10 +32,10 @@ impl CalibratedNode {
     }
 }
 
-/// Records starts of containers.
+/// Records the starts of containers.
 #[derive(Debug, Default)]
 struct Starts {
-    /// Their times.
+    /// The times of the starts, in seconds.
     seconds: Vec<f64>,
 }
 
@@ -47,11 +47,11 @@ impl Observer<Event> for Starts {
     }
 }
 
-/// Runs the first variant of an experiment with the calibrated settings. `None` without pods in the events, or where
-/// the experiment starts no container.
+/// Runs the first variant of an experiment with the calibrated settings. `None`: the events have no pods, or the
+/// experiment starts no container.
 ///
 /// # Errors
-/// When the experiment starts a process, which a prediction does not; in words.
+/// Returns an error message if the experiment starts a process, which predictions do not support.
 pub(in crate::calibrate) fn of_experiment(
     starts: &[ContainerStart],
     experiment: &Experiment,

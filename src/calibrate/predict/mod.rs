@@ -1,9 +1,10 @@
-//! A past rollout, simulated with the fitted pull model and compared with reality.
+//! Simulates a past rollout with the fitted pull model and compares it with the events.
 //!
-//! Two ways: from the events alone (`replay`: the pods, nodes, images and times of schedule are those of the events),
-//! or an experiment with the calibrated settings in place of its own (`experiment`). Both use the simulator's world.
+//! There are two ways: from the events alone (`replay`: the pods, nodes, images and schedule times come from the
+//! events), or with an experiment that uses the calibrated settings instead of its own (`experiment`). Both use the
+//! simulator's world.
 //!
-//! Starts of containers are compared, because events do not report readiness.
+//! The starts of containers are compared, because events do not report readiness.
 
 mod experiment;
 pub(super) mod pasted;
@@ -19,12 +20,12 @@ use super::time::{Nanos, seconds_between};
 use crate::results::{PredictedPod, PredictedStarts, PredictionRecord};
 use crate::stats;
 
-/// Runs of a prediction.
+/// Number of runs of a prediction.
 pub(super) const RUNS: u32 = 20;
-/// Most points of a curve.
+/// Maximum number of points of a curve.
 const POINTS: usize = 300;
 
-/// A pod of the past rollout whose schedule and start are known.
+/// A pod of the past rollout with a known schedule and start.
 #[derive(Clone, Copy, Debug)]
 struct RealPod<'e> {
     start: &'e ContainerStart,
@@ -32,7 +33,7 @@ struct RealPod<'e> {
     started: Nanos,
 }
 
-/// The first container of each pod whose schedule and start are known, in the order of their schedules.
+/// Returns the first container of each pod with a known schedule and start, in the order of their schedules.
 fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
     let mut pods = Vec::new();
     for start in starts.iter().filter(|start| start.is_first) {
@@ -50,7 +51,7 @@ fn real_pods(starts: &[ContainerStart]) -> Vec<RealPod<'_>> {
     pods
 }
 
-/// Reality: seconds from the first schedule at which one more pod had started.
+/// Returns the real curve: the seconds from the first schedule at which each further pod had started.
 fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
     let Some(first) = pods.first() else {
         return Vec::new();
@@ -67,8 +68,8 @@ fn real_curve(pods: &[RealPod<'_>]) -> Vec<(f64, f64)> {
     curve
 }
 
-/// The prediction: for each number of started pods the time, as median and 5th and 95th percentile over runs. Each run
-/// has the sorted times of its starts.
+/// Returns the predicted curve: the time for each number of started pods, as median and 5th and 95th percentile over
+/// runs. Each run has the sorted times of its starts.
 fn predicted_curve(runs: &[Vec<f64>]) -> Vec<PredictedStarts> {
     let most = runs.iter().map(Vec::len).min().unwrap_or(0);
     let step = most.div_ceil(POINTS).max(1);
@@ -90,7 +91,7 @@ fn predicted_curve(runs: &[Vec<f64>]) -> Vec<PredictedStarts> {
     curve
 }
 
-/// The record without its texts. `rows` may be empty where pods cannot be told apart.
+/// Returns the record without its texts. `rows` may be empty if pods cannot be distinguished.
 fn record(
     pods: &[RealPod<'_>],
     runs: &[Vec<f64>],

@@ -1,8 +1,8 @@
-//! The pulls of the data, simulated with the settings that are printed for pasting.
+//! Simulates the pulls of the data with the settings that are printed for pasting.
 //!
-//! The settings are read back from their text, so a value that is missing there or rounded too far shows in the error.
-//! Each image is pulled alone by an empty node. Left out: the links of the site and the registry, which are the
-//! reader's own, and the spread between nodes.
+//! The settings are parsed from their text, so the error includes the effect of a missing value or of rounding. An
+//! empty node pulls each image alone. Left out: the links of the site and the registry, which are the reader's own,
+//! and the spread between nodes.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::document::{reader, tree};
 use crate::units::{BytesPerSec, SimDuration};
 use crate::world::{NodeSpec, RegistrySpec};
 
-/// The sections of the text that decide a pull.
+/// The sections of the text that affect a pull.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct PastedSettings {
@@ -32,8 +32,8 @@ pub(in crate::calibrate) struct RegistryLatency {
     pub(in crate::calibrate) service: SimDuration,
 }
 
-/// The duration of a pull of each of these images, given by the layers that a node lacks. `None`: the text is empty or
-/// cannot be read.
+/// Returns the duration of a pull of each of these images, given by the layers that a node lacks. `None`: the text is
+/// empty or cannot be read.
 pub(in crate::calibrate) fn seconds(
     snippet: &str,
     images: &[Vec<LayerBytes>],
@@ -50,7 +50,7 @@ pub(in crate::calibrate) fn seconds(
 }
 
 impl PastedSettings {
-    /// The duration of a pull of an image by an empty node.
+    /// Returns the duration of a pull of an image by an empty node.
     fn pull_seconds(&self, layers: &[LayerBytes], latency: RegistryLatency) -> f64 {
         let endless = BytesPerSec::new(1e13);
         let mut specs = Vec::with_capacity(layers.len());
@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pull_takes_what_the_text_says() {
+    fn a_simulated_pull_takes_as_long_as_the_text_states() {
         let text = "node:\n  pullConstant: 1 s\n  unpackPerLayer: 0 s\n  unpackRate: 100 MB/s\nregistry:\n  perConnection: \
                     unlimited\n";
         let images = [vec![
@@ -90,10 +90,10 @@ mod tests {
             rtt: SimDuration::ZERO,
             service: SimDuration::ZERO,
         };
-        // 1 s, and 300 MB at 100 MB/s.
+        // 1 s, plus 300 MB at 100 MB/s.
         let found = seconds(text, &images, none).expect("it can be read")[0];
         assert!((found - 4.0).abs() < 0.01, "{found}");
-        // Without the last lines, the model's own 88 MB/s and 25 ms for each layer count.
+        // Without the last lines, the model's own 88 MB/s and 25 ms per layer apply.
         let partial = seconds(
             "node:\n  pullConstant: 1 s\n  unpackRate: 100 MB/s\n",
             &images,

@@ -1,11 +1,12 @@
-//! The rollout of the events again: their pods, nodes, images and times of schedule, with the fitted pull model.
+//! Replays the rollout of the events: their pods, nodes, images and schedule times, with the fitted pull model.
 //!
-//! The world pulls the images: queue of each kubelet, download slots, unpacking, layers that images share. The times
-//! from a pod's schedule to its pull, and from the image to the start, are drawn from the measured ones. Containers
-//! that are not the first of their pod pull when they did, because what ran before them is not in the events.
+//! The world pulls the images: with the queue of each kubelet, download slots, unpacking, and layers that images
+//! share. The times from a pod's schedule to its pull, and from the image to the start, are drawn from the measured
+//! ones. Containers other than the first of their pod pull at their recorded times, because the events do not contain
+//! what ran before them.
 //!
 //! Left out: the link of the cluster and the registry's limits (they are part of the fitted rates), failed attempts,
-//! and pulls of images whose size is not known.
+//! and pulls of images of unknown size.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,7 +31,7 @@ use crate::world::{
 #[derive(Clone, Copy, Debug)]
 pub(in crate::calibrate) struct ReplaySettings<'m> {
     pub(in crate::calibrate) images: &'m KnownImages,
-    /// Uncompressed over compressed bytes where the former are not known.
+    /// Ratio of uncompressed to compressed bytes if the former are unknown.
     pub(in crate::calibrate) compression_ratio: f64,
     pub(in crate::calibrate) model: &'m PullModel,
     /// Measured times from a pod's schedule to its pull, in ascending order.
@@ -43,15 +44,15 @@ pub(in crate::calibrate) struct ReplaySettings<'m> {
 #[derive(Clone, Copy, Debug)]
 struct ReplayedPull {
     node: usize,
-    /// `None`: the image was there before the events began.
+    /// `None`: the image was present before the events began.
     image: Option<usize>,
-    /// Which of the real pods it belongs to; `None`: of a later container.
+    /// The real pod that the pull belongs to; `None`: it belongs to a later container.
     pod: Option<usize>,
-    /// Seconds from the first schedule: of the schedule of a real pod, otherwise of the pull.
+    /// Seconds from the first schedule to the schedule of a real pod, otherwise to the pull.
     at: f64,
 }
 
-/// The recorded rollout that is replayed.
+/// The recorded rollout to replay.
 struct RecordedRollout<'e> {
     pods: Vec<RealPod<'e>>,
     pulls: Vec<ReplayedPull>,
@@ -59,16 +60,17 @@ struct RecordedRollout<'e> {
     world: WorldSpec,
 }
 
-/// Most nodes times layers, which limits memory: a node knows which layers it has.
+/// Maximum number of nodes times layers, which limits memory: a node stores which layers it has.
 const MOST_ON_NODES: usize = 50_000_000;
 
-/// Most pulls of one node, which limits time: each start or end of a pull looks at those in progress on its node.
+/// Maximum number of pulls of one node, which limits time: each start or end of a pull visits those in progress on its
+/// node.
 const MOST_PULLS_OF_NODE: usize = 10_000;
 
-/// Predicts the rollout of these events. `None` when no pod's schedule, start and image are known.
+/// Predicts the rollout of these events. `None`: no pod has a known schedule, start and image.
 ///
 /// # Errors
-/// When they have too many nodes and images, in words.
+/// Returns an error message if they have too many nodes and images.
 pub(in crate::calibrate) fn of_events(
     starts: &[ContainerStart],
     settings: ReplaySettings<'_>,
@@ -82,7 +84,7 @@ pub(in crate::calibrate) fn of_events(
 }
 
 impl RecordedRollout<'_> {
-    /// Refuses what would take too much memory.
+    /// Rejects a rollout that would take too much memory.
     fn check_size(&self) -> Result<(), String> {
         let nodes = self.nodes;
         let images = &self.world.images;
@@ -138,22 +140,22 @@ impl RecordedRollout<'_> {
     }
 }
 
-/// The nodes and images of a replay, which get their numbers as they come.
+/// The nodes and images of a replay, numbered in the order of their appearance.
 struct Numbered<'e> {
     settings: ReplaySettings<'e>,
     nodes: BTreeMap<&'e str, usize>,
     images: BTreeMap<&'e str, usize>,
     specs: Vec<ImageSpec>,
-    /// Images that a node has pulled.
+    /// The images that each node has pulled.
     pulled: BTreeSet<(usize, &'e str)>,
 }
 
 /// The image of a replayed pull.
 enum ReplayedImage {
-    /// It was there before anything pulled it, so it has no pull in the replay.
+    /// The image was present before any pull, so it has no pull in the replay.
     Present,
     Pulled(usize),
-    /// Its size is not known.
+    /// The size of the image is unknown.
     Unknown,
 }
 
@@ -185,7 +187,7 @@ impl<'e> Numbered<'e> {
 }
 
 impl<'e> RecordedRollout<'e> {
-    /// The rollout of these events. `None`: no pod can be replayed.
+    /// Creates the rollout of these events. `None`: no pod can be replayed.
     fn of(starts: &'e [ContainerStart], settings: ReplaySettings<'e>) -> Option<Self> {
         let mut numbered = Numbered {
             settings,
@@ -247,14 +249,14 @@ impl<'e> RecordedRollout<'e> {
     }
 }
 
-/// Whether a node had two pulls in progress at the same time.
+/// Returns whether a node had two pulls in progress at the same time.
 pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
     let mut spans: Vec<(&str, i64, i64)> = Vec::new();
     for start in starts.iter().filter(|start| start.prints_wait) {
         let (Some(end), Some(length)) = (start.pulled, start.pull_s) else {
             continue;
         };
-        // Printed durations are shorter or longer by some milliseconds.
+        // Printed durations differ by a few milliseconds.
         let from = end.at - (length * 1e9) as i64 + 100_000_000;
         let to = end.at - 100_000_000;
         if from < to {
@@ -270,12 +272,12 @@ pub(in crate::calibrate) fn is_parallel(starts: &[ContainerStart]) -> bool {
     false
 }
 
-/// The layers of an image: known ones, or one of its size.
+/// Returns the layers of an image: known ones, or one layer of the image's size.
 fn image_spec(start: &ContainerStart, settings: ReplaySettings<'_>) -> Option<ImageSpec> {
     let ratio = settings.compression_ratio;
     let Some(layers) = settings.images.layers(&start.image, start.size) else {
         let size = start.size? as f64;
-        // With one rate for download and unpacking, nothing is left to unpack.
+        // With one rate for download and unpacking, nothing remains to be unpacked.
         let on_disk = if settings.model.unpack_rate.is_some() {
             size * ratio
         } else {
@@ -296,7 +298,7 @@ fn image_spec(start: &ContainerStart, settings: ReplaySettings<'_>) -> Option<Im
     Some(image_of(&start.image, specs))
 }
 
-/// Whole bytes, at least one.
+/// Rounds to whole bytes, at least one.
 fn whole_bytes(number: f64) -> SizeModel {
     Bytes::new((number.round() as u64).max(1)).into()
 }
@@ -306,12 +308,12 @@ pub(super) fn layer_of(digest: String, bytes: LayerBytes) -> LayerSpec {
         digest,
         compressed: whole_bytes(bytes.compressed),
         uncompressed: Uncompressed::Size(whole_bytes(bytes.uncompressed)),
-        // The rates are those of its own layers.
+        // The rates were fitted to the image's own layers.
         is_zstd: false,
     }
 }
 
-/// An image with these layers.
+/// Returns an image with these layers.
 pub(super) fn image_of(name: &str, layers: Vec<LayerSpec>) -> ImageSpec {
     ImageSpec {
         name: name.to_owned(),
@@ -323,7 +325,7 @@ pub(super) fn image_of(name: &str, layers: Vec<LayerSpec>) -> ImageSpec {
     }
 }
 
-/// One cluster with these nodes, and nothing that limits pulls but the fitted model.
+/// Returns one cluster with these nodes, in which only the fitted model limits pulls.
 pub(super) fn world(
     nodes: usize,
     images: Vec<ImageSpec>,
@@ -370,7 +372,7 @@ pub(super) fn world(
     }
 }
 
-/// A workload without pods, for an image of this number.
+/// Returns a workload without pods, for the image with this number.
 fn workload(number: usize, image: &str) -> WorkloadSpec {
     WorkloadSpec {
         name: image.to_owned(),
@@ -394,11 +396,11 @@ fn workload(number: usize, image: &str) -> WorkloadSpec {
 /// A replay in progress.
 struct Replay<'s> {
     world: World<'s>,
-    /// Pulls that are still to begin, the next one last.
+    /// Pulls that have not begun, the next one last.
     ahead: Vec<(f64, ReplayedPull)>,
     /// The real pods that wait for pulls in progress.
     open: BTreeMap<PodId, usize>,
-    /// When the image of each real pod was there.
+    /// The time at which the image of each real pod was present.
     pulled: Vec<f64>,
 }
 
@@ -427,8 +429,8 @@ impl Model for Replay<'_> {
     }
 }
 
-/// When the images of this number of real pods are there: `ahead` are pulls with the seconds at which they begin, the
-/// next one last.
+/// Returns the times at which the images of this number of real pods are present. `ahead` are pulls with the seconds
+/// at which they begin, the next one last.
 fn pulled(
     spec: &WorldSpec,
     ahead: Vec<(f64, ReplayedPull)>,
@@ -456,7 +458,7 @@ fn pulled(
     replay.pulled
 }
 
-/// The duration of the pull of a world's only image by its only node.
+/// Returns the duration of the pull of a world's only image by its only node.
 pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
     let pull = ReplayedPull {
         node: 0,
@@ -468,7 +470,7 @@ pub(super) fn lone_pull(spec: &WorldSpec) -> f64 {
 }
 
 impl RecordedRollout<'_> {
-    /// When the first container of each pod started, in seconds from the first schedule.
+    /// Returns the times at which the first container of each pod started, in seconds from the first schedule.
     fn run(&self, settings: ReplaySettings<'_>, seed: u64, replicate: u32) -> Vec<f64> {
         let streams = Streams::new(seed, replicate);
         let mut ahead = Vec::with_capacity(self.pulls.len());
@@ -488,7 +490,7 @@ impl RecordedRollout<'_> {
     }
 }
 
-/// One of the measured values; 0 without any.
+/// Draws one of the measured values; 0 if there are none.
 fn draw(streams: &Streams, values: &[f64], purpose: &'static str, nth: usize) -> f64 {
     if values.is_empty() {
         return 0.0;

@@ -1,4 +1,4 @@
-//! A replay takes as long as the fitted formula says, and kubelets queue.
+//! A replay takes the duration that the fitted formula gives, and kubelets queue.
 
 use super::*;
 use crate::calibrate::images::KnownImages;
@@ -7,7 +7,7 @@ use crate::calibrate::time::Stamp;
 
 const SECOND: i64 = 1_000_000_000;
 
-/// The first container of a pod that was scheduled after `scheduled` seconds.
+/// Returns the first container of a pod that was scheduled after `scheduled` seconds.
 fn pod(name: &str, node: &str, image: &str, scheduled: i64) -> ContainerStart {
     let stamp = |seconds: i64| {
         Some(Stamp {
@@ -69,7 +69,7 @@ fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
 }
 
 #[test]
-fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_says() {
+fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_predicts() {
     for (count, compressed, uncompressed) in [
         (1, 60e6, 150e6),
         (4, 60e6, 150e6),
@@ -82,7 +82,7 @@ fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_says() {
         let layer = LayerBytes::new(compressed / each, uncompressed / each);
         let layers = vec![layer; count as usize];
         let expected = model().seconds(&layers);
-        // Bytes are whole, and times are whole nanoseconds.
+        // Bytes are rounded to integers, and times to nanoseconds.
         assert!(
             (found - expected).abs() < 1e-3,
             "{image}: {found} in the world, {expected} by the formula"
@@ -96,7 +96,7 @@ fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
     let image = "1x20000000x40000000";
     let alone = predicted(&[pod("a", "n", image, 0), pod("b", "m", image, 0)]);
     assert!(alone.iter().all(|at| (at - 1.75).abs() < 1e-3), "{alone:?}");
-    // The second is scheduled after 1 s. In reality, one pull followed the other, so the kubelet pulls serially.
+    // The second pod is scheduled after 1 s. In reality, one pull followed the other, so the kubelet pulls serially.
     let mut second = pod("b", "n", "1x20000000x40000001", 1);
     second.pulled = Some(Stamp {
         at: 10 * SECOND,

@@ -1,4 +1,4 @@
-//! Which parameters the images determine.
+//! The choice of the parameters that the images determine.
 
 use super::least_squares::{PullGroup, RateProblem, RateSolution};
 use super::pipeline::{BEYOND, CONSTANT, DOWNLOAD, PARAMETERS, PER_LAYER, RequestTimes, UNPACK};
@@ -7,9 +7,9 @@ use crate::world::calibration as default;
 /// The facts that are known about the pulled images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Knowledge {
-    /// Their layers.
+    /// The layers of the images.
     Layers,
-    /// Their compressed sizes alone.
+    /// Only the compressed sizes of the images.
     Sizes,
 }
 
@@ -19,30 +19,30 @@ pub(super) struct Chosen {
     pub(super) solution: RateSolution,
     pub(super) free: [bool; PARAMETERS],
     pub(super) requests: RequestTimes,
-    /// Uncompressed bytes that fit into the memory in front of the disk.
+    /// Uncompressed bytes that fit into the memory that buffers the disk.
     pub(super) knee: Option<f64>,
 }
 
-/// A disk that is slower than the memory in front of it.
+/// A disk that is slower than the memory that buffers it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::calibrate) struct FittedDisk {
     /// Bytes per second.
     pub(in crate::calibrate) rate: f64,
-    /// Bytes in front of it.
+    /// Bytes of the buffer.
     pub(in crate::calibrate) buffer: f64,
 }
 
-/// Images from which a further parameter can be told from chance.
+/// Minimum number of images from which a further parameter can be distinguished from chance.
 const FEWEST_FOR_MORE: usize = 5;
-/// Layers of images differ enough to tell a part of each layer from the constant.
+/// Minimum ratio of the images' layer counts for distinguishing the time per layer from the constant.
 const LAYERS_VARY: f64 = 1.5;
-/// A disk is believed if it is slower than memory by this factor.
+/// A disk is accepted if it is slower than memory by this factor.
 const SLOWER: f64 = 0.75;
-/// Places of the knee that are tried.
+/// Number of values that are tried for the knee.
 const KNEES: u32 = 40;
 
 impl Chosen {
-    /// The disk behind the memory: bytes are written at the unpack rate while the disk takes them away.
+    /// Returns the disk behind the memory: bytes are written to memory at the unpack rate while the disk drains it.
     pub(super) fn disk(&self) -> Option<FittedDisk> {
         let knee = self.knee?;
         let memory = self.solution.at[UNPACK];
@@ -72,7 +72,7 @@ impl Chosen {
     }
 }
 
-/// Chooses the parameters. `None` when not even one can be fitted.
+/// Chooses the parameters. `None`: not even one can be fitted.
 pub(super) fn choose(
     groups: &[PullGroup],
     requests: RequestTimes,
@@ -108,8 +108,8 @@ pub(super) fn choose(
     problem.free[UNPACK] = true;
     problem.free[PER_LAYER] = groups.len() >= 3 && layers_vary(groups);
     let mut best = solved(problem);
-    // The part of each layer cannot be told from the constant. Where its default leaves nothing for the constant, it is
-    // smaller than that.
+    // The time per layer cannot be distinguished from the constant. If its default leaves nothing for the constant, it
+    // is actually smaller.
     let has_constant = best
         .as_ref()
         .is_some_and(|chosen| chosen.solution.at[CONSTANT] > 0.0);
@@ -130,12 +130,12 @@ pub(super) fn choose(
     Some(best)
 }
 
-/// Seconds per byte of a connection, where the fit begins.
+/// Returns the initial value of a connection's seconds per byte.
 fn connection() -> f64 {
     1.0 / default::CONNECTION.get()
 }
 
-/// Whether the images' numbers of layers differ enough.
+/// Returns whether the images' layer counts differ enough.
 fn layers_vary(groups: &[PullGroup]) -> bool {
     let mut least = f64::INFINITY;
     let mut most = 0.0_f64;
@@ -147,7 +147,7 @@ fn layers_vary(groups: &[PullGroup]) -> bool {
     most >= LAYERS_VARY * least
 }
 
-/// The best model with a disk that is slower than memory, if one explains the pulls better.
+/// Returns the best model with a disk that is slower than memory, if such a model explains the pulls better.
 fn with_disk(problem: &RateProblem<'_>, mut best: Chosen) -> Chosen {
     for knee in knees(problem.groups) {
         let mut slower = RateProblem {
@@ -174,7 +174,7 @@ fn with_disk(problem: &RateProblem<'_>, mut best: Chosen) -> Chosen {
     best
 }
 
-/// The model with a download rate, if it explains the pulls better.
+/// Returns the model with a download rate, if it explains the pulls better.
 fn with_download(problem: &RateProblem<'_>, best: Chosen) -> Chosen {
     let mut downloading = RateProblem {
         free: best.free,
@@ -192,7 +192,8 @@ fn with_download(problem: &RateProblem<'_>, best: Chosen) -> Chosen {
     }
 }
 
-/// Places between the images' sizes, evenly in the logarithm, with two images on either side.
+/// Returns candidate sizes for the knee between the images' sizes, evenly spaced in the logarithm, with at least two
+/// images on either side.
 fn knees(groups: &[PullGroup]) -> Vec<f64> {
     let mut sizes = Vec::with_capacity(groups.len());
     for group in groups {

@@ -1,8 +1,8 @@
-//! Parameters that are not negative, by least squares of relative errors.
+//! Fits non-negative parameters by least squares of relative errors.
 //!
-//! The data are medians over the pulls of each image, so that a slow node does not bend the fit; the errors are
-//! relative, as a pull of a second and one of a minute are equally informative. The pipeline is linear while its
-//! critical paths stay the same, so each step solves a linear problem (Gauss and Newton), with halved steps as the
+//! The data are medians over the pulls of each image, so that a slow node does not distort the fit. The errors are
+//! relative, because a pull of a second and a pull of a minute are equally informative. The pipeline is linear while
+//! its critical paths stay the same, so each step solves a linear problem (Gauss and Newton), with halved steps as the
 //! safeguard. The intervals are Student's, of that linear problem.
 
 use super::pipeline::{
@@ -10,7 +10,7 @@ use super::pipeline::{
 };
 use crate::stats::t_quantile;
 
-/// The pulls of one image on nodes that lacked the same layers.
+/// The pulls of one image by nodes that lacked the same layers.
 #[derive(Clone, Debug)]
 pub(super) struct PullGroup {
     pub(super) image: String,
@@ -20,12 +20,12 @@ pub(super) struct PullGroup {
     pub(super) median: f64,
 }
 
-/// The pulls to fit, with the parameters that are fitted and those that are known.
+/// The pulls to fit, with the fitted and the known parameters.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateProblem<'g> {
     pub(super) groups: &'g [PullGroup],
     pub(super) requests: RequestTimes,
-    /// Which parameters are fitted; the others keep their start.
+    /// Whether each parameter is fitted; the others keep their initial values.
     pub(super) free: [bool; PARAMETERS],
     pub(super) start: Parameters,
     pub(super) knee: Option<f64>,
@@ -39,7 +39,7 @@ pub(super) struct RateSolution {
     pub(super) intervals: [Option<(f64, f64)>; PARAMETERS],
     /// Sum of squared relative errors.
     squares: f64,
-    /// Schwarz' criterion: the less, the better.
+    /// Schwarz' criterion (BIC); smaller is better.
     pub(super) bic: f64,
 }
 
@@ -74,7 +74,7 @@ impl RateProblem<'_> {
         squares
     }
 
-    /// The weighted linear problem at these parameters.
+    /// Returns the weighted linear problem at these parameters.
     fn linear(&self, at: &Parameters, free: &[usize]) -> LinearProblem {
         let size = free.len();
         let mut matrix = vec![vec![0.0; size]; size];
@@ -83,7 +83,7 @@ impl RateProblem<'_> {
             let CriticalPath { length, counts } = self.path(at, group);
             let of_free: f64 = free.iter().map(|index| at[*index] * counts[*index]).sum();
             let weight = 1.0 / group.median;
-            // The remainder that kept parameters and known requests do not explain.
+            // The part that fixed parameters and known requests do not explain.
             let wanted = (group.median - (length - of_free)) * weight;
             for (row, i) in free.iter().enumerate() {
                 right[row] += counts[*i] * weight * wanted;
@@ -95,7 +95,7 @@ impl RateProblem<'_> {
         LinearProblem { matrix, right }
     }
 
-    /// The best parameters. `None` when the data do not determine them.
+    /// Returns the best parameters. `None`: the data do not determine them.
     pub(super) fn solve(&self) -> Option<RateSolution> {
         let mut at = self.start;
         let mut squares = self.squares(&at);
@@ -115,8 +115,8 @@ impl RateProblem<'_> {
         self.solution(at, squares)
     }
 
-    /// Parameters on the way from `at` to `target` whose squares are not more than `most`: all of the way, or a half, a
-    /// fourth and so on. `None`: there are none.
+    /// Returns parameters on the way from `at` to `target` whose squares are at most `most`: at the full step, or a
+    /// half, a fourth and so on. `None`: there are none.
     fn towards(&self, at: &Parameters, target: &Parameters, most: f64) -> Option<Parameters> {
         let mut share = 1.0;
         while share > 1e-6 {
@@ -132,8 +132,8 @@ impl RateProblem<'_> {
         None
     }
 
-    /// The solution of the linear problem at `at`, without negative parameters: the worst of these is put to 0, and the
-    /// others are solved again.
+    /// Returns the solution of the linear problem at `at` without negative parameters: the most negative one is set to
+    /// 0, and the others are solved again.
     fn step(&self, at: &Parameters) -> Option<Parameters> {
         let mut free = self.indices();
         loop {
@@ -157,7 +157,8 @@ impl RateProblem<'_> {
         }
     }
 
-    /// The place in `free` of the parameter that is the most below 0, relative to its start. `None`: none is below 0.
+    /// Returns the index in `free` of the most negative parameter, relative to its initial value. `None`: none is
+    /// negative.
     fn most_negative(&self, free: &[usize], solved: &[f64]) -> Option<usize> {
         let mut worst = None;
         let mut least = 0.0;
@@ -182,7 +183,7 @@ impl RateProblem<'_> {
             let half = quantile * (variance * inverse[row][row]).max(0.0).sqrt();
             intervals[*index] = Some(((at[*index] - half).max(0.0), at[*index] + half));
         }
-        // A fit without any error would have an infinite criterion.
+        // A perfect fit would have an infinite criterion.
         let mean = (squares / n as f64).max(1e-12);
         let knee = f64::from(u8::from(self.knee.is_some()));
         let bic = n as f64 * libm::log(mean) + (free.len() as f64 + knee) * libm::log(n as f64);
@@ -194,8 +195,8 @@ impl RateProblem<'_> {
         })
     }
 
-    /// The variance of the relative error of a median, and its degrees of freedom: from the errors of the fit, or where
-    /// there are as many parameters as images, from the pulls of each image.
+    /// Returns the variance of the relative error of a median, and its degrees of freedom: from the errors of the fit
+    /// or, if there are as many parameters as images, from the pulls of each image.
     fn variance(&self, squares: f64, parameters: usize) -> Option<ErrorVariance> {
         if self.groups.len() > parameters {
             let degrees = self.groups.len() - parameters;
@@ -229,15 +230,15 @@ impl RateProblem<'_> {
 }
 
 impl RateSolution {
-    /// Whether this fit is better than another by more than chance, with its further parameters.
+    /// Returns whether this fit with its additional parameters is better than another one by more than chance.
     pub(super) fn beats(&self, other: &Self) -> bool {
         // Kass, Raftery, "Bayes factors", JASA 90 (1995): a difference above 10 is very strong.
         self.bic < other.bic - 10.0 && self.squares < other.squares
     }
 }
 
-/// Solves a linear system by elimination with pivots; columns are scaled first, because the parameters' units differ by
-/// ten powers of ten. `None` when it is singular.
+/// Solves a linear system by elimination with pivots. Columns are scaled first, because the parameters' units differ
+/// by ten orders of magnitude. `None`: the system is singular.
 fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
     let LinearProblem {
         mut matrix,
@@ -259,7 +260,7 @@ fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
     for at in 0..size {
         let pivot =
             (at..size).max_by(|a, b| matrix[*a][at].abs().total_cmp(&matrix[*b][at].abs()))?;
-        // Columns that are this close to each other cannot be told apart.
+        // Columns that are this close to each other cannot be distinguished.
         if matrix[pivot][at].abs() < 1e-9 {
             return None;
         }
@@ -286,7 +287,7 @@ fn solve_linear(problem: LinearProblem) -> Option<Vec<f64>> {
     Some(right)
 }
 
-/// The columns of the inverse of a symmetric matrix, which are its rows, too.
+/// Returns the columns of the inverse of a symmetric matrix, which are also its rows.
 fn inverse(matrix: &[Vec<f64>]) -> Option<Vec<Vec<f64>>> {
     let size = matrix.len();
     let mut columns = Vec::with_capacity(size);

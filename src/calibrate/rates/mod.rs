@@ -1,13 +1,13 @@
-//! The rates of image pulls, from the durations of pulls of images whose layers are known.
+//! The rates of image pulls, from the durations of pulls of images with known layers.
 //!
 //! | file | contents |
 //! |---|---|
-//! | `pipeline` | the duration of a pull by the model |
-//! | `least_squares` | its parameters from measured durations |
+//! | `pipeline` | the model's duration of a pull |
+//! | `least_squares` | the fit of its parameters to measured durations |
 //!
 //! Which parameters can be fitted depends on the images. A further one (the download rate; a disk that is slower than
-//! the memory in front of it) is accepted only if it explains the durations much better (Schwarz' criterion). One that
-//! the images do not determine is reported as such.
+//! the memory in front of it) is accepted only if it explains the durations much better (Schwarz' criterion). A
+//! parameter that the images do not determine is reported as such.
 
 mod choice;
 mod least_squares;
@@ -30,20 +30,20 @@ use least_squares::PullGroup;
 pub(in crate::calibrate) use pipeline::LayerBytes;
 use pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, critical_path};
 
-/// Median error from which on the model does not describe the pulls.
+/// Median error from which the model is considered not to describe the pulls.
 pub(super) const MOST_ERROR: f64 = 0.25;
 
-/// Bytes per second that no disk of a node writes. Source: four lanes of PCI Express 5.0 carry 15.8 GB/s (32 GT/s each,
-/// 128 of 130 bits).
+/// Bytes per second that exceed any disk of a node. Source: four lanes of PCI Express 5.0 carry 15.8 GB/s (32 GT/s
+/// each, 128 of 130 bits).
 const FASTEST_DISK: f64 = 20e9;
-/// The unpack rate where one rate stands for download and unpacking.
+/// The unpack rate if one rate covers download and unpacking.
 const UNPACKED_ALREADY: &str = "1000 GB/s";
 
 /// Settings of the fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RateSettings<'s> {
     pub(super) images: &'s KnownImages,
-    /// Uncompressed over compressed bytes where the former are not known.
+    /// Ratio of uncompressed to compressed bytes if the former are unknown.
     pub(super) compression_ratio: f64,
     /// Round trip to the registry, in seconds.
     pub(super) rtt: f64,
@@ -84,7 +84,7 @@ impl PullModel {
         }
     }
 
-    /// The duration of a pull of these layers.
+    /// Returns the duration of a pull of these layers.
     #[cfg(test)]
     pub(super) fn seconds(&self, layers: &[LayerBytes]) -> f64 {
         let at = [
@@ -105,7 +105,7 @@ pub(super) struct FittedRates {
     pub(super) values: Vec<CalibratedValue>,
     pub(super) warnings: Vec<String>,
     pub(super) model: PullModel,
-    /// The layers that were missing, of each image of the record.
+    /// The missing layers of each image of the record.
     pub(super) layers: Vec<Vec<LayerBytes>>,
 }
 
@@ -123,7 +123,7 @@ struct WholeBytes {
     uncompressed: u64,
 }
 
-/// A pull that took this long.
+/// A pull with its duration.
 #[derive(Debug)]
 struct TimedPull {
     seconds: f64,
@@ -137,7 +137,7 @@ struct GroupedPulls {
     are_sizes_assumed: bool,
 }
 
-/// Fits the rates. `None` without a pull of an image whose layers or size are known.
+/// Fits the rates. `None`: no pull is of an image with known layers or size.
 pub(super) fn fit(
     starts: &[ContainerStart],
     settings: &RateSettings<'_>,
@@ -153,8 +153,8 @@ pub(super) fn fit(
     if groups.is_empty() {
         return None;
     }
-    // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and for each blob two
-    // more round trips; the time of an answer is that of the API host.
+    // `world/nodes/runtime/request.rs`: seven requests, three new connections of two round trips, and two more round
+    // trips for each blob; the time of an answer is that of the API host.
     let requests = RequestTimes {
         of_pull: 13.0 * settings.rtt + 6.0 * settings.service,
         of_layer: match knowledge {
@@ -173,7 +173,7 @@ pub(super) fn fit(
 }
 
 impl GroupedPulls {
-    /// The pulls of images whose layers are known, by the layers that their nodes lacked.
+    /// Groups the pulls of images with known layers, by the layers that their nodes lacked.
     fn by_layers(starts: &[ContainerStart], settings: &RateSettings<'_>) -> Self {
         let mut pulls = Self::default();
         // Unpacked chains and blobs of each node.
@@ -189,7 +189,7 @@ impl GroupedPulls {
         pulls
     }
 
-    /// The pulls of images whose sizes are known, each as one layer that is empty on disk.
+    /// Returns the pulls of images with known sizes, each as one layer that is empty on disk.
     fn by_size(starts: &[ContainerStart]) -> Self {
         let mut pulls = Self::default();
         for start in starts.iter().filter(|start| start.is_pull()) {
@@ -221,7 +221,7 @@ impl GroupedPulls {
         });
     }
 
-    /// The groups to fit: those whose median is above 0.
+    /// Returns the groups to fit, whose median is above 0.
     fn fitted_groups(&self) -> Vec<PullGroup> {
         let mut groups = Vec::new();
         for (key, pulls) in &self.groups {
@@ -249,8 +249,8 @@ impl GroupedPulls {
         pulls.map(|pull| &pull.node).collect::<BTreeSet<_>>().len()
     }
 
-    /// Standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their images. `None`
-    /// with fewer than three nodes that have three such pulls each.
+    /// Returns the standard deviation over nodes of the logarithm of a node's pulls relative to the medians of their
+    /// images. `None`: fewer than three nodes have three such pulls each.
     fn node_spread(&self) -> Option<f64> {
         let mut nodes: BTreeMap<&str, Vec<f64>> = BTreeMap::new();
         for pulls in self.groups.values().filter(|pulls| pulls.len() >= 3) {
@@ -272,8 +272,8 @@ impl GroupedPulls {
     }
 }
 
-/// The layers that a node lacks, which has them afterwards: all above the first chain that is not unpacked there. A
-/// blob that the node has is not downloaded again.
+/// Returns the layers that a node lacks, and adds them to the node: all above the first chain that is not unpacked
+/// there. A blob that the node has is not downloaded again.
 fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Vec<LayerBytes> {
     let mut chain = String::new();
     let mut is_missing = false;
@@ -295,7 +295,7 @@ fn missing(layers: &[KnownLayer], node: &mut BTreeSet<String>, ratio: f64) -> Ve
     lacking
 }
 
-/// A fit, and what it rests on.
+/// A fit and its data.
 struct RatesReport<'r> {
     chosen: Chosen,
     groups: &'r [PullGroup],
@@ -313,7 +313,7 @@ impl RatesReport<'_> {
         let record = self.record(&groups);
         let mut values = self.values(&record);
         if record.median_error > MOST_ERROR || is_streamed {
-            // Values of a model that does not describe the pulls are reported, and not pasted.
+            // Values of a model that does not describe the pulls are reported, but not pasted.
             for value in &mut values {
                 value.setting.clear();
             }
@@ -346,7 +346,7 @@ impl RatesReport<'_> {
         }
     }
 
-    /// The groups, those with the shortest pulls first.
+    /// Returns the groups, those with the shortest pulls first.
     fn groups_by_median(&self) -> Vec<&PullGroup> {
         let mut groups: Vec<&PullGroup> = self.groups.iter().collect();
         groups.sort_by(|a, b| a.median.total_cmp(&b.median));
@@ -377,7 +377,7 @@ impl RatesReport<'_> {
         }
     }
 
-    /// The values to paste.
+    /// Returns the values to paste.
     fn values(&self, record: &RatesRecord) -> Vec<CalibratedValue> {
         let mut values = Vec::new();
         for parameter in &record.parameters {
@@ -396,7 +396,7 @@ impl RatesReport<'_> {
     }
 }
 
-/// Returns true if bytes move faster than any disk writes them. Most of them were not there when the pull ended.
+/// Returns true if bytes move faster than any disk can write them, so most of them were not there when the pull ended.
 fn is_streamed(chosen: &Chosen) -> bool {
     for index in [UNPACK, DOWNLOAD] {
         let rate = rate(chosen.solution.at[index]);
@@ -495,7 +495,7 @@ fn image_row(group: &PullGroup, chosen: &Chosen) -> ImageRow {
     }
 }
 
-/// Bytes per second of seconds per byte.
+/// Converts seconds per byte to bytes per second.
 fn rate(seconds_per_byte: f64) -> Option<f64> {
     (seconds_per_byte > 0.0).then(|| 1.0 / seconds_per_byte)
 }
@@ -563,7 +563,7 @@ impl RatesReport<'_> {
         parameters
     }
 
-    /// A parameter in seconds.
+    /// Returns a parameter in seconds.
     fn time(&self, index: usize) -> FittedValue {
         let solution = &self.chosen.solution;
         let (low, high) = solution.intervals[index].unzip();
@@ -575,7 +575,8 @@ impl RatesReport<'_> {
         }
     }
 
-    /// A parameter in bytes per second. It is fitted as seconds per byte, so the ends change places.
+    /// Returns a parameter in bytes per second. It is fitted as seconds per byte, so the ends of its interval are
+    /// exchanged.
     fn speed(&self, index: usize) -> FittedValue {
         let FittedValue {
             value, low, high, ..
@@ -588,7 +589,7 @@ impl RatesReport<'_> {
         }
     }
 
-    /// A value to paste. `None` for a parameter that is not determined.
+    /// Returns a value to paste. `None`: the parameter is not determined.
     fn value_of(&self, parameter: &RateParameter) -> Option<CalibratedValue> {
         let written = |value| written(value, &parameter.unit);
         let mut value = written(parameter.value?);
@@ -645,7 +646,7 @@ impl FittedValue {
     }
 }
 
-/// A value of a parameter as the experiment file has it.
+/// Formats a value of a parameter as in the experiment file.
 fn written(value: f64, unit: &str) -> String {
     match unit {
         "s" => in_words(value),
@@ -654,7 +655,7 @@ fn written(value: f64, unit: &str) -> String {
     }
 }
 
-/// A value that is calibrated from this number of pulls in `source`.
+/// Returns a value that is calibrated from this number of pulls in `source`.
 pub(super) fn of_pulls(setting: &str, quantity: &str, count: u64, source: &str) -> CalibratedValue {
     CalibratedValue {
         setting: setting.to_owned(),

@@ -1,27 +1,27 @@
-//! The duration of a pull by the model, and what each parameter contributes to it.
+//! The model's duration of a pull, and the contribution of each parameter to it.
 //!
-//! The same pipeline as in `world/nodes`: layers are downloaded through a few slots, from the bottom up, and each is
-//! unpacked on top of the one below as soon as both are there. The duration is that of a critical path, so it is
-//! linear in the parameters as long as the path stays the same: a constant, layers times the part of each, and bytes
-//! over rates.
+//! The pipeline is that of `world/nodes`: layers are downloaded through a few slots, from the bottom up, and each is
+//! unpacked on top of the one below as soon as both are present. The duration is the length of a critical path, so it
+//! is linear in the parameters as long as the path stays the same: a constant, the number of layers times the time per
+//! layer, and bytes divided by rates.
 //!
-//! Left out here, and part of the simulation: links that nodes share, and the order in which requests are answered.
+//! Left out here, but part of the simulation: links that nodes share, and the order in which requests are answered.
 
-/// Layers downloaded at once: containerd's `max_concurrent_downloads`.
+/// Number of layers downloaded concurrently: containerd's `max_concurrent_downloads`.
 const SLOTS: usize = 3;
 
 /// Number of parameters.
 pub(super) const PARAMETERS: usize = 5;
 
-/// Which parameter is where.
+/// The indices of the parameters.
 pub(super) const CONSTANT: usize = 0;
 pub(super) const PER_LAYER: usize = 1;
 pub(super) const UNPACK: usize = 2;
 pub(super) const DOWNLOAD: usize = 3;
-/// Further seconds of each byte beyond the knee.
+/// Additional seconds of each byte beyond the knee.
 pub(super) const BEYOND: usize = 4;
 
-/// Seconds, seconds a layer, and seconds a byte: constant, per layer, unpacking, downloading, unpacking beyond the
+/// Seconds, seconds per layer, and seconds per byte: constant, per layer, unpacking, downloading, unpacking beyond the
 /// knee.
 pub(super) type Parameters = [f64; PARAMETERS];
 
@@ -46,20 +46,20 @@ impl LayerBytes {
 /// The known times of the requests of a pull.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct RequestTimes {
-    /// Of a pull as a whole: its token, manifests and config.
+    /// Time of the pull as a whole: its token, manifests and config.
     pub(super) of_pull: f64,
-    /// Of each layer.
+    /// Time of each layer.
     pub(super) of_layer: f64,
 }
 
-/// A path: its length in seconds, and how often it has each parameter.
+/// A path: its length in seconds, and how often it contains each parameter.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct CriticalPath {
     pub(super) length: f64,
     pub(super) counts: Parameters,
 }
 
-/// The critical path of a pull of these layers. `knee`: uncompressed bytes that fit into memory.
+/// Returns the critical path of a pull of these layers. `knee`: uncompressed bytes that fit into memory.
 pub(super) fn critical_path(
     at: &Parameters,
     layers: &[LayerBytes],
@@ -102,8 +102,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_duration_is_that_of_the_critical_path() {
-        // Constant 1 s, 0.1 s a layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
+    fn the_duration_equals_the_critical_path() {
+        // Constant 1 s, 0.1 s per layer, 2 s/MB unpacking, 1 s/MB downloading. By hand:
         let at = [1.0, 0.1, 2e-6, 1e-6, 0.0];
         let none = RequestTimes::default();
         // One layer of 1 MB: 1 + 1 + 0.1 + 2.
@@ -126,7 +126,7 @@ mod tests {
         let CriticalPath { length, counts } = critical_path(&at, &[empty; 4], none, None);
         assert!((length - 21.1).abs() < 1e-9, "{length}");
         assert_eq!(counts.map(|count| count as u64), [1, 1, 0, 20000000, 0]);
-        // The parameters times their counts are the length.
+        // The sum of the parameters times their counts is the length.
         let sum: f64 = at
             .iter()
             .zip(counts)

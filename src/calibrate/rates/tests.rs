@@ -1,4 +1,4 @@
-//! Fits recover the rates of generated pulls, and those that were published.
+//! Fits recover the rates of generated pulls, and published rates.
 
 use super::choice::{Chosen, FittedDisk, Knowledge, choose};
 use super::least_squares::PullGroup;
@@ -6,7 +6,7 @@ use super::pipeline::{CONSTANT, DOWNLOAD, PER_LAYER, RequestTimes, UNPACK, criti
 use super::*;
 use crate::engine::{EntityKey, Streams, dist};
 
-/// Pulls of an image with noise of this sigma, eight of them.
+/// Returns eight pulls of an image with noise of this sigma.
 fn pulls(
     name: &str,
     layers: &[LayerBytes],
@@ -74,7 +74,7 @@ fn constant_layers_and_unpack_rate_are_recovered() {
 }
 
 #[test]
-fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
+fn downloads_and_unpacking_are_distinguished_by_the_structure_of_images() {
     // Spegel's cold registry: 46 MB/s a connection, 250 MB/s unpacking.
     let truth = [0.3, 0.025, 1.0 / 250e6, 1.0 / 46e6, 0.0];
     let mut groups = Vec::new();
@@ -101,8 +101,8 @@ fn downloads_and_unpacking_are_told_apart_by_the_structure_of_images() {
 
 #[test]
 fn published_pull_times_give_the_published_rates() {
-    // The rates that pull times of container-chonks@fa06749 give with all their images (docs/validation-details.md): nodes,
-    // constant, milliseconds a layer, MB/s.
+    // The rates from container-chonks@fa06749's pull times of all images (docs/validation-details.md): nodes,
+    // constant, milliseconds per layer, MB/s.
     let csv = include_str!("../../../tests/suite/validation/data/unpack-chonks.csv");
     for (nodes, constant, per_layer, unpack) in [
         ("4", 0.09, 23.9, 198.0),
@@ -180,7 +180,7 @@ fn one_image_gives_one_rate_and_the_rest_keeps_its_default() {
 }
 
 #[test]
-fn images_with_as_many_layers_do_not_tell_the_part_of_a_layer() {
+fn images_with_equal_layer_counts_do_not_determine_the_time_per_layer() {
     let truth = [0.4, 0.025, 1.0 / 200e6, 0.0, 0.0];
     let groups: Vec<PullGroup> = [100e6, 300e6, 900e6, 2e9]
         .iter()
@@ -214,7 +214,7 @@ fn layers_that_a_node_has_are_not_pulled_again() {
     );
     let second = missing(&[layer("base", 5.0), layer("app-2", 1.5)], &mut node, 2.6);
     assert_eq!(second, [LayerBytes::new(1.5, 3.0)], "the base is unpacked");
-    // On another base, a known blob is unpacked again and not downloaded again.
+    // On another base, a known blob is unpacked again but not downloaded again.
     let third = missing(&[layer("other", 4.0), layer("app-1", 1.0)], &mut node, 2.6);
     assert_eq!(
         third,

@@ -1,11 +1,11 @@
-//! Warnings and notes of `fleetsim check` about a valid experiment: settings that are legal but may surprise.
+//! Warnings and notes of `fleetsim check` about a valid experiment: settings that are legal but may be surprising.
 //!
-//! Warnings are about strategies: their product warns of a setting, an object of the product would be too large, a
-//! program that decides does not exist, or the code that ships does something else for this fleet than the
-//! documentation describes. The difference is found by explaining the strategy by both sets of rules; differences that
-//! no number of the explanation shows are left out. It is shown for one variant of each strategy. Notes are guesses
-//! about the world, starts that nothing waits for, and how many fields of a product's file decide nothing. Variants
-//! that are compared over different targets come first. A text that several variants share is printed once.
+//! Warnings are about strategies: the product warns about a setting, an object of the product would be too large, an
+//! external program does not exist, or the shipped code differs from the documentation for this fleet. The difference
+//! is found by explaining the strategy under both rule sets; differences that change no number of the explanation are
+//! left out. It is shown for one variant of each strategy. Notes are about guesses about the world, start delays that
+//! nothing waits for, and the number of fields in a product's file that have no effect. A warning about variants with
+//! different targets comes first. A text that several variants share is printed once.
 
 use fleetsim::report::{self, VariantTargets, wrapped};
 use fleetsim::results::{Setting, compared, grouped};
@@ -14,17 +14,17 @@ use fleetsim::units::counted;
 use fleetsim::world::calibration::{START, ZSTD_FACTOR};
 use itertools::Itertools;
 
-/// Most warnings and notes, unless all are asked for.
+/// Maximum number of warnings and notes, unless all are requested.
 const SHOWN: usize = 20;
-/// Most variants that are named in front of a text.
+/// Maximum number of variants named before a text.
 const NAMED: usize = 3;
-/// Most lines of an explanation that are printed for each set of rules.
+/// Maximum number of lines of an explanation that are printed for each rule set.
 const LINES: usize = 3;
 
-/// Spaces in front of the later lines of a warning.
+/// Indentation of the continuation lines of a warning.
 const INDENT: &str = "  ";
 
-/// All warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
+/// Returns all warnings and notes, in lines of at most `width`; the first [`SHOWN`] of them unless `all`.
 pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     let mut texts = Vec::new();
     if let Some(caution) = different_targets(experiment) {
@@ -62,7 +62,8 @@ pub(super) fn text(experiment: &Experiment, all: bool, width: usize) -> String {
     text
 }
 
-/// For each file of a product, how many of its fields cannot change the rollout; with `all` which ones.
+/// Returns, for each file of a product, the number of its fields that cannot change the rollout; with `all`, their
+/// names.
 fn neutral_fields(experiment: &Experiment, all: bool) -> Vec<String> {
     let mut texts = Vec::new();
     for input in &experiment.inputs {
@@ -84,7 +85,7 @@ fn neutral_fields(experiment: &Experiment, all: bool) -> Vec<String> {
     texts
 }
 
-/// The sentence on variants that are compared and have different numbers of targets.
+/// Returns the warning about compared variants with different numbers of targets.
 fn different_targets(experiment: &Experiment) -> Option<String> {
     let variants = &experiment.variants;
     let settings: Vec<&[Setting]> = variants
@@ -108,7 +109,7 @@ fn different_targets(experiment: &Experiment) -> Option<String> {
     None
 }
 
-/// Workloads whose experiment states a start that no probe waits for.
+/// Returns workloads with a start delay that no probe waits for.
 fn idle_starts(experiment: &Experiment) -> Vec<String> {
     let mut texts = Vec::new();
     for variant in &experiment.variants {
@@ -127,7 +128,7 @@ fn idle_starts(experiment: &Experiment) -> Vec<String> {
     texts.into_iter().unique().collect()
 }
 
-/// The note on the rate of layers with zstd, where the experiment does not state it.
+/// Returns the note on the unpack rate of zstd layers, if the experiment does not set it.
 fn zstd(experiment: &Experiment) -> Option<String> {
     let has_zstd = experiment.variants.iter().any(|variant| {
         let world = &variant.scenario.world;
@@ -145,7 +146,7 @@ fn zstd(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// The strategies of these variants where they are all of their strategies' variants; otherwise the variants.
+/// Returns the names of the strategies if these variants include all variants of each; otherwise the variants.
 fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
     let mut labels: Vec<&str> = Vec::new();
     for variant in variants {
@@ -161,7 +162,7 @@ fn labels<'v>(variants: &[&'v Variant], all: &[Variant]) -> Vec<&'v str> {
     labels.into_iter().unique().collect()
 }
 
-/// `careful, bold and 4 more variants`.
+/// Returns a list such as `careful, bold and 4 more variants`.
 fn named(labels: &[&str]) -> String {
     match labels.len() {
         more if more > NAMED => format!(
@@ -187,7 +188,7 @@ fn warnings(variant: &Variant) -> Vec<String> {
     warnings
 }
 
-/// For each strategy, the first of its variants for which code and documentation differ.
+/// Returns, for each strategy, the first of its variants for which code and documentation differ.
 fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     let mut seen: Vec<&str> = Vec::new();
     let mut texts = Vec::new();
@@ -219,7 +220,7 @@ fn differences(experiment: &Experiment, width: usize) -> Vec<String> {
     texts
 }
 
-/// A text below a warning; its later lines start with `below`.
+/// Returns a text below a warning; its continuation lines start with `below`.
 fn indented(text: &str, width: usize, below: &str) -> String {
     format!(
         "{INDENT}{}",
@@ -227,18 +228,18 @@ fn indented(text: &str, width: usize, below: &str) -> String {
     )
 }
 
-/// The first lines that only one of two explanations has. `None` where they are alike.
+/// Returns the first lines that differ between two explanations. `None`: they are equal.
 fn difference(shipped: &[String], documented: &[String], width: usize) -> Option<String> {
     let text = lines_of_one("code:           ", shipped, documented, width)
         + &lines_of_one("documentation:  ", documented, shipped, width);
     (!text.is_empty()).then_some(text)
 }
 
-/// The first lines that only this explanation has, each after its name.
+/// Returns the first lines that only this explanation has, each after its name.
 fn lines_of_one(name: &str, lines: &[String], others: &[String], width: usize) -> String {
     let own = lines.iter().filter(|line| !others.contains(line));
     let own: Vec<&String> = own.collect();
-    // The later lines of a long one begin below its text.
+    // Continuation lines of a long line begin below its text.
     let below = " ".repeat(INDENT.len() + name.len());
     let mut text = String::new();
     for line in own.iter().take(LINES) {
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn only_lines_that_differ_are_shown_and_long_lists_are_cut() {
+    fn only_different_lines_are_shown_and_long_lists_are_truncated() {
         let lines = |texts: &[&str]| {
             texts
                 .iter()

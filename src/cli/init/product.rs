@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 
-/// A product, as the command line names it.
+/// A product's name on the command line.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
 pub(super) enum ProductChoice {
     /// Rancher Fleet, `rolloutStrategy.maxUnavailable`
@@ -18,7 +18,7 @@ pub(super) enum ProductChoice {
 }
 
 impl ProductChoice {
-    /// The setting that the experiment compares, and the values that are proposed.
+    /// Returns the setting that the experiment compares, and the suggested values.
     pub(super) const fn setting(self) -> (&'static str, &'static str) {
         match self {
             Self::RancherFleet | Self::KubefleetRolling => {

@@ -1,13 +1,14 @@
-//! The experiment that `fleetsim init` writes: the answers, and what else matters, each with its source or as a guess.
+//! The experiment that `fleetsim init` writes: the answers and the other relevant settings, each with its source or
+//! marked as a guess.
 
 use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
 
-/// The canary group is one in 20 clusters, and at least one.
+/// The canary group is one in 20 clusters, and at least one cluster.
 const CANARY_SHARE: u64 = 20;
 
-/// The answers of a person. Rates and durations are kept as they were written; they have been read once.
+/// The answers of a person. Rates and durations were parsed once and are kept as they were written.
 pub(super) struct InitAnswers {
     pub(super) name: String,
     pub(super) product: ProductChoice,
@@ -22,7 +23,7 @@ pub(super) struct InitAnswers {
 }
 
 impl InitAnswers {
-    /// The text of `experiment.yaml`.
+    /// Returns the text of `experiment.yaml`.
     pub(super) fn text(&self) -> String {
         let (setting, _) = self.product.setting();
         let name = &self.name;
@@ -76,7 +77,7 @@ plan:
         )
     }
 
-    /// Nine tenths of the link, as the experiment writes rates.
+    /// Returns nine tenths of the link, in the format of the experiment.
     fn limit(&self) -> String {
         let rate = BytesPerSec::parse(&self.egress).map_or(0.0, BytesPerSec::get);
         format!("{} Mbit/s", (rate * 8e-6 * 0.9).floor().max(1.0))
@@ -98,7 +99,7 @@ fleet:
         text
     }
 
-    /// A group of clusters whose names are numbered.
+    /// Returns a group of clusters with numbered names.
     fn group(&self, name: &str, ring: &str, count: u64) -> String {
         let digits = count.to_string().len();
         let first = 1;
@@ -125,7 +126,7 @@ fleet:
         format!("{{layers: [{}]}}", layers.join(", "))
     }
 
-    /// The strategy, and the path of the setting that is compared.
+    /// Returns the strategy, and the path of the setting that is compared.
     fn strategy(&self) -> (String, &'static str) {
         let (text, path) = match self.product {
             ProductChoice::RancherFleet => (
@@ -166,7 +167,7 @@ fleet:
     }
 }
 
-/// A number of bytes as an experiment writes it, exactly.
+/// Returns a number of bytes exactly as an experiment writes it.
 fn written(bytes: u64) -> String {
     match bytes {
         whole if whole % 1_000_000 == 0 => format!("{} MB", whole / 1_000_000),

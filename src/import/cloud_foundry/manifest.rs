@@ -1,9 +1,9 @@
-//! An app manifest, read as Cloud Foundry reads it.
+//! Reads an app manifest like Cloud Foundry does.
 //!
-//! The API reads the first YAML document with Ruby's `Psych.safe_load`, which refuses aliases and dates
-//! (`app/controllers/v3/application_controller.rb` of cloudfoundry/cloud_controller_ng), and makes snake case of the
-//! names (`app/messages/app_manifest_message.rb`). A web process in `processes` replaces the settings of the app; other
-//! processes are not rolled. Left out: the formats of memory, disk and routes.
+//! The API reads the first YAML document with Ruby's `Psych.safe_load`, which rejects aliases and dates
+//! (`app/controllers/v3/application_controller.rb` of cloudfoundry/cloud_controller_ng), and converts names to snake
+//! case (`app/messages/app_manifest_message.rb`). A web process in `processes` replaces the settings of the app; other
+//! processes are not updated gradually. Left out: the formats of memory, disk and routes.
 
 use std::path::Path as FsPath;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ const OF_PROCESS: [&str; 9] = [
     "command",
 ];
 
-/// The kinds of health checks; `none` is an old word for `process`.
+/// The kinds of health checks; `none` is an old name for `process`.
 const CHECKS: [&str; 4] = ["port", "process", "http", "none"];
 
 /// A manifest that Cloud Foundry can read.
@@ -46,10 +46,10 @@ struct AppManifest {
     deciding: Vec<DecidingField>,
 }
 
-/// Reads the app of a manifest that is wanted, or the only one.
+/// Reads the requested app of a manifest, or its only app.
 ///
 /// # Errors
-/// All that Cloud Foundry refuses of it.
+/// Returns everything that Cloud Foundry rejects.
 pub(super) fn read(
     path: &FsPath,
     wanted: Option<&str>,
@@ -64,7 +64,7 @@ pub(super) fn read(
     let web = manifest.web_process(&app)?;
     manifest.check_version()?;
     let deciding = manifest.deciding(&app, web.as_ref());
-    // The settings of the app are those of its web process, unless that is listed.
+    // The settings of the app apply to its web process, unless that process is listed.
     let process = web.as_ref().unwrap_or(&app);
     if web.is_some() {
         notes.extend(manifest.note_on_replaced(&app, &source.name));
@@ -96,7 +96,7 @@ pub(super) fn read(
 
 impl AppManifest {
     fn read(source: &Arc<Source>, notes: &mut Vec<String>) -> OrProblems<Self> {
-        // Of JSON, the reader of JSON says what is cut off.
+        // For JSON, the JSON reader reports what is cut off.
         if source.text.trim_start().starts_with('{') {
             MANIFEST.read::<IgnoredAny>(source)?;
         }
@@ -120,7 +120,7 @@ impl AppManifest {
         let (mut root, replaced) =
             tree::parse_as_product(MOST_YAML_VALUES, &first).map_err(|problem| vec![*problem])?;
         if root.get(&Path::of("applications")).is_none() {
-            // It says what the file is instead.
+            // The reader reports what the file contains instead.
             MANIFEST.read::<IgnoredAny>(source)?;
         }
         if let Some(problem) = date_in(&root, &first) {
@@ -146,12 +146,12 @@ impl AppManifest {
             .at(self.root.place(path), path.to_string(), message)
     }
 
-    /// The items of a list.
+    /// Returns the items of a list.
     fn items(&self, path: &Path) -> &[Node] {
         self.root.get(path).map_or(&[], Node::items)
     }
 
-    /// The index of the app that is wanted, or of the only one.
+    /// Returns the index of the requested app, or of the only app.
     fn app_index(&self, wanted: Option<&str>) -> OrProblems<usize> {
         let list = Path::of("applications");
         let mut names = Vec::new();
@@ -178,7 +178,7 @@ impl AppManifest {
         Err(vec![problem])
     }
 
-    /// The web process among the processes of an app, where these are listed.
+    /// Returns the web process of an app, if its processes are listed.
     fn web_process(&self, app: &Path) -> OrProblems<Option<Path>> {
         let list = app.key("processes");
         let mut types: Vec<String> = Vec::new();
@@ -202,7 +202,7 @@ impl AppManifest {
         Ok(web)
     }
 
-    /// Fields of an app and of its web process that decide and are not simulated.
+    /// Returns the fields of an app and its web process that affect the rollout but are not simulated.
     fn deciding(&self, app: &Path, web: Option<&Path>) -> Vec<AppField> {
         let mut found = Vec::new();
         for field in &self.deciding {
@@ -222,7 +222,7 @@ impl AppManifest {
         found
     }
 
-    /// Refuses a version of manifests that Cloud Foundry refuses: `check_version_is_supported!` in
+    /// Rejects a manifest version that Cloud Foundry rejects: `check_version_is_supported!` in
     /// `app/controllers/v3/space_manifests_controller.rb`.
     fn check_version(&self) -> OrProblems<()> {
         let path = Path::of("version");
@@ -236,7 +236,7 @@ impl AppManifest {
         }
     }
 
-    /// The time-out of a health check.
+    /// Returns the time-out of a health check.
     fn timeout(&self, path: &Path) -> OrProblems<Option<u64>> {
         let timeout = self.number(path)?;
         if timeout == Some(0) {
@@ -246,7 +246,7 @@ impl AppManifest {
         Ok(timeout)
     }
 
-    /// The note on settings of an app that its web process replaces.
+    /// Returns the note on settings of an app that its web process replaces.
     fn note_on_replaced(&self, app: &Path, file: &str) -> Option<String> {
         let mut names = Vec::new();
         for name in OF_PROCESS {
@@ -264,12 +264,12 @@ impl AppManifest {
         ))
     }
 
-    /// The number of instances; 1 where the manifest does not say.
+    /// Returns the number of instances, by default 1.
     fn instances(&self, path: &Path) -> OrProblems<u64> {
         Ok(self.number(path)?.unwrap_or(1))
     }
 
-    /// A number, which may be written as a text of digits.
+    /// Returns a number, which may be written as a string of digits.
     fn number(&self, path: &Path) -> OrProblems<Option<u64>> {
         let Some(node) = self.root.get(path) else {
             return Ok(None);
@@ -290,7 +290,7 @@ impl AppManifest {
         Err(vec![self.problem(path, message).with_help(help)])
     }
 
-    /// The kind of a health check.
+    /// Returns the kind of a health check.
     fn check_kind(&self, path: &Path) -> OrProblems<Option<String>> {
         let kind = self.text(path)?;
         if let Some(kind) = &kind
@@ -314,7 +314,7 @@ impl AppManifest {
     }
 }
 
-/// Whether a field of an app is one of its web process.
+/// Returns whether a field of an app also belongs to its web process.
 fn is_of_process(path: &Path, app: &Path) -> bool {
     match path.0.get(app.0.len()) {
         Some(Step::Key(key)) => OF_PROCESS.contains(&key.as_str()),
@@ -322,7 +322,7 @@ fn is_of_process(path: &Path, app: &Path) -> bool {
     }
 }
 
-/// The problem of a date or a symbol, which Ruby's reader makes of a text without quotes.
+/// Returns the problem of a date or a symbol, into which Ruby's reader converts some unquoted strings.
 fn date_in(node: &Node, source: &Arc<Source>) -> Option<Problem> {
     match &node.value {
         Value::Text(text) => {
@@ -340,7 +340,7 @@ fn date_in(node: &Node, source: &Arc<Source>) -> Option<Problem> {
     }
 }
 
-/// The class of Ruby that a text without quotes becomes, if it is none that a manifest may have.
+/// Returns the Ruby class of an unquoted string, if a manifest must not contain that class.
 fn class_of(text: &str) -> Option<&'static str> {
     let (date, time) = text.split_once(['T', 't', ' ']).unwrap_or((text, ""));
     let parts: Vec<&str> = date.split('-').collect();
@@ -359,7 +359,7 @@ fn class_of(text: &str) -> Option<&'static str> {
     is_symbol.then_some("symbol")
 }
 
-/// Whether a text is a time of a day, perhaps with a zone.
+/// Returns whether a string is a time of day, perhaps with a zone.
 fn is_time(text: &str) -> bool {
     let of_time = |byte: u8| byte.is_ascii_digit() || b":.+- Z".contains(&byte);
     text.contains(':') && text.bytes().all(of_time)
@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_ruby_makes_a_date_or_a_symbol_of_is_one() {
+    fn only_texts_that_ruby_reads_as_dates_or_symbols_count_as_such() {
         for (text, class) in [
             ("2026-01-02", Some("date")),
             ("2026-1-2 10:00:00 Z", Some("date")),

@@ -1,20 +1,20 @@
-//! The defaults of `agent` under Argo CD: how long a sync takes, and how a change of health comes to be known.
+//! The defaults of `agent` under Argo CD: the duration of a sync, and the delay until a change of health is seen.
 //!
-//! There is no agent in the clusters. The application controller applies over the network and watches the clusters'
-//! objects, so an instruction and a report take one way over the site's link. A sync keeps its processor for the sum
+//! Argo CD has no agent in the clusters. The application controller applies over the network and watches the clusters'
+//! objects, so an instruction and a report each travel the site's link once. A sync occupies its processor for the sum
 //! of `instructionDelay`, `apply` and `reportDelay`.
 
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyRules, DurationModel, ReadinessSpec, calibration};
 
-/// One way between the controller and a cluster: half of a round trip of 30 ms, and the API server's time. Source:
-/// requests take about 5 ms at a member and 13 to 16 ms at the hub in the median (CNOE's test on EKS).
+/// One-way delay between the controller and a cluster: half of a 30 ms round trip, plus the API server's time. Source:
+/// the median request takes about 5 ms at a member and 13 to 16 ms at the hub (CNOE's test on EKS).
 const WAY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(30),
     sigma: 0.5,
 };
 
-/// The agent in each cluster, where the experiment does not say.
+/// The default agent of each cluster.
 pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: WAY,
     // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD of 2023), 10 to
@@ -27,7 +27,7 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     },
     apply_spread: calibration::APPLY_SPREAD,
     wait: false,
-    // A change of health queues the application at once. Source: `handleObjectUpdated` in
+    // A change of health queues the application immediately. Source: `handleObjectUpdated` in
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.
     readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::from_millis(1))),
     report_delay: WAY,

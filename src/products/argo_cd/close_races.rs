@@ -1,21 +1,21 @@
-//! Whether the peak of a rollout depends on milliseconds.
+//! Detects rollouts whose peak depends on milliseconds.
 //!
 //! A pass writes the specs of Applications in the order of their names (`applicationset_controller.go` of
 //! argoproj/argo-cd, "Sort apps by name"), and an Application is compared some time after its spec was written. Until
-//! then its row still counts as Healthy. Where applications of a later step are written first, or several at a time,
-//! a pass may find the step before complete although some of its applications were not compared yet, and begin the
-//! later one. Which passes do so depends on latencies of single requests.
+//! then its row still counts as Healthy. If applications of a later step are written first, or several are written in
+//! parallel, a pass may find the earlier step complete before some of its applications are compared, and begin the
+//! later step. The latencies of single requests decide in which passes this happens.
 //!
-//! Known by: rollouts that Argo CD's own controller drove with other latencies. With rings that are not in the order
-//! of names, peaks of 49 and of 68 applications came from one set; with equal latencies, fleetsim's own scheduler and
-//! the product's controller agree.
+//! Evidence: rollouts that Argo CD's own controller drove with other latencies. With rings that are not in the order
+//! of names, the same set gave peaks of 49 and 68 applications. With equal latencies, fleetsim's scheduler and the
+//! product's controller agree.
 
 use super::ArgoCdStrategy;
 use crate::rollout::argo_cd::{RolloutStep, Steps, limit};
 use crate::world::ClusterSpec;
 
 impl ArgoCdStrategy {
-    /// A note if the peak depends on milliseconds.
+    /// Returns a note if the peak depends on milliseconds.
     pub(super) fn close_race(&self, clusters: &[ClusterSpec]) -> Option<String> {
         if !self.is_rolling() {
             return None;
@@ -51,7 +51,7 @@ impl ArgoCdStrategy {
     }
 }
 
-/// For each step, whether the rollout ever syncs an application of it.
+/// Returns, for each step, whether the rollout ever syncs one of its applications.
 fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
     let mut syncing = Vec::new();
     for (step, applications) in steps.iter().zip(&plan.lists) {
@@ -62,8 +62,8 @@ fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
     syncing
 }
 
-/// Whether all applications of a step come before those of later steps in the order of names. Steps that sync nothing
-/// do not count.
+/// Returns true if all applications of a step come before those of later steps in the order of names. Steps that sync
+/// nothing are ignored.
 fn follows_names(plan: &Steps, syncing: &[bool], names: &[String]) -> bool {
     let mut in_order: Vec<usize> = (0..names.len()).collect();
     in_order.sort_by_key(|&application| &names[application]);

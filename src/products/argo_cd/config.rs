@@ -1,9 +1,10 @@
-//! Argo CD's strategies in an experiment: what the product itself would not work on is refused, with its own reason.
+//! Argo CD's strategies in an experiment. Settings that the product itself rejects are errors, with the product's own
+//! reason.
 //!
-//! Some settings surprise and are still valid: a step that selects nothing, an unknown operator, a `maxUpdate` that
-//! cannot be parsed. The product shows them as a condition, and `fleetsim explain` as a note. One setting is refused
-//! although the product accepts it: a back-off whose duration cannot be parsed, because it shows only after a sync has
-//! failed. Unknown fields are refused in place, and in the strategy and the back-off of a file.
+//! Some surprising settings are valid: a step that selects nothing, an unknown operator, a `maxUpdate` that cannot be
+//! parsed. The product shows them as a condition, and `fleetsim explain` as a note. One setting is rejected although
+//! the product accepts it: a back-off whose duration cannot be parsed, because the error appears only after a sync has
+//! failed. Unknown fields are rejected in the experiment, and in the strategy and the back-off of a file.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -33,54 +34,54 @@ use crate::rollout::argo_cd::{
 };
 use crate::world::AgentSpec;
 
-/// The loop of the ApplicationSet controller. It has no rollout timer; changes of the set and those in
-/// [`queues_pass`](crate::rollout::argo_cd::queues_pass) wake it. Its client limits itself: `K8sClientConfigQPS` and
-/// `K8sClientConfigBurst` in `common/common.go`, which `ARGOCD_K8S_CLIENT_QPS` sets.
+/// The loop of the ApplicationSet controller. It has no rollout timer; a pass starts after changes of the set and
+/// those in [`queues_pass`](crate::rollout::argo_cd::queues_pass). Its client has a rate limit: `K8sClientConfigQPS`
+/// and `K8sClientConfigBurst` in `common/common.go`, which `ARGOCD_K8S_CLIENT_QPS` sets.
 const CONTROL_LOOP: ControlLoop = ControlLoop::limited(50, 100);
 
-/// Argo CD's ApplicationSet, from a real file or in place; what is set in place overrides the file. Each cluster of
-/// the fleet is one application, with the cluster's name and labels.
+/// Argo CD's ApplicationSet, from a real file or set here; fields set here override the file. Each cluster of the
+/// fleet is one application, with the cluster's name and labels.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ArgoCd"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ArgoCdConfig {
-    /// An ApplicationSet whose `spec` applies where nothing is set here.
+    /// An ApplicationSet file. Its `spec` supplies the fields that are not set here.
     file: Option<String>,
-    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
-    /// carry a note.
+    /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
+    /// results; any other such field is an error.
     accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ApplicationSetStrategy>,
-    /// Whether the template has an enabled `syncPolicy.automated`. Without it, only the steps sync. Default: as in
-    /// the file, and true without one.
+    /// Whether the template has an enabled `syncPolicy.automated`. If false, only the steps sync. Default: the file's
+    /// value, or true without a file.
     auto_sync: Option<bool>,
-    /// Entries of the fleet whose application has the opposite of `autoSync`, or of the template. A set that rolls
-    /// turns automated sync off on every application, so there it has no effect.
+    /// Entries of the fleet whose application has the opposite of `autoSync` or of the template's setting. A set with
+    /// a RollingSync disables automated sync on every application, so this has no effect there.
     auto_sync_except: Vec<String>,
-    /// Applications that the application controller passes over.
+    /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
-    /// The part of the template that names the new release. Default: as the file's `targetRevision` says, which is a
-    /// branch (`commit`) or a tag; `targetRevision` without a file.
+    /// The part of the template that names the new release. Default: derived from the file's `targetRevision`, which
+    /// is a branch (`commit`) or a tag; `targetRevision` without a file.
     release: Option<ArgoCdRelease>,
-    /// Whether the repository calls Argo CD's webhook on each commit. Without it, an application learns of a commit at
+    /// Whether the repository calls Argo CD's webhook on each commit. If false, an application learns of a commit at
     /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
     webhook: bool,
-    /// Whether the file's generators and template make the applications of the fleet's clusters. `false`: each entry of
-    /// the fleet is an application, with the labels that it has and those of the template. Default: true with a file.
+    /// Whether the file's generators and template produce the applications of the fleet's clusters. `false`: each
+    /// entry of the fleet is an application, with its own labels and those of the template. Default: true with a file.
     generate: Option<bool>,
     /// Version of Argo CD. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// Applications that the ApplicationSet controller writes at the same time, at least 1.
+    /// The number of applications that the ApplicationSet controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
     application_controller: ApplicationControllerSettings,
-    /// The program that decides.
+    /// The program that makes the decisions.
     controller: ControllerChoice,
 }
 
@@ -89,10 +90,10 @@ pub(crate) struct ArgoCdConfig {
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ArgoCdProposal"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ProposalConfig {
-    /// An ApplicationSet whose `spec.strategy` applies where nothing is set here.
+    /// An ApplicationSet file. Its `spec.strategy` applies if `strategy` is not set here.
     file: Option<String>,
-    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
-    /// carry a note.
+    /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
+    /// results; any other such field is an error.
     accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
@@ -109,12 +110,12 @@ impl Default for ConcurrentUpdates {
     }
 }
 
-/// The field in place, and where it is in an ApplicationSet.
+/// The field name in the experiment, and its path in an ApplicationSet.
 const IN_FILE: [(&str, &str); 1] = [("strategy", "spec.strategy")];
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";
 
-/// In the strategy and in a back-off an unknown field is a typo.
+/// Paths under which an unknown field is an error: the strategy and the back-off.
 const STRICT: [&str; 2] = ["spec.strategy", BACKOFF];
 const BACKOFF: &str = "spec.template.spec.syncPolicy.retry.backoff";
 
@@ -217,7 +218,7 @@ impl Product for ArgoCdConfig {
     }
 }
 
-/// Reports why Argo CD would not work on a set.
+/// Reports why Argo CD would reject a set.
 fn report_refusal(
     error: &ApplicationSetError,
     places: &FieldPlaces<'_>,
@@ -226,7 +227,7 @@ fn report_refusal(
     let (field, help) = match error {
         ApplicationSetError::Kind(_) => ("kind", REFUSED),
         ApplicationSetError::NoGenerators => ("spec.generators", REFUSED),
-        // Steps that were left out for an error of their own are not missing.
+        // Steps that failed to parse are already reported, so they are not reported as missing.
         ApplicationSetError::NoSteps if !context.is_untouched(&places.path.key("strategy")) => {
             return;
         }
@@ -239,7 +240,7 @@ fn report_refusal(
 }
 
 impl ArgoCdConfig {
-    /// Argo CD's own controllers, and the flags that they get.
+    /// Describes Argo CD's own controllers and their flags.
     fn program(&self) -> Program<'_> {
         let mut settings = self
             .application_controller
@@ -262,17 +263,17 @@ impl ArgoCdConfig {
             name: self.file.as_deref(),
             path,
             accept: &self.accept,
-            // What these decide is computed, or refused where it cannot be.
+            // These fields decide which applications exist. They are computed, or rejected if that is not possible.
             moot: &["spec.generators"],
         }
     }
 
-    /// Whether the file makes the applications.
+    /// Returns whether the file produces the applications.
     fn generates(&self) -> bool {
         self.file.is_some() && self.generate != Some(false)
     }
 
-    /// The spec of the file, if there is one, with what is set in place.
+    /// Merges the fields set here into the file's spec, if there is one.
     fn spec(&self, mut spec: ApplicationSetSpec) -> ApplicationSetSpec {
         spec.strategy = self.strategy.clone().or(spec.strategy);
         if self.file.is_none() {

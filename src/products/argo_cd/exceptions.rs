@@ -1,15 +1,15 @@
-//! Applications that differ from the set's template, as an export shows them: whether they sync by themselves, and
-//! whether the application controller passes them over.
+//! Applications that differ from the set's template, as an export shows them: in automated sync, or because the
+//! application controller ignores them.
 //!
 //! Follows argoproj/argo-cd 37ee0097. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
-//! spec and annotations into each application, so a difference lasts only where the set leaves it alone: by
+//! spec and annotations into each application, so a difference persists only where the set does not overwrite it: with
 //! `ignoreApplicationDifferences`, `preservedFields`, `templatePatch` or `applicationsSync`.
-//! - `autoSync` (`appcontroller.go`) begins no operation unless `syncPolicy.automated` is there and not disabled. A set
-//!   that rolls disables it on each application (`disableAutomatedSync` in `progressive_sync.go`) and requests the
-//!   syncs itself, so there the difference has no effect.
+//! - `autoSync` (`appcontroller.go`) begins no operation unless `syncPolicy.automated` is present and enabled. A set
+//!   with a RollingSync disables it on each application (`disableAutomatedSync` in `progressive_sync.go`) and requests
+//!   the syncs itself, so the difference has no effect there.
 //! - `canProcessApp` (`appcontroller.go`): an application whose annotation `argocd.argoproj.io/skip-reconcile` is true
-//!   has no events. It is never compared and runs no operation, and its status stays as it is. The ApplicationSet
-//!   controller does not know the annotation: it writes the spec, and judges the row by the status that stays.
+//!   gets no events. It is never compared and runs no operation, and its status stays as it is. The ApplicationSet
+//!   controller does not know the annotation: it writes the spec, and derives the row from the unchanged status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +24,13 @@ use crate::products::Fleet;
 use crate::rollout::argo_cd::{Application, Health, SyncStatus};
 use crate::world::ClusterId;
 
-/// An application that Argo CD's application controller passes over: the annotation
-/// `argocd.argoproj.io/skip-reconcile` is true. It keeps the version that it has, and its status.
+/// An application that Argo CD's application controller ignores: the annotation `argocd.argoproj.io/skip-reconcile` is
+/// true. It keeps its version and its status.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct SkippedApplication {
-    /// The entry of the fleet that it is.
+    /// The name of the application's entry in the fleet.
     name: String,
     /// `status.sync.status`.
     #[serde(default)]
@@ -63,22 +63,22 @@ enum KeptHealth {
     Unknown,
 }
 
-/// The status of an application that nobody compares.
+/// The status of an application that is never compared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct KeptStatus {
-    /// Its sync status.
+    /// The sync status.
     pub sync: SyncStatus,
-    /// Its health.
+    /// The health.
     pub health: Health,
 }
 
 impl KeptStatus {
-    /// Whether a row of a rolling set ends as Healthy with it.
+    /// Returns whether a row of a rolling set becomes Healthy with this status.
     pub(super) fn is_settled(self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
 
-    /// An application that has had this status for long.
+    /// Sets this status on an application, as of long ago.
     pub(super) fn keep(self, application: Application) -> Application {
         Application {
             sync: self.sync,
@@ -111,25 +111,25 @@ impl From<&SkippedApplication> for KeptStatus {
 /// Applications that differ from the template, by their index in the fleet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationExceptions {
-    /// Those that sync by themselves though the template's do not, or the other way round.
+    /// Applications whose automated sync is the opposite of the template's.
     pub other_auto_sync: BTreeSet<u32>,
-    /// Those that the application controller passes over, with the status that stays.
+    /// Applications that the application controller ignores, with their unchanging status.
     pub skipped: BTreeMap<u32, KeptStatus>,
 }
 
 impl ApplicationExceptions {
-    /// Whether the application controller passes an application over.
+    /// Returns whether the application controller ignores an application.
     pub(super) fn is_skipped(&self, index: usize) -> bool {
         self.skipped.contains_key(&(index as u32))
     }
 
-    /// Whether an application has the opposite of the template's automated sync.
+    /// Returns whether an application has the opposite of the template's automated sync.
     pub(super) fn has_other_auto_sync(&self, index: usize) -> bool {
         self.other_auto_sync.contains(&(index as u32))
     }
 
-    /// Finds the applications that are named. `None`: one is unknown or named twice, which is reported. `path`: the
-    /// strategy's place in the experiment.
+    /// Finds the named applications. `None`: a name is unknown or used twice, which is reported. `path`: the
+    /// strategy's path in the experiment.
     pub(super) fn find(
         other_auto_sync: &[String],
         skipped: &[SkippedApplication],
@@ -175,7 +175,7 @@ impl<'f> NamedEntries<'f> {
         Self { ids }
     }
 
-    /// The entry of this name. `None`: there is none, which is reported at `place`.
+    /// Returns the entry of this name. `None`: there is no such entry, which is reported at `place`.
     fn find(&self, name: &str, place: &Path, context: &mut Context<'_>) -> Option<ClusterId> {
         let found = self.ids.get(name).copied();
         if found.is_none() {

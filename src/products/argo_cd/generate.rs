@@ -1,11 +1,11 @@
-//! The applications that the generators of an ApplicationSet make of a fleet.
+//! The applications that the generators of an ApplicationSet produce for a fleet.
 //!
-//! Computed are `clusters`, `list`, `matrix` and `merge`, each with a selector behind it. Each makes sets of
-//! parameters, and of each set the template makes an application. A set is of the cluster that the template's
-//! destination names. Follows `applicationset/generators/{cluster,list,matrix,merge,generator_spec_processor}.go` of
-//! argoproj/argo-cd. Left out, and refused: generators that read repositories, forges or other objects, templates of
-//! single generators, and several applications in one cluster, because a simulated fleet has nothing that says what
-//! they make.
+//! Supported are `clusters`, `list`, `matrix` and `merge`, each with an optional selector. Each yields sets of
+//! parameters, and the template makes one application of each set. The template's destination names the cluster of a
+//! set. Follows `applicationset/generators/{cluster,list,matrix,merge,generator_spec_processor}.go` of
+//! argoproj/argo-cd. Left out and rejected: generators that read repositories, forges or other objects, templates of
+//! single generators, and several applications in one cluster, because a simulated fleet does not contain what they
+//! would produce.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,14 +23,14 @@ pub(crate) const LOCAL_SERVER: &str = "https://kubernetes.default.svc";
 /// The name of that cluster.
 pub(crate) const LOCAL_NAME: &str = "in-cluster";
 
-/// Parameters of the template by their names: `name`, `metadata.labels.env`, `values.zone`.
+/// Parameters of the template by name: `name`, `metadata.labels.env`, `values.zone`.
 pub(crate) type TemplateParameters = BTreeMap<String, String>;
 
 /// A cluster that Argo CD knows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KnownCluster<'c> {
     pub(crate) name: &'c str,
-    /// Its address. `None`: not known, so the address is `https://` and the name.
+    /// The cluster's address. `None`: unknown, so `https://` followed by the name is used.
     pub(crate) server: Option<&'c str>,
     pub(crate) labels: &'c Labels,
 }
@@ -51,7 +51,7 @@ impl KnownCluster<'_> {
 /// An application of a set.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GeneratedApplication {
-    /// The place of its cluster among those that are known.
+    /// The index of the application's cluster among the known clusters.
     pub(crate) cluster: usize,
     pub(crate) parameters: TemplateParameters,
 }
@@ -59,17 +59,16 @@ pub(crate) struct GeneratedApplication {
 /// The applications of a set.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct GeneratedSet {
-    /// In the order of the clusters.
+    /// The applications in the order of the clusters.
     pub(crate) applications: Vec<GeneratedApplication>,
-    /// The parameters of the application that a generator makes for the local cluster, which is not among those that
-    /// are known.
+    /// The parameters of the application that a generator yields for the local cluster, which is not a known cluster.
     pub(crate) local: Option<TemplateParameters>,
 }
 
-/// Why the applications cannot be computed.
+/// The reason why the applications cannot be computed.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GenerateError {
-    /// The place in the set: `spec.generators[0].git`.
+    /// The field in the set: `spec.generators[0].git`.
     pub(crate) field: String,
     pub(crate) message: String,
 }
@@ -83,7 +82,7 @@ impl GenerateError {
     }
 }
 
-/// A set of parameters, and the cluster that a `clusters` generator made it of.
+/// A set of parameters, and the cluster for which a `clusters` generator yielded it.
 #[derive(Clone, Debug, Default)]
 struct ParameterSet {
     parameters: TemplateParameters,
@@ -116,10 +115,10 @@ struct NestedFile {
     template: Option<Value>,
 }
 
-/// The applications of a set, whose `spec` is given, over these clusters.
+/// Returns the applications of a set with the given `spec` for these clusters.
 ///
 /// # Errors
-/// The first part that cannot be computed.
+/// Returns the first part that cannot be computed.
 pub(crate) fn generate(
     spec: &Value,
     clusters: &[KnownCluster<'_>],
@@ -167,13 +166,13 @@ pub(crate) fn generate(
     })
 }
 
-/// Generators over the clusters that are known.
+/// Evaluates generators over the known clusters.
 struct Evaluation<'e> {
     clusters: &'e [KnownCluster<'e>],
 }
 
 impl Evaluation<'_> {
-    /// The sets that a generator makes, without those that its selector drops.
+    /// Returns the sets that a generator yields, without those that its selector drops.
     fn sets(&self, generator: &Value, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         let mut sets = self.unselected_sets(generator, field)?;
         let Some(written) = generator.get("selector").filter(|value| !value.is_null()) else {
@@ -218,7 +217,8 @@ impl Evaluation<'_> {
         }
     }
 
-    /// One set for each cluster whose Secret the selector selects. Without a selector also one for the local cluster.
+    /// Returns one set for each cluster whose Secret the selector matches. Without a selector, the local cluster has a
+    /// set as well.
     fn of_clusters(
         &self,
         file: &ClustersFile,
@@ -237,7 +237,7 @@ impl Evaluation<'_> {
         let mut sets = Vec::new();
         for (at, cluster) in self.clusters.iter().enumerate() {
             let mut labels = cluster.labels.clone();
-            // No Secret declares the local cluster, unless its labels say so.
+            // No Secret declares the local cluster unless its labels say so.
             if !cluster.is_local() {
                 labels.insert(SECRET_TYPE.0.to_owned(), SECRET_TYPE.1.to_owned());
             }
@@ -269,7 +269,7 @@ impl Evaluation<'_> {
         Ok(sets)
     }
 
-    /// Each set of the first generator with each of the second.
+    /// Combines each set of the first generator with each set of the second.
     fn of_matrix(&self, file: NestedFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         refuse_template(file.template.as_ref(), field)?;
         let generators = file.generators.unwrap_or_default();
@@ -304,7 +304,7 @@ impl Evaluation<'_> {
         Ok(sets)
     }
 
-    /// The sets of the first generator, with the parameters of later sets that have the same keys.
+    /// Returns the sets of the first generator, extended by the parameters of later sets with the same keys.
     fn of_merge(&self, file: NestedFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
         refuse_template(file.template.as_ref(), field)?;
         let keys = file.merge_keys.unwrap_or_default();
@@ -330,7 +330,7 @@ impl Evaluation<'_> {
         Ok(base)
     }
 
-    /// The cluster that an element of a list names in any of its parameters.
+    /// Returns the cluster that an element of a list names in any of its parameters.
     fn named_by(&self, parameters: &TemplateParameters) -> Option<usize> {
         let texts: BTreeSet<&String> = parameters.values().collect();
         for (at, cluster) in self.clusters.iter().enumerate() {
@@ -341,7 +341,7 @@ impl Evaluation<'_> {
         None
     }
 
-    /// The cluster that the destination names, or that the set was made of.
+    /// Returns the cluster that the destination names, or for which the set was made.
     fn cluster_of(
         &self,
         set: &ParameterSet,
@@ -356,7 +356,7 @@ impl Evaluation<'_> {
             });
         };
         let rendered = filled_text(written, &set.parameters);
-        // Several clusters may have one address; then the set's own is meant.
+        // Several clusters may share an address; then the set's own cluster is meant.
         if let Some(own) = set.cluster {
             let cluster = &self.clusters[own];
             if cluster.name == rendered || cluster.server() == rendered {
@@ -403,7 +403,7 @@ fn refuse_template(template: Option<&Value>, field: &str) -> Result<(), Generate
     ))
 }
 
-/// The server or the name that a destination says.
+/// Returns the server or the name of a destination.
 fn written_destination(destination: Option<&Value>) -> Option<&str> {
     for key in ["server", "name"] {
         if let Some(Value::String(text)) = destination?.get(key)
@@ -426,7 +426,7 @@ fn cluster_parameters(cluster: &KnownCluster<'_>) -> TemplateParameters {
     parameters
 }
 
-/// A name that may be a name in DNS: `utils.SanitizeName`.
+/// Normalises a name to a valid DNS name, like `utils.SanitizeName`.
 fn normalized(name: &str) -> String {
     let mut plain = String::new();
     for letter in name.to_lowercase().chars() {
@@ -439,7 +439,7 @@ fn normalized(name: &str) -> String {
     plain.trim_matches(['-', '.']).to_owned()
 }
 
-/// Adds `values`, whose texts may have parameters of their set.
+/// Adds `values`, whose texts may refer to parameters of their set.
 fn add_values(
     parameters: &mut TemplateParameters,
     values: Option<&Map<String, Value>>,
@@ -457,7 +457,7 @@ fn add_values(
     Ok(())
 }
 
-/// One set for each element.
+/// Returns one set for each element.
 fn of_list(file: ListFile, field: &str) -> Result<Vec<ParameterSet>, GenerateError> {
     refuse_template(file.template.as_ref(), field)?;
     let mut elements = file.elements.unwrap_or_default();
@@ -483,7 +483,7 @@ fn of_list(file: ListFile, field: &str) -> Result<Vec<ParameterSet>, GenerateErr
     Ok(sets)
 }
 
-/// Adds every single value of a map by its path.
+/// Adds every scalar of a map under its path.
 fn flatten(path: &str, value: &Value, parameters: &mut TemplateParameters) {
     match value {
         Value::Object(fields) => {
@@ -512,7 +512,7 @@ fn values_of(parameters: &TemplateParameters, keys: &[String]) -> Vec<Option<Str
         .collect()
 }
 
-/// A generator with the parameters of another one filled in.
+/// Fills the parameters of another generator into a generator.
 fn filled(value: &Value, parameters: &TemplateParameters) -> Value {
     match value {
         Value::String(text) => Value::String(filled_text(text, parameters)),
@@ -529,7 +529,7 @@ fn filled(value: &Value, parameters: &TemplateParameters) -> Value {
     }
 }
 
-/// A text with its parameters, in either notation; what is no parameter stays.
+/// Fills parameters into a text, in either notation; unknown expressions stay as they are.
 fn filled_text(text: &str, parameters: &TemplateParameters) -> String {
     let mut result = String::new();
     let mut rest = text;
@@ -552,7 +552,7 @@ fn filled_text(text: &str, parameters: &TemplateParameters) -> String {
     result
 }
 
-/// The name of the parameter that an expression asks for: of `name`, `.name` and `index .metadata.labels "env"`.
+/// Returns the name of the parameter in an expression: in `name`, `.name` and `index .metadata.labels "env"`.
 pub(crate) fn parameter_of(expression: &str) -> String {
     let expression = expression.trim_matches('-').trim();
     let Some(indexed) = expression.strip_prefix("index ") else {
@@ -567,19 +567,19 @@ pub(crate) fn parameter_of(expression: &str) -> String {
     format!("{path}.{key}")
 }
 
-/// Why a text of the template has no value.
+/// The reason why a text of the template has no value.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum NotRendered {
-    /// A label of the cluster that is not there.
+    /// The cluster lacks the label.
     Missing,
-    /// No plain parameter.
+    /// The expression is not a plain parameter.
     Unknown,
 }
 
-/// A text of the template with its parameters. In Go's notation a label that is not there is empty.
+/// Fills parameters into a text of the template. In Go's notation a missing label is empty.
 ///
 /// # Errors
-/// Why it has no value.
+/// Returns the reason why the text has no value.
 pub(crate) fn rendered(
     text: &str,
     parameters: &TemplateParameters,
@@ -613,7 +613,7 @@ mod tests {
         [("env".to_owned(), env.to_owned())].into()
     }
 
-    /// The names of the clusters that get an application, and whether the local one does.
+    /// Returns the names of the clusters that get an application, and whether the local cluster gets one.
     fn selected(generators: &Value) -> Result<(Vec<&'static str>, bool), GenerateError> {
         let (prod, dev) = (labels("prod"), labels("dev"));
         let known = |name, labels| KnownCluster {
@@ -636,7 +636,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_makes_the_applications_that_argo_cd_makes() {
+    fn each_kind_of_generator_creates_the_same_applications_as_argo_cd() {
         let of_two = json!({"matchExpressions": [{"key": "name", "operator": "In", "values": ["c0", "c2"]}]});
         let prod = json!({"selector": {"matchLabels": {"env": "prod"}}});
         for (generators, names, has_local) in [
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_computed_is_refused_at_its_place() {
+    fn generators_that_cannot_be_computed_are_refused_at_their_position() {
         for (generators, field) in [
             (json!([{"git": {}}]), "spec.generators[0].git"),
             (

@@ -1,7 +1,7 @@
 //! Argo CD: an ApplicationSet with its RollingSync, and the RollingUpdate that was proposed for it and never shipped.
 //!
-//! Every entry of the fleet is one application. A file makes applications of the entries by its generators and its
-//! template; without one, an application has the name and the labels of its entry.
+//! Every entry of the fleet is one application. With a file, its generators and its template produce the applications
+//! of the entries; without a file, an application has the name and the labels of its entry.
 
 mod agent;
 mod application_controller;
@@ -50,12 +50,13 @@ pub enum ArgoCdRelease {
     /// A parameter of the source, such as `helm.parameters`: the revision stays. A RollingSync as shipped loses such a
     /// change on applications that are Synced and Healthy (argoproj/argo-cd#27949).
     Parameters,
-    /// A commit on the branch that `targetRevision` names. The set does not change. Without a webhook, each application
-    /// is found OutOfSync at its next periodic refresh, within five minutes; with `webhook: true` after a few seconds.
+    /// A commit on the branch that `targetRevision` names. The set does not change. Without a webhook, each
+    /// application is found OutOfSync at its next periodic refresh, within five minutes; with `webhook: true`, after a
+    /// few seconds.
     Commit,
 }
 
-/// A checked ApplicationSet, which the product would work on.
+/// A checked ApplicationSet that the product accepts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArgoCdStrategy {
     /// The product's own configuration.
@@ -66,9 +67,9 @@ pub struct ArgoCdStrategy {
     pub release: ArgoCdRelease,
     /// Flags and costs of the application controller.
     pub application_controller: ApplicationControllerSettings,
-    /// Applications that the ApplicationSet controller writes at the same time.
+    /// The number of applications that the ApplicationSet controller writes concurrently.
     pub concurrent_updates: u32,
-    /// Where the applications come from.
+    /// The source of the applications.
     pub applications: ApplicationSource,
     /// Whether the repository announces a commit to Argo CD.
     pub has_webhook: bool,
@@ -76,20 +77,20 @@ pub struct ArgoCdStrategy {
     pub exceptions: ApplicationExceptions,
 }
 
-/// Where the applications of a set come from.
+/// The source of a set's applications.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum ApplicationSource {
-    /// Each entry of the fleet is an application, with the labels that it has and those of the template.
+    /// Each entry of the fleet is an application, with its own labels and those of the template.
     #[default]
     Entries,
-    /// The set's generators and its template make them of the fleet's clusters. For each cluster the parameters of the
-    /// generators beside its name and labels.
+    /// The set's generators and its template produce the applications from the fleet's clusters. The field contains,
+    /// for each cluster, the generators' parameters other than its name and labels.
     Generators(Arc<Vec<BTreeMap<String, String>>>),
 }
 
 impl ArgoCdStrategy {
-    /// The applications of a fleet, one for each cluster: their names and labels. People know clusters by their names,
-    /// so applications have these, too, unless the template's names are in another order.
+    /// Returns the names and labels of a fleet's applications, one for each cluster. People know clusters by their
+    /// names, so applications use these, unless the template's names sort in a different order.
     pub fn applications(&self, clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
         let mut applications: Vec<(String, Arc<Labels>)> = Vec::with_capacity(clusters.len());
         for (index, cluster) in clusters.iter().enumerate() {
@@ -105,7 +106,7 @@ impl ArgoCdStrategy {
         applications
     }
 
-    /// Name and labels of the application of an entry of the fleet.
+    /// Returns the name and labels of the application of an entry of the fleet.
     fn application(&self, index: usize, name: &str, labels: &Arc<Labels>) -> (String, Arc<Labels>) {
         let no_parameters = BTreeMap::new();
         let no_labels = Labels::new();
@@ -129,24 +130,25 @@ impl ArgoCdStrategy {
         }
     }
 
-    /// Whether the template lets applications sync by themselves.
+    /// Returns whether the template enables automated sync.
     fn is_automated(&self) -> bool {
         self.spec.automated().is_some_and(Automated::is_enabled)
     }
 
-    /// Whether an application syncs by itself, where that is not as in the template.
+    /// Returns an application's own automated sync setting, if it differs from the template's.
     fn own_automated(&self, index: usize) -> Option<bool> {
         let is_other = self.exceptions.has_other_auto_sync(index);
         is_other.then(|| !self.is_automated())
     }
 
-    /// Whether an application is an exception that no rollout reaches: it is passed over, or only a user syncs it.
+    /// Returns whether an application is an exception that no rollout reaches: the controller ignores it, or only a
+    /// user syncs it.
     fn leaves_alone(&self, index: usize) -> bool {
         let is_manual = !self.is_rolling() && self.own_automated(index) == Some(false);
         is_manual || self.exceptions.is_skipped(index)
     }
 
-    /// Returns true if the set has steps and its controller looks at them.
+    /// Returns true if the set has steps and its controller applies them.
     fn is_rolling(&self) -> bool {
         self.options.enable_progressive_syncs && matches!(self.spec.steps(), Ok(Some(_)))
     }
@@ -161,8 +163,8 @@ impl Strategy for ArgoCdStrategy {
         explain::application_set(self, &fleet.world.clusters)
     }
 
-    /// In a set that rolls, each application has a row of 264 B, and an entry of 204 B in `status.resources`. That list
-    /// ends after 5,000 applications, so a set that does not roll fits.
+    /// In a set with a RollingSync, each application has a row of 264 B, and an entry of 204 B in `status.resources`.
+    /// That list ends after 5,000 applications, so a set without a RollingSync fits.
     fn object_limit(&self, fleet: Fleet<'_>) -> Option<String> {
         if !self.is_rolling() {
             return None;
@@ -227,7 +229,7 @@ impl Strategy for ProposalStrategy {
     }
 }
 
-/// The fleet as a set without a template sees it: one application for each cluster, with its name and labels.
+/// Returns the fleet as a set without a template sees it: one application for each cluster, with its name and labels.
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters
         .iter()

@@ -1,14 +1,14 @@
-//! The world as Argo CD's proposed `RollingUpdate` sees it.
+//! Connects the rules of Argo CD's proposed `RollingUpdate` to the simulated world.
 //!
-//! A pass changes the Application objects whose turn it is, and each then syncs by its own policy: its cluster is
+//! A pass changes the Application objects whose turn it is. Each then syncs by its own policy: its cluster is
 //! instructed when the object is written. The sync has succeeded when the cluster reports the revision as applied;
-//! health follows what it reports. Any change of either starts a pass. Text:
+//! health follows from the cluster's reports. Any change of either starts a pass. Text:
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
-//! Left out: failed syncs (an offline cluster is instructed when it returns), the time of the comparison that begins a
-//! sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and the
-//! rollout waits for them.
+//! Left out: failed syncs (an offline cluster is instructed when it returns), the duration of the comparison that
+//! begins a sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and
+//! the rollout waits for them.
 
 use super::applications;
 use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime, Traits};
@@ -21,7 +21,7 @@ use crate::rollout::argo_cd::proposal::{
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
-/// The proposal with one ApplicationSet.
+/// The controller of the proposal with one ApplicationSet.
 pub(super) struct ProposalController<'s> {
     scheduler: ProposedRollingUpdate,
     view: ProposalView,

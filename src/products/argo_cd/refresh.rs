@@ -1,21 +1,21 @@
-//! When the application controller looks at an application again though nothing happened.
+//! Periodic refreshes: the application controller looks at an application again although nothing has happened.
 //!
-//! Its cache announces all applications every `timeout.reconciliation`, all at once; each announcement is put off by a
-//! jitter of its own; and an application that was compared within the last `timeout.reconciliation` is passed over
-//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So an
-//! application is refreshed every 120 to 300 s by default, and not evenly.
+//! Its cache announces all applications every `timeout.reconciliation`, all at the same time. Each announcement is
+//! delayed by its own jitter, and an application that was compared within the last `timeout.reconciliation` is skipped
+//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So by
+//! default an application is refreshed every 120 to 300 s, not at even intervals.
 //!
-//! Only the first refresh after the release is ever scheduled, and only for a release that nothing else announces: all
-//! else that a refresh could find has been seen by then, because a cluster's changes are watched and a change of the
-//! spec, a finished operation and a repeated attempt each ask for a comparison of their own. So the timer costs one
-//! event an application, and never keeps a rollout alive that stands still.
+//! Only the first refresh after the release is scheduled, and only for a release that nothing else announces.
+//! Everything else that a refresh could find is seen before it: a cluster's changes are watched, and a change of the
+//! spec, a finished operation and a repeated attempt each ask for a comparison. So the timer costs one event per
+//! application and never keeps a stalled rollout running.
 //!
 //! With a webhook, the API server asks for the refresh of each application whose source has the repository and the
 //! branch of the commit (`HandleEvent` in `util/webhook/webhook.go` at v3.5.1). `--webhook-refresh-workers`, 20, write
 //! the annotation, each with one request (`RefreshApp` in `util/argo/argo.go`). The client's limit of 50 requests a
-//! second, after a burst of 100, binds before the workers do, so these are left out, as is `webhook-refresh-jitter`, 0
-//! by default and later than v3.5. Left out too: the annotation `manifest-generate-paths`, which spares applications
-//! whose files do not change.
+//! second, after a burst of 100, binds before the workers do, so the workers are left out. Also left out:
+//! `webhook-refresh-jitter`, which is 0 by default and newer than v3.5, and the annotation `manifest-generate-paths`,
+//! which skips applications whose files do not change.
 
 use super::settings::ApplicationControllerSettings;
 use crate::control_plane::ApiClient;
@@ -23,7 +23,7 @@ use crate::engine::{Streams, dist};
 use crate::products::Run;
 use crate::units::{SimDuration, SimTime};
 
-/// Announcements before the release: as good as a controller that has been running for ever.
+/// Number of announcements before the release: enough to represent a controller that has been running indefinitely.
 const WARM_UP: u64 = 20;
 
 /// The webhook handler of Argo CD's API server.
@@ -40,13 +40,14 @@ impl WebhookHandler {
         }
     }
 
-    /// Asks for the refresh of the next application. Returns when the application controller sees it.
+    /// Requests the refresh of the next application. Returns the time at which the application controller sees the
+    /// request.
     pub(super) fn refresh(&mut self, now: SimTime) -> SimTime {
         self.client.send(0, now).answered + self.watch_delay
     }
 }
 
-/// When an application is refreshed, in seconds; the release is at 0.
+/// Returns the times at which an application is refreshed, in seconds; the release is at 0.
 fn refreshes(
     settings: &ApplicationControllerSettings,
     luck: &Streams,
@@ -73,7 +74,7 @@ fn refreshes(
     })
 }
 
-/// The first refresh of an application after the release.
+/// Returns the first refresh of an application after the release.
 pub(super) fn first_refresh(
     settings: &ApplicationControllerSettings,
     luck: &Streams,
@@ -118,7 +119,7 @@ mod tests {
         assert!(times.iter().all(|at| (0.0..=300.0).contains(at)));
         let in_second = |second: usize| times.iter().filter(|at| **at as usize == second).count();
         let most = (0..300).map(in_second).max().expect("seconds");
-        // Spread over a jitter of 60 s, 1 000 applications come at 17 a second.
+        // With a jitter of 60 s, 1,000 applications are refreshed at 17 per second.
         assert!((10..50).contains(&most), "{most} in one second");
     }
 

@@ -1,10 +1,10 @@
-//! The application controller's flags, and what a sync costs it.
+//! The application controller's flags, and the cost of a sync.
 //!
 //! Flags have the defaults of argoproj/argo-cd at 37ee0097cf851bc2dd7665fc081bbce61a7e836e
 //! (`cmd/argocd-application-controller/commands/argocd_application_controller.go`,
-//! `pkg/apis/application/v1alpha1/cluster_constants.go`). The cost of a sync is calibrated on published times in which
-//! 10 000 applications with one ConfigMap each were synced after one commit; `tests/suite/validation/argo_cd.rs` holds
-//! them and what the model says. Two values are guesses and are marked so.
+//! `pkg/apis/application/v1alpha1/cluster_constants.go`). The cost of a sync is calibrated on published times for
+//! syncing 10,000 applications with one ConfigMap each after one commit; `tests/suite/validation/argo_cd.rs` compares
+//! them with the model. Two values are guesses and are marked so.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -31,26 +31,26 @@ pub(super) const UPSTREAM_KEYS: &[&str] = &[
     "applicationController.idleSync",
 ];
 
-/// Argo CD's application controller: its flags, and what comparisons and syncs cost it.
+/// Argo CD's application controller: its flags, and the cost of comparisons and syncs.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ApplicationControllerSettings {
-    /// `--status-processors`: comparisons at the same time in each shard.
+    /// `--status-processors`: number of concurrent comparisons in each shard.
     #[serde(deserialize_with = "positive")]
     pub status_processors: u32,
-    /// `--operation-processors`: attempts of operations at the same time in each shard.
+    /// `--operation-processors`: number of concurrent attempts of operations in each shard.
     #[serde(deserialize_with = "positive")]
     pub operation_processors: u32,
-    /// `--kubectl-parallelism-limit`: attempts that apply at the same time in each shard.
+    /// `--kubectl-parallelism-limit`: number of concurrent applies in each shard.
     #[serde(deserialize_with = "positive")]
     pub kubectl_parallelism: u32,
     /// `ARGOCD_K8S_CLIENT_QPS`: API requests per second of each shard; 0 means no limit.
     pub client_qps: u32,
-    /// `ARGOCD_K8S_CLIENT_BURST`: API requests that a shard can save up. Default: twice `clientQps`.
+    /// `ARGOCD_K8S_CLIENT_BURST`: number of API requests in a burst of a shard. Default: twice `clientQps`.
     #[serde(deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
     pub client_burst: Option<u32>,
-    /// API requests of one sync, all of which the client limits. Calibrated; no flag.
+    /// Number of API requests per sync, all subject to the client's limit. Calibrated; no flag.
     pub requests_per_sync: u32,
     /// Syncs per second that the CPU of one shard allows. Calibrated on nodes with 16 cores; no flag.
     pub syncs_per_second: Factor,
@@ -59,21 +59,20 @@ pub struct ApplicationControllerSettings {
     pub shards: u32,
     /// `--sharding-method`: the shard of each cluster.
     pub sharding: Sharding,
-    /// `--app-resync`: interval of the refresh of all applications. Also `timeout.reconciliation`.
-    /// 180 s up to v2.
+    /// `--app-resync`: interval of the refresh of all applications. Also `timeout.reconciliation`. 180 s up to v2.
     #[serde(deserialize_with = "positive")]
     pub app_resync: SimDuration,
-    /// `--app-resync-jitter`: up to this is added to each announcement. 0 up to v2.
+    /// `--app-resync-jitter`: maximum random delay of each announcement. 0 up to v2.
     pub app_resync_jitter: SimDuration,
-    /// `ARGOCD_K8S_TCP_TIMEOUT`: how long an attempt on a cluster that does not answer takes.
+    /// `ARGOCD_K8S_TCP_TIMEOUT`: time until an attempt on a cluster that does not answer fails.
     pub tcp_timeout: SimDuration,
     /// Duration of a comparison. A guess; no flag.
     pub comparison: SimDuration,
-    /// Duration of a sync that finds everything applied, beside its requests. A guess; no flag.
+    /// Duration of a sync that finds everything applied, without its requests. A guess; no flag.
     pub idle_sync: SimDuration,
 }
 
-/// Most processes, of which each takes memory.
+/// Maximum number of processes, because each takes memory.
 const MOST_SHARDS: u32 = 10_000;
 
 fn shards<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
@@ -91,10 +90,10 @@ fn shards<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error> {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sharding {
-    /// By a hash of the cluster's UID, as good as drawn. Some shards get more clusters than others.
+    /// By a hash of the cluster's UID, simulated as a random draw. Some shards get more clusters than others.
     #[default]
     Legacy,
-    /// In turn: shards differ by one cluster at most.
+    /// Round-robin: the shards differ by at most one cluster.
     RoundRobin,
 }
 
@@ -106,16 +105,17 @@ impl Default for ApplicationControllerSettings {
             kubectl_parallelism: 20,
             client_qps: 50,
             client_burst: None,
-            // Calibrated: while the client was the bottleneck, 10 000 syncs took 12.6 requests each at 50/s (AWS-1),
+            // Calibrated: while the client was the bottleneck, 10,000 syncs took 12.6 requests each at 50/s (AWS-1),
             // and 10.2 and 10.8 at 100/s and 150/s (AWS-3).
             requests_per_sync: 12,
-            // Calibrated: at 200 requests/s, 10 000 syncs took 11 min (AWS-3); the client would have let 17/s pass.
+            // Calibrated: at 200 requests/s, 10,000 syncs took 11 min (AWS-3); the client's limit alone would have
+            // allowed 17/s.
             syncs_per_second: Factor::new(15.0),
             shards: 1,
             sharding: Sharding::Legacy,
             app_resync: SimDuration::from_secs(120),
             app_resync_jitter: SimDuration::from_secs(60),
-            // That an attempt tries one connection is a guess; a cluster that refuses connections answers at once.
+            // One connection per attempt is a guess; a cluster that refuses connections answers immediately.
             tcp_timeout: SimDuration::from_secs(30),
             comparison: SimDuration::from_millis(200),
             idle_sync: SimDuration::from_secs(1),
@@ -123,13 +123,13 @@ impl Default for ApplicationControllerSettings {
     }
 }
 
-/// A duration as Go's programs read it.
+/// Formats a duration for Go programs.
 fn in_nanos(duration: SimDuration) -> String {
     format!("{}ns", duration.as_nanos())
 }
 
 impl ApplicationControllerSettings {
-    /// The settings as the program of `controllers/argocd` is told, which has one shard.
+    /// Returns the settings for the program of `controllers/argocd`, which has one shard.
     pub(super) fn upstream_settings(&self, updates: NonZeroU32) -> BTreeMap<String, String> {
         let settings = [
             (
@@ -172,7 +172,7 @@ impl ApplicationControllerSettings {
             .into()
     }
 
-    /// The settings that make comparisons and operations take no time, or hardly any.
+    /// Returns the settings that make comparisons and operations take little or no time.
     pub(super) fn zero_times(&self) -> Vec<String> {
         let times = [
             ("tcpTimeout", self.tcp_timeout),
@@ -194,7 +194,7 @@ impl ApplicationControllerSettings {
         zero
     }
 
-    /// API requests that a shard can save up.
+    /// The number of API requests in a burst of a shard.
     pub fn burst(&self) -> u32 {
         self.client_burst
             .unwrap_or(self.client_qps.saturating_mul(2))

@@ -1,9 +1,9 @@
-//! One process of the application controller, and what comparisons and syncs wait for in it.
+//! One process of the application controller, with the resources that comparisons and syncs wait for.
 //!
-//! A comparison waits for one of the status processors. An attempt of an operation waits for an operation processor,
-//! then for its API requests and for the CPU, and, if it has something to apply, for its place among those that apply.
-//! It keeps its processor all the while. All requests come before the first apply, one attempt after the other: as
-//! many attempts end in a second as if their requests took turns, because attempts begin when others end.
+//! A comparison waits for a status processor. An attempt of an operation waits for an operation processor, then for
+//! its API requests and for the CPU, and, if it has something to apply, for a free slot among the concurrent applies.
+//! It keeps its processor throughout. All requests come before the first apply, one attempt after the other. The rate
+//! of finished attempts is the same as if their requests alternated, because attempts begin when others end.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::control_plane::{ApiClient, ControlLoop, WorkerPool};
 use crate::engine::{Streams, dist};
 use crate::units::{SimDuration, SimTime};
 
-/// The shard of a cluster, by its place in the fleet and its name.
+/// Returns the shard of a cluster, given its index in the fleet and its name.
 pub(super) fn shard_of(
     settings: &ApplicationControllerSettings,
     luck: &Streams,
@@ -29,7 +29,7 @@ pub(super) fn shard_of(
     }
 }
 
-/// Places that so many applications may take at a time, first come, first served.
+/// A fixed number of slots for applications, first come, first served.
 #[derive(Clone, Debug)]
 pub(super) struct Places {
     size: u32,
@@ -46,7 +46,7 @@ impl Places {
         }
     }
 
-    /// The next application that gets a place, if one is free.
+    /// Returns the next application that gets a slot, if one is free.
     pub(super) fn next(&mut self) -> Option<usize> {
         let next = if self.taken < self.size {
             self.waiting.pop_front()
@@ -66,11 +66,11 @@ pub(super) struct Shard {
     comparers: WorkerPool,
     /// The operation processors.
     pub(super) operations: Places,
-    /// Its latencies are part of the comparison's and the apply's durations.
+    /// The client. Its latencies are part of the durations of comparison and apply.
     client: ApiClient,
-    /// When the CPU is free for another sync.
+    /// The time at which the CPU is free for another sync.
     cpu: SimTime,
-    /// Attempts that apply, and those that have a processor and wait to apply.
+    /// The attempts that apply, and those that have a processor and wait to apply.
     applying: Places,
 }
 
@@ -91,12 +91,12 @@ impl Shard {
         }
     }
 
-    /// When a comparison that is asked for now ends.
+    /// Returns the end of a comparison that is requested now.
     pub(super) fn compare(&mut self, now: SimTime) -> SimTime {
         self.comparers.work(now, self.settings.comparison)
     }
 
-    /// When the requests and the computing of one attempt are through that begins now.
+    /// Returns the time at which the requests and the computation of an attempt that begins now are complete.
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
         self.cpu = self.cpu.max(now)
             + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
@@ -108,14 +108,14 @@ impl Shard {
             .max(self.cpu)
     }
 
-    /// Whether this attempt may apply now; otherwise it comes up in [`Self::applied`].
+    /// Returns whether this attempt may apply now; otherwise [`Self::applied`] returns it later.
     pub(super) fn apply(&mut self, application: usize) -> bool {
         self.applying.waiting.push_back(application);
-        // Nobody waits while a place is free.
+        // No attempt waits while a slot is free.
         self.applying.next().is_some()
     }
 
-    /// An attempt has applied. Returns the one that applies now in its place.
+    /// Handles the end of an apply. Returns the attempt that gets its slot.
     pub(super) fn applied(&mut self) -> Option<usize> {
         self.applying.taken -= 1;
         self.applying.next()
@@ -139,9 +139,9 @@ mod tests {
         let mut shard = Shard::new(settings, &Streams::new(1, 0));
         let times: Vec<SimTime> = (0..20).map(|_| shard.sync(at(0))).collect();
         let seconds = |nth: usize| times[nth].as_secs_f64();
-        // 120 requests are saved up for the first 10 syncs, of which the CPU does 15 a second.
+        // The burst of 120 requests covers the first 10 syncs, of which the CPU handles 15 per second.
         assert!((seconds(9) - 10.0 / 15.0).abs() < 1e-6, "{}", seconds(9));
-        // The last 10 need 120 requests more.
+        // The last 10 need another 120 requests.
         assert!((seconds(19) - 2.0).abs() < 1e-6, "{}", seconds(19));
     }
 
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn an_attempt_applies_when_one_of_those_that_apply_is_through() {
+    fn a_waiting_attempt_applies_when_another_has_applied() {
         let settings = ApplicationControllerSettings {
             kubectl_parallelism: 1,
             ..Default::default()
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_differ_by_one_cluster_in_turn_and_by_more_as_hashed() {
+    fn round_robin_shards_differ_by_one_cluster_and_hashed_shards_by_more() {
         let luck = Streams::new(1, 0);
         let loads = |sharding| {
             let settings = ApplicationControllerSettings {

@@ -1,8 +1,8 @@
-//! The applications that an ApplicationSet makes of the fleet, and the kind of release that its file allows.
+//! The applications that an ApplicationSet produces for the fleet, and the kind of release that its file allows.
 //!
 //! The clusters of the fleet are those that Argo CD knows. The set's generators select some of them, and its template
-//! gives the applications their labels. What cannot be computed of the fleet alone is refused, with the setting that
-//! takes each entry of the fleet for an application. `generate` has the rules.
+//! gives the applications their labels. Anything that cannot be computed from the fleet alone is rejected with a
+//! suggestion: the setting that takes each entry of the fleet as an application. The rules are in `generate`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,14 +22,14 @@ use crate::rollout::argo_cd::{ApplicationSetSpec, OpenExpression, TemplateCluste
 use crate::units::counted;
 use crate::world::ClusterSpec;
 
-/// The object that a strategy of Argo CD names.
+/// The kind of object that an Argo CD strategy names.
 pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 
-/// The way out where applications cannot be computed.
+/// The fix if applications cannot be computed.
 const ENTRIES: &str =
     "write `generate: false` in the strategy if the entries of the fleet are the applications";
 
-/// The clusters whose applications the set makes. `None`: a problem was reported.
+/// Returns the clusters for which the set produces applications. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
     fleet: Fleet<'_>,
@@ -38,7 +38,7 @@ pub(super) fn of(
     let Some(name) = choice.name else {
         return Some(Targets::All);
     };
-    // What is wrong with the file, or worth a note, is said when the strategy is checked.
+    // Problems and notes about the file are reported when the strategy is checked.
     let document =
         context.unreported(|context| fields::object(name, &[APPLICATION_SET], choice, context));
     let Some(document) = document else {
@@ -86,8 +86,8 @@ pub(super) fn of(
     Some(Targets::Chosen(targets))
 }
 
-/// The parameters of the generators beside names and labels, for each entry of the fleet, which the set selects as a
-/// whole. `None`: a problem was reported.
+/// Returns, for each entry of the fleet, the parameters of the generators other than names and labels. The set selects
+/// the whole fleet. `None`: a problem was reported.
 pub(super) fn parameters(
     document: &Document,
     fleet: Fleet<'_>,
@@ -104,7 +104,7 @@ pub(super) fn parameters(
     check_labels(document, clusters, &all, context).then(|| Arc::new(all))
 }
 
-/// The applications of the set. `None`: they cannot be computed, which is reported.
+/// Returns the applications of the set. `None`: they cannot be computed, which is reported.
 fn generated(
     document: &Document,
     fleet: Fleet<'_>,
@@ -133,7 +133,8 @@ fn generated(
     }
 }
 
-/// Reports a label of the template that cannot be computed, or that a cluster lacks. Returns whether there is none.
+/// Reports a label of the template that cannot be computed or that a cluster lacks. Returns true if there is no such
+/// label.
 fn check_labels(
     document: &Document,
     clusters: &[ClusterSpec],
@@ -190,7 +191,7 @@ fn check_labels(
     false
 }
 
-/// The kind of release that the file's revision allows. `None`: it contradicts what the experiment says, which is
+/// Returns the kind of release that the file's revision allows. `None`: it contradicts the experiment, which is
 /// reported.
 pub(super) fn release(
     document: &Document,
@@ -226,7 +227,7 @@ pub(super) fn release(
     Some(written)
 }
 
-/// The revisions of the template's sources.
+/// Returns the revisions of the template's sources.
 fn revisions(document: &Document) -> Vec<String> {
     let spec = Path::of("spec").key("template").key("spec");
     let mut sources = vec![spec.key("source")];
@@ -244,8 +245,8 @@ fn revisions(document: &Document) -> Vec<String> {
     found
 }
 
-/// Whether commits change what a revision stands for: HEAD, a branch, or a range of versions. A template's expression,
-/// a tag and the hash of a commit stand for one commit each.
+/// Returns whether commits change the meaning of a revision: HEAD, a branch, or a range of versions. A template's
+/// expression, a tag and the hash of a commit stand for one commit each.
 pub(crate) fn follows_commits(revision: &str) -> bool {
     if revision.is_empty() || revision == "HEAD" {
         return true;
@@ -271,12 +272,12 @@ fn is_hash(revision: &str) -> bool {
     (7..=40).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The place of the generators.
+/// Returns the path of the generators.
 fn generators() -> Path {
     Path::of("spec").key("generators")
 }
 
-/// Reports clusters that Argo CD's own controller does not know, and generators that it cannot work with on a fleet.
+/// Reports clusters that Argo CD's own controller does not know, and generators that it cannot run on a fleet.
 pub(super) fn check_upstream(document: &Document, fleet: Fleet<'_>, context: &mut Context<'_>) {
     let clusters = &fleet.world.clusters;
     if let Some(unknown) = clusters.iter().find(|cluster| !cluster.registered) {

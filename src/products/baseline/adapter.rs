@@ -1,4 +1,4 @@
-//! A baseline's view of the world: the clusters that were instructed, and those that are ready.
+//! A baseline's view of the fleet: the clusters that were instructed, and those that are ready.
 //!
 //! Clusters that are paused or not registered are targets as well and are never instructed, so a baseline that waits
 //! for a batch with one of them waits indefinitely.
@@ -17,7 +17,7 @@ pub(super) struct BaselineController<'s> {
     clusters: &'s [ClusterSpec],
     client: ApiClient,
     runtime: Runtime<(), ()>,
-    /// A person has stopped the rollout.
+    /// Whether a person has stopped the rollout.
     stopped: bool,
 }
 
@@ -49,7 +49,7 @@ impl<'s> BaselineController<'s> {
         }
     }
 
-    /// A pass: the write of each instruction is one request.
+    /// Runs a pass. Each instruction takes one request.
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.targets.iter().filter(|target| !target.ready).count() as u64);
         let started = if self.stopped {

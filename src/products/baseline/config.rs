@@ -1,4 +1,4 @@
-//! The baselines as an experiment writes them.
+//! The baselines' settings in an experiment.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ pub struct AllAtOnce {}
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Batches {
-    /// Clusters in a batch; a percentage is of all clusters, rounded down to at least one.
+    /// The number of clusters in a batch. A percentage refers to all clusters, rounded down to at least one.
     size: CountOrPercent,
 }
 
@@ -38,7 +38,7 @@ pub struct OneByOne {}
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Doubling {
-    /// Clusters in the first wave.
+    /// The number of clusters in the first wave.
     first: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The world as Cloud Foundry's deployment updater sees it, and how its decisions reach the clusters.
+//! Cloud Foundry's deployment updater: what it observes, and how its decisions reach the clusters.
 //!
-//! The fleet's N clusters are N places (Diego cells) of one app with N web instances, one in each. Instance i of the
-//! new version runs in cluster i: when the new process is to have more than i instances, cluster i is instructed to
-//! run the new revision, and pulls what the instance pulls.
+//! The fleet's N clusters represent N Diego cells of one app with N web instances, one in each. Instance i of the new
+//! version runs in cluster i: when the new process should have more than i instances, cluster i is instructed to run
+//! the new revision, and pulls the instance's images.
 //!
 //! | in the world | what Diego reports of the instance |
 //! |---|---|
@@ -11,32 +11,33 @@
 //! | a pod of it waits after a failed pull or a crash, or is not ready for a defect | Crashed |
 //! | reported ready | running and routable |
 //!
-//! News come from agents' reports, with the delays of the experiment's `agent`; waits are asked for in every pass, as
-//! the updater asks Diego. How long an instance that crashed waits is Diego's own rule ([`super::RESTARTS`]): twice
-//! not at all, and then longer and longer. So an instance that crashes for ever looks unhealthy most of the time and
-//! now and then as if it started: a pass that sees all of them so can grow, and a run in which one might is not at its
-//! end before the horizon.
+//! State changes arrive in agents' reports, with the delays of the experiment's `agent`; each pass asks for waiting
+//! instances, as the updater asks Diego. The wait of a crashed instance follows Diego's own rule
+//! ([`super::RESTARTS`]): two immediate restarts, and then longer and longer waits. So an instance that crashes
+//! indefinitely looks unhealthy most of the time, and sometimes as if it were starting. A pass that sees every such
+//! instance as starting can grow, and a run in which this can happen does not end before the horizon.
 //!
-//! No news start a pass: passes come with the updater's period, the first one period after the request, which itself
-//! starts the first instances. It is the first row of a run's passes. What users do is drawn from the experiment's
-//! models and takes effect in the pass after it.
+//! Reports start no pass: passes run at the updater's period. The first pass is one period after the request. The
+//! request itself starts the first instances and is the first row of a run's passes. Users' actions are drawn from the
+//! experiment's models and take effect in the next pass.
 //!
-//! Instances of the old version move no bytes and just stop, each after the workloads' `termination` or, at the
-//! latest, after Diego's grace; so do the places where a canary has one instance more than the app. After a cancelled
-//! deployment the clusters that have the new revision are instructed to run the old one again.
+//! Instances of the old version transfer nothing when they stop. Each takes the workloads' `termination`, at most
+//! Diego's grace period; so does the additional instance that a canary has. After a cancelled deployment, the clusters
+//! with the new revision are instructed to run the old one again.
 //!
-//! A deployment that is superseded (the experiment's `supersedes`) leaves an interim process, whose instances are old
-//! ones for the clusters: they are there at the start, move no bytes, and end as other old ones do. Old instances that
-//! a pass brings back are there at once.
+//! A superseded deployment (the experiment's `supersedes`) leaves an interim process. The clusters treat its instances
+//! as old ones: they exist at the start, transfer nothing, and end like other old instances. Old instances that a pass
+//! brings back exist immediately.
 //!
-//! A pass counts as unavailable the instances that the app lacks: all, less routable new and wanted old ones.
+//! The unavailable instances of a pass are those that the app lacks: all, minus routable new instances and wanted old
+//! ones.
 //!
-//! A first deployment is a `cf push` of a stopped app: all instances start at once, and there is no deployment to
-//! hold.
+//! A first deployment is a `cf push` of a stopped app: all instances start simultaneously, and no deployment can hold
+//! them.
 //!
-//! Left out: cells that take several instances, instances that move to another cell, failed pulls as crashes that
-//! count (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of
-//! the new version while the first is on its way: its instances would start where the first's already are, and move
+//! Left out: cells with several instances, instances that move to another cell, failed pulls as crashes that count
+//! (they wait as the experiment's `node` says), changes of the number of instances, and a second deployment of the new
+//! version during the first one: its instances would start where the first deployment's already are, and transfer
 //! nothing.
 
 use std::collections::BTreeMap;
@@ -56,14 +57,14 @@ use crate::rollout::{Hold, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
-/// Queries of a pass before its first write: deployment, app, processes and their counts from the database, and the
-/// instances from Diego. Guess.
+/// Number of queries of a pass before its first write: deployment, app, processes and their counts from the database,
+/// and the instances from Diego. Guess.
 const QUERIES_OF_A_PASS: usize = 10;
 
-/// Queries of one write: the process with its quotas in a transaction, and the notification of Diego. Guess.
+/// Number of queries of one write: the process with its quotas in a transaction, and the notification of Diego. Guess.
 const QUERIES_OF_A_WRITE: usize = 4;
 
-/// The entity of the user's random streams.
+/// The entity name of the user's random streams.
 const USER: &str = "cloud foundry user";
 
 /// The Cloud Controller with one app.
@@ -73,20 +74,20 @@ pub(super) struct CloudFoundryController<'s> {
     world: &'s WorldSpec,
     streams: Streams,
     client: ApiClient,
-    /// The updater: one clock, one pass at a time.
+    /// The updater, which runs one pass at a time on one clock.
     runtime: Runtime<(), ()>,
     view: AppView,
     /// The process that the app had before all deployments.
     oldest: TargetId,
-    /// The process of the new version. `None`: the request was not made yet.
+    /// The process of the new version. `None`: there is no request yet.
     new: Option<TargetId>,
-    /// When old instances that are being stopped are gone, by their process and index.
+    /// The end times of old instances that are being stopped, by process and index.
     ends: BTreeMap<(TargetId, usize), SimTime>,
-    /// When the user continues the deployment, if it is paused.
+    /// The time at which the user continues the deployment, if it is paused.
     continues: Option<SimTime>,
-    /// When the user cancels the deployment.
+    /// The time at which the user cancels the deployment.
     cancels: Option<SimTime>,
-    /// The next pass would do as little as the last one, if nothing is learnt before.
+    /// Whether the next pass would do as little as the last one, unless a report arrives.
     idle: bool,
 }
 
@@ -112,22 +113,22 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// The states of the new version's instances, as Diego reports them; none when there is no such process.
+    /// Returns the states of the new version's instances, as Diego reports them; empty if there is no such process.
     fn instances(&self) -> &[LrpState] {
         self.process().map_or(&[], |process| &process.lrps[..])
     }
 
-    /// The process of the new version, if there is one.
+    /// Returns the process of the new version, if it exists.
     fn process(&self) -> Option<&Process> {
         self.view.process(self.new?)
     }
 
-    /// The reports of the new version's instances, if there is such a process.
+    /// Returns the reports of the new version's instances, if there is such a process.
     fn reports_mut(&mut self) -> Option<&mut InstanceReports> {
         Some(&mut self.view.process_mut(self.new?)?.lrps)
     }
 
-    /// The user's request: the app's last process is the new version's, and its instances are started.
+    /// Handles the user's request: the app gets a process of the new version, and its instances are started.
     fn create(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let CloudFoundryDeployment { rules, options, .. } = self.deployment;
         self.view
@@ -152,7 +153,7 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), at, 1, false, plane);
     }
 
-    /// The new process is to have `instances`: the clusters of the additional ones are instructed.
+    /// Scales the new process to `instances`: the clusters of the additional instances are instructed.
     fn start(&mut self, new: TargetId, instances: u32, at: SimTime, plane: &mut Plane<'_>) {
         let clusters = &self.world.clusters;
         let process = self
@@ -167,7 +168,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Applies the user's acts since the last pass.
+    /// Applies the user's actions since the last pass.
     fn user_acts(&mut self, now: SimTime) {
         let Some(index) = self
             .view
@@ -196,7 +197,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// The time that an old instance takes to end.
+    /// Returns the time that an old instance takes to end.
     fn grace(&self, process: TargetId, index: usize) -> SimDuration {
         let world = self.world;
         let kind = if process == self.oldest {
@@ -213,7 +214,7 @@ impl<'s> CloudFoundryController<'s> {
         longest.min(GRACEFUL_SHUTDOWN)
     }
 
-    /// Old instances that have ended since the last pass are not reported any more.
+    /// Removes the old instances that have ended since the last pass from the report.
     fn old_instances_end(&mut self, now: SimTime) {
         let view = &mut self.view;
         self.ends.retain(|(target, index), end| {
@@ -236,8 +237,8 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// An old process is to have `instances`: those that are more end in their time, and those that are less are back
-    /// at once, because they have nothing to fetch.
+    /// Scales an old process to `instances`. Surplus instances end in their time; missing ones return immediately,
+    /// because they have nothing to fetch.
     fn scale_old(&mut self, now: SimTime, target: TargetId, instances: usize) {
         let process = self
             .view
@@ -257,7 +258,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// When the user's next action is noticed.
+    /// Returns the time at which the user's next action is noticed.
     fn user_wakes(&mut self, now: SimTime, plane: &mut Plane<'_>) -> Option<SimTime> {
         let active = self.view.active()?;
         if active.state == DeploymentState::Paused && self.continues.is_none() {
@@ -270,8 +271,8 @@ impl<'s> CloudFoundryController<'s> {
         Some(self.scheduler.next_pass(next.max(now)))
     }
 
-    /// Whether a pass would do something that saw all crashed instances started again. A pass that sees only some of
-    /// them so does less.
+    /// Returns whether a pass would act if it saw all crashed instances restarted. A pass that sees only some of them
+    /// restarted does less.
     fn moves_when_restarting(&self, clusters: &dyn Clusters) -> bool {
         let mut view = self.view.clone();
         if let Some(process) = self.new.and_then(|new| view.process_mut(new)) {
@@ -292,14 +293,14 @@ impl<'s> CloudFoundryController<'s> {
             .is_empty()
     }
 
-    /// New instances that are routable.
+    /// The number of routable new instances.
     fn routable(&self) -> usize {
         self.process().map_or(0, |process| {
             process.lrps.counts(process.lrps.len() as u32).routable as usize
         })
     }
 
-    /// Instances that the app lacks: of all, those that are neither new and routable nor old and wanted.
+    /// The number of instances that the app lacks: all, minus routable new instances and wanted old ones.
     fn lacking(&self) -> u64 {
         let mut old = 0;
         for process in &self.view.processes {
@@ -386,7 +387,7 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), end, 0, completes, plane);
     }
 
-    /// The clusters of the new version's instances are instructed to run the old one again.
+    /// Instructs the clusters of the new version's instances to run the old one again.
     fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
         let instances = self.instances().len();
         for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {
@@ -394,7 +395,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Whether an instance of the new version starts, or is started again.
+    /// Returns whether an instance of the new version is starting or restarting.
     fn is_any_starting(&self) -> bool {
         let Some(process) = self.process() else {
             return false;
@@ -406,7 +407,7 @@ impl<'s> CloudFoundryController<'s> {
     }
 }
 
-/// Whether deployments have other states than before. Their number may have changed, too.
+/// Returns whether the states of the deployments differ. Their number may differ, too.
 fn have_other_states(before: &[Deployment], after: &[Deployment]) -> bool {
     before.len() != after.len()
         || before
@@ -416,7 +417,7 @@ fn have_other_states(before: &[Deployment], after: &[Deployment]) -> bool {
 }
 
 impl Controller for CloudFoundryController<'_> {
-    /// A first deployment is a push, which has no status to report completion in.
+    /// A first deployment is a push, which has no status that reports completion.
     fn traits(&self) -> Traits {
         Traits {
             reports_completion: self.world.release == ReleaseKind::Update,
@@ -440,7 +441,7 @@ impl Controller for CloudFoundryController<'_> {
     }
 
     fn is_idle(&self, clusters: &dyn Clusters) -> bool {
-        // Where nothing else is to happen, an instance that starts is one that is about to crash.
+        // If nothing else is pending, an instance that starts is about to crash.
         self.idle
             && !self.is_any_starting()
             && self.view.active().is_some_and(Deployment::is_ticked)
@@ -466,7 +467,7 @@ impl Controller for CloudFoundryController<'_> {
         Some(Hold::new("routable", text))
     }
 
-    /// Deployments are called by their number, the oldest first.
+    /// Deployments are named by their index, the oldest first.
     fn show(&mut self, log: &mut StatusLog) {
         for (number, deployment) in (1..).zip(&self.view.deployments) {
             log.show(deployment.conditions(&number.to_string(), self.deployment.rules));
@@ -479,7 +480,7 @@ impl Controller for CloudFoundryController<'_> {
 
     fn stages(&self) -> Vec<String> {
         let clusters = self.world.clusters.len();
-        // A first deployment has no steps, whatever was asked for.
+        // A first deployment has no steps, whatever the request says.
         let plan = match self.view.deployments.last() {
             Some(deployment) if deployment.process.is_some() => {
                 deployment.plan(self.deployment.rules)

@@ -1,13 +1,13 @@
-//! The defaults of `agent` under Cloud Foundry: Diego's cell starts an instance and checks it.
+//! The defaults of `agent` under Cloud Foundry: the delays of Diego's cell, which starts and checks an instance.
 
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyRules, DurationModel, ReadinessSpec, calibration};
 
-/// The agent in each cluster, where the experiment does not say.
+/// The default agent of each cluster.
 pub(super) const AGENT: AgentSpec = AgentSpec {
     // Guess: the auction that finds a cell.
     instruction_delay: calibration::INSTRUCTION_DELAY,
-    // Guess: the container is created. Single logs say 9 and 15 s on a loaded VM of 2016
+    // Guess: the creation of the container. Single logs show 9 and 15 s on a loaded VM of 2016
     // (cloudfoundry/diego-release#130) and 0.3 s for staging in 2017 (cloudfoundry/cli#1119).
     apply: DurationModel::LogNormal {
         median: SimDuration::from_secs(3),
@@ -15,8 +15,8 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     },
     apply_spread: 0.0,
     wait: false,
-    // An instance is checked every 2 s as deployed, and becomes ready at any time between two checks. Source:
-    // `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
+    // An instance is checked every 2 s as deployed, so it is seen as ready at a random time between two checks.
+    // Source: `jobs/rep/spec` of cloudfoundry/diego-release; 500 ms is only the default of the binary.
     readiness: ReadinessSpec::Delay(DurationModel::Uniform {
         min: SimDuration::ZERO,
         max: SimDuration::from_secs(2),

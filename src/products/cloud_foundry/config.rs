@@ -1,9 +1,9 @@
-//! A deployment of Cloud Foundry in an experiment: the product's request, and what the product leaves to people and to
-//! other apps. It is checked by the product's own validation, and against its quota for this fleet.
+//! A Cloud Foundry deployment in an experiment: the product's request, people's actions, and other deployments of the
+//! app. The product's own validation checks it, and its quota is checked for this fleet.
 //!
-//! Fields of the request are kept as they are written, because the product judges wrong types with messages of its
-//! own. One thing that the product accepts is refused: another number of instances than the fleet has clusters,
-//! because an instance is a cluster here.
+//! Fields of the request keep their JSON values, because the product has its own messages for wrong types. One thing
+//! that the product accepts is rejected: a number of instances that differs from the number of clusters, because each
+//! cluster is one instance here.
 
 #[cfg(test)]
 use std::collections::BTreeMap;
@@ -31,9 +31,9 @@ use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
 /// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
-/// queries Diego; the delays of the agents model Diego's delay.
+/// queries Diego; the delays of the agents represent Diego's delays.
 const CONTROL_LOOP: ControlLoop = ControlLoop {
-    // Guess: a query to a database on the same network, or to Diego's; the spread is that of an API server.
+    // Guess: a query to Diego or to a database on the same network; the spread is that of an API server.
     request: DurationModel::LogNormal {
         median: SimDuration::from_millis(5),
         sigma: 0.4,
@@ -43,23 +43,24 @@ const CONTROL_LOOP: ControlLoop = ControlLoop {
     watch_delay: SimDuration::ZERO,
 };
 
-/// A deployment of Cloud Foundry, from a request's body or in place; a field in place overrides the file's.
+/// A Cloud Foundry deployment, from a request's body or set here; fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "CloudFoundry"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct CloudFoundryConfig {
-    /// A body of `POST /v3/deployments`, which applies where nothing is set here.
+    /// A body of `POST /v3/deployments`, which supplies the fields that are not set here.
     file: Option<String>,
-    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
-    /// carry a note.
+    /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
+    /// results; any other such field is an error.
     accept: Accepted,
-    /// Fields of the app that decide and are not simulated, by name. `import` writes them.
-    /// Each is an error unless `accept` has it.
+    /// Names of fields of the app that affect the rollout but are not simulated. `import` writes them. Each is an
+    /// error unless `accept` lists it.
     not_simulated: Vec<String>,
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
-    /// The request's `max_in_flight`: new instances that may be started but not yet routable. Default: 1.
+    /// The request's `max_in_flight`: the maximum number of new instances that are started but not yet routable.
+    /// Default: 1.
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     max_in_flight: Option<Value>,
     /// The request's `canary.steps`: `[{instance_weight: 10}, {instance_weight: 50}]`. Default: one step with one
@@ -70,24 +71,24 @@ pub(crate) struct CloudFoundryConfig {
     rules: RuleSet,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<CloudFoundryBugs>,
-    /// A deployment in progress when this one is created, which it supersedes. Default: none.
+    /// A deployment in progress when this one is created, which supersedes it. Default: none.
     supersedes: Option<Superseded>,
-    /// Time until a user continues a paused deployment, drawn for every pause, or `never`. Default: never.
+    /// Delay until a user continues a paused deployment, drawn for every pause, or `never`. Default: never.
     continue_after: Option<UserDelay>,
-    /// Time from the creation until a user cancels an unfinished deployment, or `never`. Default: never.
+    /// Delay from the creation until a user cancels an unfinished deployment, or `never`. Default: never.
     cancel_after: Option<UserDelay>,
     /// Quotas that the app's instances must fit into. Default: no limit.
     quota: AppQuota,
 }
 
-/// The fields in place, and where they are in a request.
+/// The field names in the experiment, and their paths in a request.
 const IN_PLACE: [(&str, &str); 3] = [
     ("strategy", "strategy"),
     ("maxInFlight", "options.max_in_flight"),
     ("canarySteps", "options.canary.steps"),
 ];
 
-/// One pause early or late, and two or three of them.
+/// One early or late pause, and two or three pauses.
 const CANARY_STEPS: &[&str] = &[
     "[{instance_weight: 1}]",
     "[{instance_weight: 10}]",
@@ -161,7 +162,7 @@ impl Product for CloudFoundryConfig {
 }
 
 impl CloudFoundryConfig {
-    /// Reports fields of the app that decide and are not accepted, and notes the others.
+    /// Reports fields of the app that affect the rollout and are not accepted, and adds a note about the others.
     fn check_app(&self, path: &Path, context: &mut Context<'_>) {
         for (at, name) in self.not_simulated.iter().enumerate() {
             let at = path.key("notSimulated").index(at);
@@ -185,8 +186,8 @@ impl CloudFoundryConfig {
         }
     }
 
-    /// The options of the request, from the file and in place. `None`: Cloud Foundry would not deploy by them in this
-    /// fleet, and a problem was reported.
+    /// Returns the options of the request, from the file and the experiment. `None`: Cloud Foundry would not deploy
+    /// with them in this fleet, and a problem was reported.
     fn options(
         &self,
         path: &Path,
@@ -233,7 +234,7 @@ impl CloudFoundryConfig {
         Some(options)
     }
 
-    /// The request of the file with the fields in place.
+    /// Merges the fields set here into the request of the file.
     fn request(&self, mut request: DeploymentRequest) -> DeploymentRequest {
         let in_place = [&self.strategy, &self.max_in_flight, &self.canary_steps];
         for (value, (_, field)) in in_place.into_iter().zip(IN_PLACE) {
@@ -245,7 +246,7 @@ impl CloudFoundryConfig {
     }
 }
 
-/// The note on a field of an app that is accepted.
+/// Returns the note about an accepted field of an app.
 pub(crate) fn accepted_of_app(name: &str, effect: &str) -> String {
     format!("the app: `{name}` is accepted and not simulated ({effect})")
 }
@@ -253,7 +254,7 @@ pub(crate) fn accepted_of_app(name: &str, effect: &str) -> String {
 /// The canary steps of a request.
 const STEPS: &str = "options.canary.steps";
 
-/// Reports why Cloud Foundry would not accept a request.
+/// Reports why Cloud Foundry would reject a request.
 fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     for error in errors {
         let help = match error.exception {
@@ -268,7 +269,7 @@ fn report_errors(errors: &[RequestError], places: &FieldPlaces<'_>, context: &mu
     }
 }
 
-/// Whether a deployment in progress is possible in an app of the fleet's size. If not, the problem is reported.
+/// Returns whether an app of the fleet's size can have this deployment in progress. If not, the problem is reported.
 fn is_possible_before(
     path: &Path,
     superseded: Superseded,
@@ -282,7 +283,7 @@ fn is_possible_before(
         return false;
     }
     let Superseded { instances, state } = superseded;
-    // A rolling deployment with all its instances is not in progress any more.
+    // A rolling deployment with all its instances is no longer in progress.
     let most = if state.is_purged() {
         clusters
     } else {

@@ -1,4 +1,4 @@
-//! Cloud Foundry's deployment in instances: first batch, steps, the most there will be at once, and what users do.
+//! A Cloud Foundry deployment in numbers of instances: first batch, steps, maximum, and users' actions.
 
 use super::CloudFoundryDeployment;
 use crate::products::words::{by, table};
@@ -31,7 +31,7 @@ pub(super) fn explain(
         ..
     } = deployment;
     let explained = explain_deployment(options, *rules, instances, quota);
-    // At first there may be more of both versions than ever again.
+    // The first pass may have the highest number of instances of both versions.
     let before = deployment
         .app(ReleaseKind::Update, instances)
         .desired_instances();
@@ -80,7 +80,7 @@ pub(super) fn explain(
     }
 }
 
-/// The effect of the first pass on the instances of a superseded canary.
+/// Returns the effect of the first pass on the instances of a superseded canary.
 fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<String> {
     if deployment.rules != RuleSet::Shipped || !superseded.state.is_purged() {
         return None;
@@ -96,7 +96,7 @@ fn purge(deployment: &CloudFoundryDeployment, superseded: Superseded) -> Option<
     ))
 }
 
-/// Which bugs are reproduced. They have an effect only where a deployment is superseded.
+/// Returns the bugs that are reproduced. They have an effect only if a deployment is superseded.
 fn bugs(deployment: &CloudFoundryDeployment) -> Option<String> {
     let CloudFoundryBugs {
         purge,

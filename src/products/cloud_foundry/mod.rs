@@ -20,7 +20,7 @@ use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Res
 
 pub(crate) use config::{CloudFoundryConfig, accepted_of_app};
 
-/// Diego's restarts of instances that crash.
+/// Diego's rule for restarting instances that crash.
 pub const RESTARTS: Restarts = Restarts {
     by: Restarter::Diego,
     immediate: IMMEDIATE_RESTARTS,
@@ -32,7 +32,7 @@ pub const RESTARTS: Restarts = Restarts {
     last: Some(MAX_CRASHES),
 };
 
-/// A checked deployment, which the product accepts for its fleet.
+/// A checked deployment that the product accepts for its fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CloudFoundryDeployment {
     /// The simulated rule set.
@@ -41,18 +41,19 @@ pub struct CloudFoundryDeployment {
     pub upstream_bugs: CloudFoundryBugs,
     /// A deployment in progress when this one is created. `None`: the app is settled.
     pub supersedes: Option<Superseded>,
-    /// The request's own options; as many instances at the end as before.
+    /// The request's own options. The number of instances does not change.
     pub options: DeploymentOptions,
     /// Quotas of the app's organization and space; the first instances fit into them.
     pub quota: AppQuota,
-    /// The time that a user takes to continue a paused deployment. `None`: it is never continued.
+    /// The delay until a user continues a paused deployment. `None`: it is never continued.
     pub continue_after: Option<DurationModel>,
-    /// When a user cancels the deployment, from its creation on. `None`: never.
+    /// Delay from the creation of the deployment until a user cancels it. `None`: never.
     pub cancel_after: Option<DurationModel>,
 }
 
 impl CloudFoundryDeployment {
-    /// The app of `instances` before the request. What a superseded deployment rolls out is old for the clusters.
+    /// Returns the app of `instances` before the request. The clusters treat the release of a superseded deployment as
+    /// an old one.
     pub fn app(&self, release: ReleaseKind, instances: u32) -> AppView {
         let mut app = match (release, self.supersedes) {
             (ReleaseKind::Update, None) => AppView::settled(OLD, instances),
@@ -103,7 +104,7 @@ impl Strategy for CloudFoundryDeployment {
     }
 }
 
-/// The body of the request that means these options. `cf push` has them as `--strategy`, `--max-in-flight` and
+/// Returns the request body with these options. In `cf push` they are `--strategy`, `--max-in-flight` and
 /// `--instance-steps`.
 fn request(options: &DeploymentOptions) -> Value {
     let mut fields = json!(options);

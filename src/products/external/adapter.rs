@@ -1,4 +1,4 @@
-//! A process that decides in passes: fleetsim keeps the control loop.
+//! A process that decides in passes, while fleetsim runs the control loop.
 
 use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session};
@@ -14,7 +14,7 @@ use crate::world::ClusterId;
 pub(super) struct ExternalController<'r> {
     session: Session<'r>,
     client: ApiClient,
-    /// Its steps are approvals of people.
+    /// The control loop. Its steps are people's approvals.
     runtime: Runtime<(), ()>,
 }
 
@@ -36,7 +36,7 @@ impl<'r> ExternalController<'r> {
             .end_pass((), end.unwrap_or(now), 0, false, plane);
     }
 
-    /// Carries out what the process decides. Returns when the pass ends.
+    /// Carries out the process's decisions. Returns the end of the pass.
     fn decide(
         &mut self,
         news: &[News],

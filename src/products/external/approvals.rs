@@ -1,9 +1,9 @@
-//! Approvals that people give to a process: each some time after the process asked for it.
+//! Approvals that people give to a process, each some time after the process requested it.
 //!
-//! The time is drawn by the approval's place among those that were asked for, as for every product, so that a process
-//! and a native run that ask for the same approvals wait equally long. A process asks in its answers. KubeFleet's own
-//! controller says so in its conditions instead, which may come later than what they tell of: the approvals that it
-//! will ask for are known, and it is never let run ahead for longer than the shortest of their waits.
+//! The delay is drawn by the index of the request, as for every product, so that a process and a native run that
+//! request the same approvals wait equally long. A process requests approvals in its answers. KubeFleet's own
+//! controller shows them in its conditions instead, which may arrive later than the request itself. The approvals that
+//! it will request are therefore known, and it never runs ahead for longer than the shortest of their waits.
 
 use std::collections::BTreeSet;
 
@@ -13,12 +13,12 @@ use crate::products::delay::pause;
 use crate::units::{SimDuration, SimTime};
 use crate::world::DurationModel;
 
-/// The requests for a strategy's approvals, and the time until they are given.
+/// The approvals that a strategy requests, and the delay until they are given.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ApprovalModel {
-    /// From the request of an approval to the approval. `None`: never.
+    /// Delay from the request of an approval to the approval. `None`: never.
     pub(crate) delay: Option<DurationModel>,
-    /// Approvals that the process asks for by its conditions.
+    /// Approvals that the process requests by its conditions.
     pub(crate) by_condition: Vec<Approval>,
 }
 
@@ -26,11 +26,11 @@ pub(crate) struct ApprovalModel {
 pub(super) struct Approvals<'r> {
     model: &'r ApprovalModel,
     streams: Streams,
-    /// In the order of their requests.
+    /// The approvals in the order of their requests.
     asked: Vec<Approval>,
-    /// When they were asked for, and when they are given.
+    /// The times at which each was requested and is given.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
-    /// When people will approve, in nanoseconds.
+    /// The times of future approvals, in nanoseconds.
     due: BTreeSet<(u64, Approval)>,
 }
 
@@ -45,7 +45,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// The process asks for an approval, perhaps once more.
+    /// Records a request for an approval, which may be repeated.
     pub(super) fn ask(&mut self, approval: &Approval, at: u64) {
         if !self.asked.contains(approval)
             && let Some(delay) = self.delay(self.asked.len())
@@ -58,7 +58,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// A condition may ask for an approval, too.
+    /// Records a condition, which may request an approval.
     pub(super) fn notice(&mut self, condition: &ProcessCondition) {
         let model = self.model;
         for approval in &model.by_condition {
@@ -69,7 +69,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// The next approval that somebody gives by `now`.
+    /// Returns the next approval that is given by `now`.
     pub(super) fn given_by(&mut self, now: u64) -> Option<(u64, Approval)> {
         let (at, _) = self.due.first()?;
         if *at <= now {
@@ -79,12 +79,12 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// When somebody approves next.
+    /// Returns the time of the next approval.
     pub(super) fn next(&self) -> Option<u64> {
         self.due.first().map(|(at, _)| *at)
     }
 
-    /// The time, in nanoseconds, by which the process may run ahead without a request of it being noticed too late.
+    /// Returns how far the process may run ahead, in nanoseconds, without any of its requests being noticed too late.
     pub(super) fn lookahead(&self) -> Option<u64> {
         let open = self
             .model
@@ -98,7 +98,7 @@ impl<'r> Approvals<'r> {
             .min()
     }
 
-    /// The wait for the approval that is asked for as the `nth`, from 0.
+    /// Returns the delay of the request with index `nth`.
     fn delay(&self, nth: usize) -> Option<SimDuration> {
         self.model
             .delay
@@ -107,7 +107,7 @@ impl<'r> Approvals<'r> {
     }
 }
 
-/// Whether a stage of an update run of KubeFleet waits for this approval, in the run's own words.
+/// Returns whether a stage of a KubeFleet update run waits for this approval, according to the run's condition.
 fn asks_for(condition: &ProcessCondition, approval: &Approval) -> bool {
     let tasks = if approval.when == ApprovalTime::Before {
         "before-stage tasks"
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn an_approval_is_given_once_and_counts_from_the_request_that_kubefleets_conditions_show() {
+    fn an_approval_is_given_once_and_counts_from_the_request_in_kubefleets_conditions() {
         let delay = Some(SimDuration::from_mins(10).into());
         let model = ApprovalModel {
             delay,
@@ -149,7 +149,7 @@ mod tests {
             Some(ten_minutes),
             "a request may come in the next instant"
         );
-        // The words are those of the recorded runs.
+        // The texts come from the recorded runs.
         let after =
             "All clusters in the stage are updated, waiting for after-stage tasks to complete";
         let before = "Not all before-stage tasks are completed, waiting for approval";

@@ -1,4 +1,4 @@
-//! `external` as an experiment writes it.
+//! The settings of `external` in an experiment.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,28 +24,28 @@ pub struct ExternalConfig {
     /// The program and its arguments. The working directory is the experiment's folder. Runs need `--allow-commands`.
     #[cfg_attr(test, schemars(required))]
     command: Vec<String>,
-    /// Files that the process is given with the first message. They are recorded with the results.
+    /// Files that are passed to the process in the first message. They are recorded with the results.
     files: Vec<String>,
-    /// Flags that the process is given with the first message.
+    /// Flags that are passed to the process in the first message.
     settings: BTreeMap<String, String>,
-    /// Time until approvals that the process asks for are given. Default: never.
+    /// Delay until approvals that the process requests are given. Default: never.
     approvals: Option<ApprovalDelay>,
-    /// Who keeps the control loop: passes, their duration, and the delay of changes.
+    /// The owner of the control loop: passes, their duration, and the delay of changes.
     #[serde(rename = "loop")]
     keeper: LoopKeeper,
-    /// Real time in which each answer must come.
+    /// Time limit of each answer, in real time.
     #[serde(deserialize_with = "positive")]
     timeout: SimDuration,
 }
 
-/// Who keeps the control loop.
+/// The owner of the control loop.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum LoopKeeper {
-    /// fleetsim, which asks the process in every pass. The durations are those of `controller`.
+    /// fleetsim, which asks the process in every pass. The durations come from `controller`.
     Fleetsim,
-    /// The process. Of `controller`, it gets the typical request and the watch delay.
+    /// The process. It receives the typical request and the watch delay of `controller`.
     Process,
 }
 
@@ -98,7 +98,7 @@ impl Product for ExternalConfig {
             .approvals
             .as_ref()
             .and_then(|of| of.check(&path.key("approvals"), context));
-        // An argument that is a file is the program or its settings: a change of it makes other results.
+        // An argument that is a file is the program or its settings; changing it changes the results.
         for word in &self.command {
             if context.files.is_file(word) {
                 // A program that is not text is recorded as well.

@@ -1,12 +1,11 @@
-//! An external scheduler: a process, in any language, that decides which cluster is next.
+//! An external scheduler: a process in any language that decides which cluster is next.
 //!
-//! The protocol is that of [`crate::process`]. Either fleetsim keeps the control loop (`controller` in the
-//! experiment): a pass starts when a target becomes ready or ceases to be, the process decides on it, and its
-//! instructions are written one after another. Or the process keeps it, with passes, queues and timers of its own in
+//! The protocol is in [`crate::process`]. Either fleetsim runs the control loop (`controller` in the experiment): a
+//! pass starts when the readiness of a target changes, the process makes the decisions of the pass, and its
+//! instructions are written one after another. Or the process runs the loop, with its own passes, queues and timers in
 //! virtual time.
 //!
-//! A command is never started by loading or checking an experiment, and `fleetsim run` starts it only if it is allowed
-//! to.
+//! Loading or checking an experiment never starts a command, and `fleetsim run` starts it only with permission.
 
 mod adapter;
 mod approvals;
@@ -34,19 +33,19 @@ pub struct ExternalStrategy {
     pub command: ProcessCommand,
     /// The strategy's own files: path and text.
     pub files: Vec<(String, String)>,
-    /// Flags that the process is given.
+    /// Flags that are passed to the process.
     pub settings: BTreeMap<String, String>,
-    /// Who keeps the control loop.
+    /// The owner of the control loop.
     pub keeper: LoopKeeper,
-    /// The requests for approvals, and the time until they are given.
+    /// The approvals that the process requests, and the delay until they are given.
     pub(crate) approvals: ApprovalModel,
-    /// The process takes news of Deployments that exceed their progress deadline.
+    /// Whether the process receives events of Deployments that exceed their progress deadline.
     pub sees_progress_deadlines: bool,
-    /// Clusters that are paused are never instructed.
+    /// Whether paused clusters are never instructed.
     pub heeds_pause: bool,
-    /// If the process is a product's own controller: the strategy as fleetsim reads it.
+    /// The strategy as fleetsim reads it, if the process is a product's own controller.
     pub native: Option<Arc<dyn Strategy>>,
-    /// The acts of people that the strategy describes, by their time since the release.
+    /// People's actions that the strategy describes, by their time since the release.
     pub acts: Vec<(SimDuration, Change)>,
 }
 
@@ -79,7 +78,7 @@ impl Strategy for ExternalStrategy {
         self.acts.clone()
     }
 
-    /// A product's program has a model of the agents' part in noticing readiness.
+    /// A product's program models the agents' part in detecting readiness.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         let Some(native) = &self.native else {
             return described;
@@ -91,7 +90,7 @@ impl Strategy for ExternalStrategy {
         }
     }
 
-    /// A process ignores news that it has no use for.
+    /// A process ignores events that it has no use for.
     fn takes(&self, _change: &Change) -> Result<(), String> {
         Ok(())
     }

@@ -1,9 +1,9 @@
-//! A process that keeps its own control loop: passes, queues, timers and latencies are its own, in virtual time.
+//! A process that runs its own control loop: it has its own passes, queues, timers and latencies, in virtual time.
 //!
-//! The two clocks are kept apart by no more than the process's lookahead: an event of the world cannot reach the
-//! process earlier than that, so the process may advance up to the next event of the world plus the lookahead
-//! (conservative synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that says when it will act next is
-//! left alone until then, which saves most messages.
+//! The two clocks differ by at most the process's lookahead: an event of the world cannot reach the process earlier
+//! than that, so the process may advance up to the next event of the world plus the lookahead (conservative
+//! synchronisation: Chandy and Misra, IEEE TSE 5(5), 1979). A process that announces its next action is not asked
+//! before it, which saves most messages.
 
 use super::ExternalStrategy;
 use super::session::{ProcessFailed, Session, shortened};
@@ -29,36 +29,37 @@ enum ProcessStep {
     Knows(Report),
 }
 
-/// Instructions that are carried out at a time of the world, and targets that the product sees then.
+/// Instructions that are carried out at a time of the world, and changes of the targets' readiness that the product
+/// sees then.
 #[derive(Debug)]
 struct Arriving {
-    /// In nanoseconds.
+    /// The time in nanoseconds.
     at: u64,
     instructions: Vec<Instruction>,
     seen: Vec<SeenReadiness>,
 }
 
-/// A process with a control loop of its own. Its times are in nanoseconds.
+/// A process with its own control loop. Its times are in nanoseconds.
 pub(super) struct OwnLoopController<'r> {
     session: Session<'r>,
     horizon: u64,
     strategy: &'r ExternalStrategy,
     /// The process's present time.
     at: u64,
-    /// It does nothing earlier, unless there is news.
+    /// The process does nothing before this time, unless an event arrives.
     quiet_until: u64,
-    /// What the last answer leads to.
+    /// The pending effects of the last answer.
     arriving: Option<Arriving>,
     agenda: Agenda<ProcessStep>,
     /// The earliest time of instructions or approvals that has a timer.
     timer: Option<u64>,
-    /// Passes that the process has made and that are not recorded yet: their number, and instructions.
+    /// Passes of the process that are not recorded yet: their number and their instructions.
     passes: Vec<PassRow>,
-    /// The conditions that its objects have shown, until they are asked for.
+    /// The conditions that its objects have shown and that were not collected yet.
     conditions: Vec<ProcessCondition>,
-    /// When the process first reported that the rollout of the new revision is complete.
+    /// The time at which the process first reported that the rollout of the new revision is complete.
     completed: Option<SimTime>,
-    /// The process reports that the rollout has failed.
+    /// The process's message if it reports that the rollout has failed.
     failed: Option<String>,
 }
 
@@ -80,10 +81,10 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Lets the process advance to `until` at most.
+    /// Lets the process advance at most to `until`.
     ///
     /// # Errors
-    /// When it fails, or its answer breaks a rule.
+    /// Returns an error if the process fails or its answer breaks a rule.
     fn advance_to(&mut self, until: u64, news: &[News]) -> Result<(), ProcessFailed> {
         let question = ProcessMessage::Run { until, news };
         let answer: Advanced = self.session.ask(&question, None)?;
@@ -122,7 +123,7 @@ impl<'r> OwnLoopController<'r> {
         Ok(())
     }
 
-    /// The rule of the protocol that an answer breaks.
+    /// Returns the rule of the protocol that an answer breaks.
     fn problem_of(&self, answer: &Advanced, until: u64) -> Option<String> {
         let now = answer.now;
         if !(self.at..=until).contains(&now) {
@@ -147,13 +148,13 @@ impl<'r> OwnLoopController<'r> {
         None
     }
 
-    /// Lets the process advance to `until`, or to an instant before that in which it gives instructions or `is_enough`.
-    /// It stops when it fails, and where nothing happens until then.
+    /// Lets the process advance to `until`, or to an earlier instant in which it gives instructions or `is_enough`. It
+    /// stops if the process fails, or if nothing happens until then.
     fn follow_until(&mut self, now: u64, until: u64, is_enough: impl Fn(&Self) -> bool) {
         // Instructions are carried out before anything later can happen.
         while self.arriving.is_none() && self.failed.is_none() && !is_enough(self) {
             let advanced = if !self.session.news.is_empty() && self.at < now {
-                // News happens in the process's present.
+                // Events happen in the process's present.
                 self.advance_to(now, &[])
             } else if let Some(end) = self.next_end(until) {
                 let news = self.present_news();
@@ -167,10 +168,11 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// How far the process may advance by one answer, at most to `until`. `None`: nothing happens until then.
+    /// Returns the time to which the process may advance in one answer, at most `until`. `None`: nothing happens until
+    /// then.
     fn next_end(&self, until: u64) -> Option<u64> {
         let approvals = &self.session.approvals;
-        // Approvals that the process asked for are news, too.
+        // Approvals that the process requested are events, too.
         let given = approvals
             .next()
             .map_or(u64::MAX, |at| at.saturating_add(self.session.lookahead));
@@ -185,7 +187,7 @@ impl<'r> OwnLoopController<'r> {
         Some(end.min(unnoticed).max(self.at))
     }
 
-    /// Takes the news. Before the release, time stands still for the process, so that no news is older than its
+    /// Takes the pending events. Before the release the process's clock is stopped, so that no event is older than its
     /// present.
     fn present_news(&mut self) -> Vec<News> {
         let mut news = std::mem::take(&mut self.session.news);
@@ -196,7 +198,8 @@ impl<'r> OwnLoopController<'r> {
         news
     }
 
-    /// One row for all passes that the process reports at one time: it does not say when each of them was.
+    /// Adds one row for all passes that the process reports at one time, because it does not report their single
+    /// times.
     fn count(&mut self, passes: u32, instructs: bool) {
         if passes == 0 && !instructs {
             return;
@@ -220,7 +223,7 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// A timer goes off.
+    /// Handles a timer.
     fn due(&mut self, number: u32, now: SimTime, plane: &mut Plane<'_>) {
         match self.agenda.take(number) {
             Some(ProcessStep::Knows(report)) => {
@@ -235,7 +238,7 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Instructions and approvals that are due are carried out.
+    /// Carries out instructions and approvals that are due.
     fn act(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.session.tell_approvals(now);
         let Some(arriving) = self.arriving.take_if(|of| of.at <= now.as_nanos()) else {
@@ -259,13 +262,13 @@ impl<'r> OwnLoopController<'r> {
         loop {
             self.follow_until(now, self.horizon, |of| of.completed.is_some());
             if self.arriving.take().is_some() {
-                // The world is over: instructions change nothing any more.
+                // The run has ended, so instructions have no effect.
                 continue;
             }
             let is_over = self.completed.is_some()
                 || self.failed.is_some()
                 || self.session.failure().is_some();
-            // In a world that is over, people still approve what the process asks for.
+            // After the run has ended, people still give the approvals that the process requests.
             let Some(at) = self.session.approvals.next() else {
                 return;
             };
@@ -277,7 +280,7 @@ impl<'r> OwnLoopController<'r> {
         }
     }
 
-    /// Sets the timer of what comes next, and hands over what the process did.
+    /// Sets the timer for the next event, and hands over the process's actions.
     fn settle(&mut self, plane: &mut Plane<'_>) {
         let arriving = self.arriving.as_ref().map(|of| of.at);
         let next = arriving
@@ -347,7 +350,7 @@ impl Controller for OwnLoopController<'_> {
             || (self.arriving.is_none()
                 && self.session.news.is_empty()
                 && self.session.approvals.next().is_none()
-                // What it knows of counts when it can know of it.
+                // A report takes effect when the process can know of it.
                 && !self.agenda.iter().any(|step| matches!(step, ProcessStep::Knows(_)))
                 && self.quiet_until >= self.horizon)
     }

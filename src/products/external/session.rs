@@ -1,7 +1,8 @@
-//! A process during one run: what fleetsim and the process know of the targets, whoever keeps the control loop.
+//! A process during one run: the state of the targets, as fleetsim and the process know it, with either owner of the
+//! control loop.
 //!
-//! Clusters that are paused or not registered are targets as well, and the first message says so. They are never
-//! instructed, as with the baselines; products that know no pause instruct paused ones.
+//! Clusters that are paused or not registered are targets as well, and the first message marks them. They are never
+//! instructed, as with the baselines; products without a pause instruct paused clusters.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,22 +30,24 @@ use crate::world::{
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
-/// Answers without news in a row, beside one for each target, that may take less than [`LEAST_PROGRESS`].
+/// Maximum number of consecutive answers without an event that together may advance less than [`LEAST_PROGRESS`]; one
+/// more is allowed for each target.
 const MOST_ANSWERS: u32 = 10_000;
 
-/// Most bytes of conditions in a run.
+/// Maximum size of the conditions in a run, in bytes.
 const MOST_SHOWN: usize = 256_000_000;
 
-/// Further answers for each target of a process that says what it sees: the target is ready, or not any more.
+/// Additional answers for each target of a process that reports the readiness it sees: the target becomes ready, or is
+/// no longer ready.
 const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
 
-/// In nanoseconds of virtual time.
+/// Minimum progress in nanoseconds of virtual time, see [`MOST_ANSWERS`].
 const LEAST_PROGRESS: u64 = 100_000_000_000;
 
-/// Longest name of a rule, and longest explanation, in characters.
+/// Maximum length of a rule's name and of an explanation, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
-/// A text of the process, as long as people read it.
+/// Shortens a text of the process to a readable length.
 pub(super) fn shortened(text: String) -> String {
     match text.char_indices().nth(LONGEST_TEXT) {
         Some((end, _)) => text[..end].to_owned() + "…",
@@ -52,26 +55,26 @@ pub(super) fn shortened(text: String) -> String {
     }
 }
 
-/// Why a cluster's workload fails, in the words of Kubernetes.
+/// The reason why a cluster's workload fails, in Kubernetes' wording.
 const PROGRESS_DEADLINE: &str = "Deployment exceeded its progress deadline";
 
 /// A target as fleetsim knows it.
 #[derive(Clone, Copy, Debug)]
 struct Known {
-    /// The revision that it was instructed to run.
+    /// The revision that the target was instructed to run.
     assigned: Option<Revision>,
-    /// It runs that revision, and is ready.
+    /// Whether the target runs that revision and is ready.
     ready: bool,
-    /// The state in the last news that the process got.
+    /// The state in the last event that the process received.
     reported: StateReport,
-    /// A person has taken it out of the rollout.
+    /// Whether a person has removed it from the rollout.
     deselected: bool,
 }
 
 /// A target's state as its agent reports it.
 #[derive(Clone, Copy, Debug)]
 struct StateReport {
-    /// The number of the revision; 0 without any.
+    /// The number of the revision; 0 if there is none.
     applied: u32,
     ready: bool,
     failing: bool,
@@ -81,7 +84,7 @@ struct StateReport {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ProcessFailed;
 
-/// What a process is told of a failed apply.
+/// Returns the text that the process receives for a failed apply.
 const fn failed_apply(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => "the apply was rejected by the API server",
@@ -91,7 +94,7 @@ const fn failed_apply(failure: ApplyFailure) -> &'static str {
     }
 }
 
-/// The groups, as the first message describes them.
+/// Returns the groups for the first message.
 fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     let mut described = Vec::new();
     for (group, selector) in groups {
@@ -107,10 +110,10 @@ fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     described
 }
 
-/// Durations of requests that are equally likely, in nanoseconds and in rising order, with the mean of the model. Empty
+/// Returns equally likely durations of requests in nanoseconds, in ascending order, with the mean of the model. Empty
 /// for a constant. They do not depend on the run.
 fn request_times(model: &DurationModel) -> Vec<u64> {
-    /// The durations, and the draws that each of them stands for.
+    /// The number of durations, and the number of draws per duration.
     const TIMES: usize = 200;
     const DRAWS: usize = 50;
     if matches!(model, DurationModel::Constant(_)) {
@@ -136,7 +139,7 @@ fn request_times(model: &DurationModel) -> Vec<u64> {
     times
 }
 
-/// A target, as the first message describes it.
+/// Returns a target for the first message.
 fn target(world: &WorldSpec, index: usize) -> Target<'_> {
     let ClusterSpec {
         name,
@@ -174,17 +177,18 @@ impl Known {
     }
 }
 
-/// Answers of the process in a row without news.
+/// Consecutive answers of the process without an event.
 #[derive(Clone, Copy, Debug, Default)]
 struct IdleAnswers {
     count: u32,
-    /// The virtual time of the first, in nanoseconds.
+    /// The virtual time of the first answer, in nanoseconds.
     since: u64,
 }
 
 /// One run's process.
 pub(super) struct Session<'r> {
-    /// The error if it could not be started, or was given up. In a cell, because a question changes its pipes.
+    /// The process, or the error if it could not be started or was given up. In a cell, because a question changes its
+    /// pipes.
     process: RefCell<Result<ChildProcess, ProcessError>>,
     pub(super) clusters: &'r [ClusterSpec],
     heeds_pause: bool,
@@ -192,22 +196,22 @@ pub(super) struct Session<'r> {
     /// The newest revision that people have published.
     pub(super) newest: Revision,
     pub(super) stages: Vec<String>,
-    /// Reports and acts of people that the process has not got yet.
+    /// Reports and people's actions that the process has not received yet.
     pub(super) news: Vec<News>,
-    /// Approvals that the process asks for.
+    /// Approvals that the process requests.
     pub(super) approvals: Approvals<'r>,
-    /// Time from an event of the world until the process can know of it, in nanoseconds.
+    /// Delay from an event of the world until the process can know of it, in nanoseconds.
     pub(super) lookahead: u64,
-    /// The process says which targets its product sees as ready. Otherwise a target is ready when the process can know
-    /// of it.
+    /// Whether the process reports which targets its product sees as ready. Otherwise a target is ready when the
+    /// process can know of it.
     pub(super) sees: bool,
-    /// The answers in a row without news.
+    /// The consecutive answers without an event.
     idle_answers: IdleAnswers,
     /// Bytes of all conditions so far.
     shown_bytes: usize,
 }
 
-/// The first message to a run's process.
+/// Returns the first message to a run's process.
 fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
     let world = run.fleet.world;
     let control_loop = run.control_loop;
@@ -248,7 +252,7 @@ fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
 }
 
 impl<'r> Session<'r> {
-    /// Starts the process and says hello.
+    /// Starts the process and sends the first message.
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
@@ -272,7 +276,7 @@ impl<'r> Session<'r> {
         session
     }
 
-    /// Says hello, and notes what the process says of itself.
+    /// Sends the first message, and records the process's answer.
     fn greet(&mut self, hello: Hello<'_>) -> Result<(), ProcessFailed> {
         let ready: Ready = self.ask(&ProcessMessage::Hello(hello), Some("ready"))?;
         self.lookahead = ready.lookahead;
@@ -280,7 +284,7 @@ impl<'r> Session<'r> {
         self.name_stages(ready)
     }
 
-    /// An answer, unless the process has failed or fails now.
+    /// Returns an answer, unless the process has failed or fails now.
     pub(super) fn ask<T: DeserializeOwned>(
         &self,
         question: &ProcessMessage<'_>,
@@ -299,7 +303,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// The process broke a rule, and is not asked any more.
+    /// Gives up a process that broke a rule.
     pub(super) fn give_up(&self, problem: String) -> ProcessFailed {
         let mut process = self.process.borrow_mut();
         if let Ok(child) = &mut *process {
@@ -332,10 +336,10 @@ impl<'r> Session<'r> {
         ))
     }
 
-    /// Counts an answer at `now` for which the process need not have waited.
+    /// Counts an answer at `now` that the process could have given without waiting.
     ///
     /// # Errors
-    /// When the process goes on for ever without letting time pass.
+    /// Returns an error if the process continues endlessly without advancing the time.
     pub(super) fn moves_on(&mut self, now: u64, had_news: bool) -> Result<(), ProcessFailed> {
         let idle = &mut self.idle_answers;
         if had_news || now - idle.since >= LEAST_PROGRESS {
@@ -362,10 +366,10 @@ impl<'r> Session<'r> {
         )))
     }
 
-    /// Notes instructions that were given.
+    /// Records instructions.
     ///
     /// # Errors
-    /// When one of them breaks a rule.
+    /// Returns an error if an instruction breaks a rule.
     pub(super) fn instructed(&mut self, instructions: &[Instruction]) -> Result<(), ProcessFailed> {
         for &Instruction { target, revision } in instructions {
             let revision = Revision(revision);
@@ -388,13 +392,13 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Whether instructions reach the target.
+    /// Returns whether instructions reach the target.
     pub(super) fn reaches(&self, target: u32) -> bool {
         let spec = &self.clusters[target as usize];
         spec.registered && !(spec.paused && self.heeds_pause)
     }
 
-    /// A report becomes news for the process.
+    /// Adds a report to the events for the process.
     pub(super) fn tell(&mut self, report: Report, now: SimTime) {
         let reported = &mut self.known[report.cluster.index()].reported;
         let was_failing = reported.failing;
@@ -414,7 +418,7 @@ impl<'r> Session<'r> {
         });
     }
 
-    /// News of a target, with what it reported last.
+    /// Returns an event of a target with its last reported state.
     fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
         let reported = self.known[cluster.index()].reported;
         News {
@@ -426,7 +430,7 @@ impl<'r> Session<'r> {
         }
     }
 
-    /// A cluster was cut off, or is back: this becomes news for the process.
+    /// Adds an event for a cluster that was cut off or has returned.
     pub(super) fn tell_link(&mut self, cluster: ClusterId, is_online: bool, now: SimTime) {
         self.news.push(News {
             offline: Some(!is_online),
@@ -434,7 +438,7 @@ impl<'r> Session<'r> {
         });
     }
 
-    /// An act of a person becomes news for the process.
+    /// Adds an event for a person's action.
     pub(super) fn tell_change(&mut self, change: &Change, now: SimTime) {
         let mut news = News {
             at: now.as_nanos(),
@@ -460,11 +464,11 @@ impl<'r> Session<'r> {
         self.news.push(news);
     }
 
-    /// The process asks for approvals at `now`, or its conditions show that it did.
-    /// Notes approvals that the process asks for, and what its objects show.
+    /// Records the approvals that the process requests at `now`, directly or by its conditions, and the conditions of
+    /// its objects.
     ///
     /// # Errors
-    /// When what they show is more than a run may keep.
+    /// Returns an error if the conditions exceed the limit of a run.
     pub(super) fn asked(
         &mut self,
         approvals: &[Approval],
@@ -489,7 +493,7 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Approvals that people give by `now` become news for the process. Returns whether there are any.
+    /// Adds events for approvals that people give by `now`. Returns whether there are any.
     pub(super) fn tell_approvals(&mut self, now: SimTime) -> bool {
         let before = self.news.len();
         while let Some((at, approval)) = self.approvals.given_by(now.as_nanos()) {
@@ -502,17 +506,17 @@ impl<'r> Session<'r> {
         self.news.len() > before
     }
 
-    /// The process knows of a report. Returns whether the target became ready or ceased to be.
+    /// Handles a report that the process now knows of. Returns whether the target's readiness changed.
     pub(super) fn learn(&mut self, report: Report) -> bool {
         let known = &mut self.known[report.cluster.index()];
         let ready = report.ready && known.assigned == Some(report.applied);
         std::mem::replace(&mut known.ready, ready) != ready
     }
 
-    /// The product sees a target as ready, or not any more.
+    /// Records whether the product sees a target as ready.
     ///
     /// # Errors
-    /// When there is no such target.
+    /// Returns an error if there is no such target.
     pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Result<(), ProcessFailed> {
         let Some(known) = self.known.get_mut(seen.target as usize) else {
             return Err(self.unknown_target(seen.target));
@@ -541,7 +545,7 @@ impl<'r> Session<'r> {
         })
     }
 
-    /// Says what an input has led to: times of waiting for people, and the process's error.
+    /// Reports the effects of an input: times of waiting for people, and the process's error.
     pub(super) fn settle(&mut self, plane: &mut Plane<'_>) {
         for (asked, given) in self.approvals.pauses.drain(..) {
             plane.waits_for_person(asked, given);

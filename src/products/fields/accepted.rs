@@ -1,4 +1,4 @@
-//! `accept`: the fields of a product's file that decide, and that a user goes on without.
+//! `accept`: the fields of a product's file that affect the rollout but are not simulated, and that the user accepts.
 
 use std::sync::Arc;
 
@@ -14,8 +14,8 @@ use crate::document::problem::{Problem, Source, nearest};
 use crate::document::tree::Node;
 use crate::document::wording::Wording;
 
-/// Fields of the strategy's file that decide and are not simulated, by name, e.g. `helm.waitForJobs`. Without it they
-/// are errors; with it the results carry a note.
+/// Names of fields in the strategy's file that affect the rollout but are not simulated, e.g. `helm.waitForJobs`. A
+/// listed field adds a note to the results; any other such field is an error.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[cfg_attr(test, schemars(inline))]
@@ -23,8 +23,8 @@ use crate::document::wording::Wording;
 pub(crate) struct Accepted(Vec<String>);
 
 impl Accepted {
-    /// Reports the fields of a file that decide, but for those that are accepted, and notes these. `path` is the
-    /// strategy's place in the experiment.
+    /// Reports the fields of a file that affect the rollout but are not simulated, and adds a note for each accepted
+    /// one. `path` is the strategy's path in the experiment.
     pub(crate) fn apply(
         &self,
         deciding: &[DecidingField],
@@ -43,13 +43,13 @@ impl Accepted {
         }
     }
 
-    /// Whether a field, or one around it, is accepted.
+    /// Returns whether a field, or a field that contains it, is accepted.
     pub(crate) fn has(&self, name: &str) -> bool {
         let name = plain(name);
         self.0.iter().any(|accepted| is_in(&name, &plain(accepted)))
     }
 
-    /// Reports names of which no table says that they decide.
+    /// Reports names that no table lists as affecting the rollout.
     fn check_names(&self, path: &Path, context: &mut Context<'_>) {
         if self.0.is_empty() {
             return;
@@ -75,7 +75,7 @@ impl Accepted {
     }
 }
 
-/// Whether a field is another one, or inside of it.
+/// Returns whether a field equals another one, or is inside it.
 fn is_in(name: &str, around: &str) -> bool {
     match name.strip_prefix(around) {
         Some(rest) => rest.is_empty() || rest.starts_with('.'),
@@ -83,7 +83,7 @@ fn is_in(name: &str, around: &str) -> bool {
     }
 }
 
-/// Names as `accept` takes them, each once.
+/// Returns names in the form that `accept` takes, each once.
 pub(crate) fn names_to_accept<'f>(
     deciding: impl IntoIterator<Item = &'f DecidingField>,
 ) -> Vec<String> {
@@ -97,8 +97,8 @@ pub(crate) fn names_to_accept<'f>(
     names
 }
 
-/// What a field of an app of Cloud Foundry decides, by its name in `accept`. `None`: there is no such field, or it is
-/// simulated.
+/// Returns the effect of a field of a Cloud Foundry app, by its name in `accept`. `None`: there is no such field, or
+/// it is simulated.
 pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
     let name = plain(name);
     for row in table::rows() {
@@ -110,7 +110,7 @@ pub(crate) fn effect_of_app_field(name: &str) -> Option<String> {
     None
 }
 
-/// A name without the marks of lists, which a user may leave out, and without indices.
+/// Returns a name without the marks of lists, which a user may omit, and without indices.
 fn plain(name: &str) -> String {
     let mut text = String::new();
     let mut rest = name;
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_taken_with_and_without_the_marks_of_lists() {
+    fn a_name_is_accepted_with_and_without_the_marks_of_lists() {
         let accepted = Accepted(vec!["targets.helm".to_owned(), "dependsOn[]".to_owned()]);
         for name in [
             "targets[].helm",

@@ -1,4 +1,4 @@
-//! The document that a strategy's `file` names: the object that is meant, read and checked as its product does.
+//! The document that a strategy's `file` names: the right object, read and checked as its product does.
 
 use std::sync::Arc;
 
@@ -10,18 +10,18 @@ use crate::document::problem::{OrProblem, Problem, Source, any_of};
 use crate::document::tree::{self, Key, Node, Value};
 use crate::document::yaml::to_yaml;
 
-/// Most values of a product's file, which has hundreds.
+/// Maximum number of values in a product's file; typical files have hundreds.
 const MOST_VALUES: usize = 250_000;
 
 /// A file of a product, as a strategy names it.
 #[derive(Clone, Copy)]
 pub(crate) struct FileChoice<'c> {
-    /// The file's name. `None`: the strategy has none.
+    /// The file's name. `None`: the strategy has no file.
     pub(crate) name: Option<&'c str>,
-    /// The strategy's place in the experiment.
+    /// The strategy's path in the experiment.
     pub(crate) path: &'c Path,
     pub(crate) accept: &'c Accepted,
-    /// Fields, with all that is in them, which the strategy's settings replace.
+    /// Fields, with everything inside them, that the strategy's settings replace.
     pub(crate) moot: &'c [&'c str],
 }
 
@@ -31,27 +31,27 @@ impl FileChoice<'_> {
     }
 }
 
-/// A kind of object that a file may hold, and its table of fields.
+/// A kind of object that a file may contain, and its table of fields.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ObjectKind {
     pub(crate) kind: &'static str,
     /// The kind in the tables of fields.
     pub(crate) table: &'static str,
-    /// The reader, in messages.
+    /// The name of the reader in messages.
     pub(crate) product: &'static str,
-    /// The part that stands for a file of another kind; empty: the whole object.
+    /// The part that represents a file of another kind; empty: the whole object.
     pub(crate) part: &'static str,
-    /// The experiment has a quota.
+    /// Whether the experiment has a quota.
     pub(crate) has_quota: bool,
 }
 
 impl ObjectKind {
-    /// A kind with a table of its own name.
+    /// Creates a kind whose table has the same name.
     pub(crate) const fn of(kind: &'static str) -> Self {
         Self::as_in(kind, kind)
     }
 
-    /// A kind with the fields of another one.
+    /// Creates a kind that shares the table of another kind.
     pub(crate) const fn as_in(kind: &'static str, table: &'static str) -> Self {
         Self {
             kind,
@@ -75,7 +75,7 @@ const BUNDLES: [ObjectKind; 2] = [
     },
 ];
 
-/// A document of a file, read as the products' readers take it.
+/// A document of a file, as the product's reader interprets it.
 struct FoundDocument {
     root: Node,
     replaced: Vec<Key>,
@@ -86,7 +86,7 @@ impl FoundDocument {
         text_at(&self.root, "kind")
     }
 
-    /// The kind of bundle that it is. `None`: no object of Fleet's API that has one.
+    /// Returns the kind of bundle. `None`: it is not an object of Fleet's API with a bundle.
     fn bundle(&self) -> Option<&'static ObjectKind> {
         if !text_at(&self.root, "apiVersion").starts_with("fleet.cattle.io/") {
             return None;
@@ -94,12 +94,12 @@ impl FoundDocument {
         BUNDLES.iter().find(|known| known.kind == self.kind())
     }
 
-    /// Walks the fields along the reader's table; names are those of the table afterwards.
+    /// Checks the fields against the reader's table; afterwards the names are those of the table.
     fn checked(&mut self, source: &Arc<Source>, reader: &FileReader) -> FileCheck {
         checked(&mut self.root, &self.replaced, source, reader)
     }
 
-    /// Checks the fields, reports what was found, and hands the document over. `None`: a problem was reported.
+    /// Checks the fields, reports the findings, and returns the document. `None`: a problem was reported.
     fn reported(
         mut self,
         source: &Arc<Source>,
@@ -129,7 +129,7 @@ impl FoundDocument {
         (context.problems.len() == before).then(|| Document::of(Arc::clone(source), self.root))
     }
 
-    /// Its table of fields as the strategy of a product. `None`: it is none.
+    /// Returns the table of fields for a strategy of a product. `None`: it is not a strategy.
     fn table(&self, product: &str) -> Option<&'static str> {
         match (product, self.kind()) {
             ("rancherFleet", "") => Some("FleetYAML"),
@@ -148,7 +148,7 @@ impl FoundDocument {
     }
 }
 
-/// The text of a field of an object; empty where there is none.
+/// Returns the text of a field of an object; empty if there is none.
 fn text_at<'n>(root: &'n Node, key: &str) -> &'n str {
     match root.get(&Path::of(key)).map(|node| &node.value) {
         Some(Value::Text(text)) => text,
@@ -161,7 +161,7 @@ fn text_at<'n>(root: &'n Node, key: &str) -> &'n str {
 pub(crate) enum BundleKind {
     /// A fleet.yaml, below a GitRepo.
     FleetYaml,
-    /// A Bundle or a HelmOp, with targets of its own.
+    /// A Bundle or a HelmOp, with its own targets.
     Object,
 }
 
@@ -171,7 +171,7 @@ pub(crate) struct BundleDocument {
     pub(crate) kind: BundleKind,
 }
 
-/// The fleet.yaml, Bundle or HelmOp that a strategy names. `None`: a problem was reported.
+/// Returns the fleet.yaml, Bundle or HelmOp that a strategy names. `None`: a problem was reported.
 pub(crate) fn bundle(
     name: &str,
     choice: FileChoice<'_>,
@@ -188,7 +188,7 @@ pub(crate) fn bundle(
         }
         None => match found.into_iter().next() {
             Some(document) => (document, None),
-            // A file of comments alone is a bundle with all defaults.
+            // A file with only comments is a bundle with all defaults.
             None => {
                 return Some(BundleDocument {
                     document: Document::of(source, empty_map()),
@@ -220,8 +220,8 @@ pub(crate) fn bundle(
     })
 }
 
-/// The object of one of these kinds in the file that a strategy names. A file with one object that does not say its
-/// kind has the first of them. `None`: a problem was reported.
+/// Returns the object of one of these kinds in the file that a strategy names. A single object without a kind is taken
+/// as the first kind. `None`: a problem was reported.
 pub(crate) fn object(
     name: &str,
     kinds: &[ObjectKind],
@@ -275,16 +275,16 @@ pub(crate) fn object(
     document.reported(&source, &FileReader::object(&kind), choice, context)
 }
 
-/// What a product's reader makes of a file, without an experiment around it.
+/// A file as a product's reader reads it, without an experiment.
 #[derive(Debug)]
 pub(crate) struct ReadFile {
-    /// As YAML, in the names of the tables.
+    /// The file as YAML, with the names of the tables.
     pub(crate) yaml: String,
-    /// Fields that decide and are not simulated.
+    /// Fields that affect the rollout but are not simulated.
     pub(crate) deciding: Vec<DecidingField>,
 }
 
-/// Reads the file of a strategy of this product, as far as it can be read. `None`: it cannot.
+/// Reads the file of a strategy of this product. `None`: it cannot be read.
 pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile> {
     let mut found = Vec::new();
     for document in all_documents(source).ok()? {
@@ -299,7 +299,7 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
         FileReader::object(&ObjectKind::of(kind))
     };
     let mut deciding = document.checked(source, &reader).deciding;
-    // The applications are in the fleet already.
+    // The generated applications are already in the fleet.
     deciding.retain(|field| kind != "ApplicationSet" || !field.name.starts_with("spec.generators"));
     Some(ReadFile {
         yaml: to_yaml(&document.root.to_json()),
@@ -307,7 +307,7 @@ pub(crate) fn read_file(product: &str, source: &Arc<Source>) -> Option<ReadFile>
     })
 }
 
-/// The fields of an object that decide and are not simulated.
+/// Returns the fields of an object that affect the rollout but are not simulated.
 pub(crate) fn deciding_of(
     mut root: Node,
     source: &Arc<Source>,
@@ -316,7 +316,7 @@ pub(crate) fn deciding_of(
     checked(&mut root, &[], source, &FileReader::object(kind)).deciding
 }
 
-/// The value, or nothing with its problem reported.
+/// Returns the value, or `None` after reporting its problem.
 fn or_reported<T>(read: OrProblem<T>, context: &mut Context<'_>) -> Option<T> {
     match read {
         Ok(value) => Some(value),
@@ -327,7 +327,7 @@ fn or_reported<T>(read: OrProblem<T>, context: &mut Context<'_>) -> Option<T> {
     }
 }
 
-/// All documents of a file that hold more than comments.
+/// Returns all documents of a file that contain more than comments.
 fn all_documents(source: &Arc<Source>) -> OrProblem<Vec<FoundDocument>> {
     let ranges = documents(&source.text);
     let mut found = Vec::new();
@@ -345,7 +345,7 @@ fn all_documents(source: &Arc<Source>) -> OrProblem<Vec<FoundDocument>> {
     Ok(found)
 }
 
-/// The objects of a document: itself, or those of the list that it is.
+/// Returns the objects of a document: itself, or the items if it is a list.
 fn objects_of(document: FoundDocument) -> Vec<FoundDocument> {
     let is_list = document.kind().ends_with("List");
     let items = document.root.get(&Path::of("items"));

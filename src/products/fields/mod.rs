@@ -1,11 +1,11 @@
-//! Files of the products, read as the product reads them: every field has a class, and nothing that decides is passed
-//! over.
+//! Reads files of the products as the products do. Every field has a class, and no field that affects the rollout is
+//! ignored silently.
 //!
-//! `table` knows the fields of the products' types. [`checked`] walks a file along its table: it takes names in any
-//! letter case where the product does, refuses a value of a type that the product refuses, and finds the fields that
-//! decide and are not simulated. These are errors unless the experiment accepts them by name. A field that the table
-//! does not know is one that the product ignores, and a note says so. Left out: enums and patterns of the API server,
-//! but for those that the products' own readers here check.
+//! `table` contains the fields of the products' types. [`checked`] walks a file along its table: it accepts names in
+//! any letter case if the product does, rejects values of a type that the product rejects, and finds the fields that
+//! affect the rollout but are not simulated. These are errors unless the experiment accepts them by name. The product
+//! ignores fields that are not in the table, and a note says so. Left out: enums and patterns of the API server,
+//! except for those that the products' own readers check here.
 
 mod accepted;
 mod document;
@@ -31,34 +31,36 @@ pub(crate) use document::{
     read_file,
 };
 
-/// How a product reads a kind of file.
+/// The rules by which a product reads a kind of file.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FileReader {
     /// The kind in the tables of fields.
     pub(crate) kind: &'static str,
-    /// The reader, in messages.
+    /// The name of the reader in messages.
     pub(crate) product: &'static str,
     pub(crate) names: NameSpellings,
-    /// Fields whose numbers and bools become texts, where texts are due. Elsewhere they are refused.
+    /// Fields whose numbers and booleans are converted to text where text is required. In other fields they are
+    /// rejected.
     pub(crate) rewritten: &'static [&'static str],
-    /// The experiment has a quota.
+    /// Whether the experiment has a quota.
     pub(crate) has_quota: bool,
 }
 
-/// The spellings of a field's name that a product takes.
+/// The spellings of a field's name that a product accepts.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum NameSpellings {
-    /// One. Others are pruned.
+    /// The exact name. Others are pruned.
     Exact,
-    /// Any letter case. Of two, the one that comes last in the order of bytes counts, because the JSON in between is
+    /// Any letter case. If there are several, the last one in byte order wins, because the intermediate JSON is
     /// sorted.
     AnyCase,
-    /// Whatever Rails makes the same word of: any letter case, and `-` or `_`. Of two, the last in the file counts.
+    /// All spellings that Rails converts to the same word: any letter case, and `-` or `_`. If there are several, the
+    /// last one in the file wins.
     Underscored,
 }
 
 impl NameSpellings {
-    /// Whether a written name is that of a field.
+    /// Returns whether a written name is a spelling of a field's name.
     fn are_same(self, written: &str, name: &str) -> bool {
         match self {
             Self::Exact => written == name,
@@ -67,7 +69,7 @@ impl NameSpellings {
         }
     }
 
-    /// What the product takes, in words.
+    /// Describes the spellings that the product accepts.
     const fn in_words(self) -> &'static str {
         match self {
             Self::Exact => "names as they are",
@@ -77,7 +79,7 @@ impl NameSpellings {
     }
 }
 
-/// A name as `underscore` of Rails makes it: `healthCheck-Type` is `health_check_type`.
+/// Converts a name like `underscore` of Rails does: `healthCheck-Type` is `health_check_type`.
 fn underscored(name: &str) -> String {
     let letters: Vec<char> = name.chars().collect();
     let mut text = String::new();
@@ -120,7 +122,7 @@ pub(crate) const APP_MANIFEST: FileReader = FileReader {
     has_quota: false,
 };
 
-/// What Cloud Foundry's API says of a process.
+/// Cloud Foundry's API response for a process.
 pub(crate) const PROCESS: FileReader = FileReader {
     kind: "process",
     product: "Cloud Foundry",
@@ -134,7 +136,7 @@ impl FileReader {
         self.product == APP_MANIFEST.product
     }
 
-    /// An object that the API server reads.
+    /// The reader of an object that the API server reads.
     const fn object(kind: &ObjectKind) -> Self {
         Self {
             kind: kind.table,
@@ -146,21 +148,21 @@ impl FileReader {
     }
 }
 
-/// A field that decides and is not simulated.
+/// A field that affects the rollout but is not simulated.
 #[derive(Clone, Debug)]
 pub(crate) struct DecidingField {
-    /// Its place in the file.
+    /// The field's path in the file.
     pub(crate) path: Path,
-    /// The bytes of its value.
+    /// The byte range of the field's value.
     pub(crate) at: Range<usize>,
-    /// As the table writes it: `targets[].helm.atomic`.
+    /// The field's name in the table: `targets[].helm.atomic`.
     pub(crate) name: String,
-    /// What it can change, and how.
+    /// The field's possible effect on the rollout.
     pub(crate) effect: String,
 }
 
 impl DecidingField {
-    /// What is said of it where the user goes on without it.
+    /// Returns the note for a field that the user accepts.
     pub(crate) fn accepted(&self) -> String {
         format!(
             "`{}` is accepted and not simulated ({})",
@@ -169,20 +171,20 @@ impl DecidingField {
     }
 }
 
-/// What a walk along the table of fields found in a file.
+/// The findings of a walk along the table of fields.
 #[derive(Debug, Default)]
 pub(crate) struct FileCheck {
-    /// What the product refuses.
+    /// Problems that the product rejects.
     pub(crate) problems: Vec<Problem>,
-    /// What the product accepts, and few people mean; one sentence each.
+    /// Settings that the product accepts but that few people intend; one sentence each.
     pub(crate) notes: Vec<String>,
-    /// In the order of the file.
+    /// The fields that affect the rollout but are not simulated, in the order of the file.
     pub(crate) deciding: Vec<DecidingField>,
-    /// The fields of the file that cannot change the rollout, by place and in order.
+    /// The paths of fields that cannot change the rollout, in order.
     pub(crate) neutral: Vec<String>,
 }
 
-/// Walks a file along its table. Names are those of the table afterwards.
+/// Walks a file along its table. Afterwards the names are those of the table.
 pub(crate) fn checked(
     root: &mut Node,
     replaced: &[Key],
@@ -214,9 +216,9 @@ pub(crate) fn checked(
     found
 }
 
-/// The problem with a file of which the product would read nothing: another file was meant. An object without `kind`
-/// is taken for the expected one, so this holds for it, too. Files of Cloud Foundry have messages of their own: its API
-/// names every unknown field of a request, and a manifest needs `applications`.
+/// Returns the problem with a file without any known field: it is probably the wrong file. An object without `kind` is
+/// taken for the expected one, so this applies to it, too. Cloud Foundry has its own messages: its API names every
+/// unknown field of a request, and a manifest needs `applications`.
 fn of_no_known_field(
     root: &Node,
     table: &FieldNode,
@@ -247,7 +249,7 @@ fn of_no_known_field(
     Some(problem.with_help(help))
 }
 
-/// Whether a table has one of these fields.
+/// Returns whether a table has one of these fields.
 fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) -> bool {
     for (key, _) in entries {
         for name in table.fields.keys() {
@@ -263,12 +265,12 @@ fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) 
 struct FieldWalk<'w> {
     source: &'w Arc<Source>,
     reader: &'w FileReader,
-    /// It is a placement whose status names its clusters.
+    /// Whether the file is a placement whose status names its clusters.
     has_picked: bool,
     found: &'w mut FileCheck,
 }
 
-/// Whether it is a placement of KubeFleet whose status names its clusters.
+/// Returns whether the file is a KubeFleet placement whose status names its clusters.
 fn has_picked(root: &Node) -> bool {
     let mut names = ["placementStatuses", "perClusterPlacementStatuses"].iter();
     names.any(|name| {
@@ -279,7 +281,7 @@ fn has_picked(root: &Node) -> bool {
 }
 
 impl FieldWalk<'_> {
-    /// Looks at a value. `is_decided`: it lies in a field that was found to decide.
+    /// Checks a value. `is_decided`: it is inside a field that was found to affect the rollout.
     fn value(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
         if node.is_empty() {
             return;
@@ -303,7 +305,7 @@ impl FieldWalk<'_> {
         match &mut node.value {
             Value::List(items) => {
                 for (at, item) in items.iter_mut().enumerate() {
-                    // A text of a list may have a row of its own, such as an option by its name.
+                    // A text in a list may have its own row, such as an option by its name.
                     let named = field.fields.get(&item.short_text());
                     if let Some(field) = named.or(field.items.as_deref()) {
                         self.value(item, field, &path.index(at), is_decided);
@@ -315,7 +317,7 @@ impl FieldWalk<'_> {
         }
     }
 
-    /// Looks at the entries of a map.
+    /// Checks the entries of a map.
     fn map(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
         let Value::Map(entries) = &mut node.value else {
             return;
@@ -328,14 +330,14 @@ impl FieldWalk<'_> {
             let known = field.fields.get(&key.text).or(field.values.as_deref());
             match known {
                 Some(known) => self.value(value, known, &below, is_decided),
-                // A map without fields in the table is any map.
+                // A map without fields in the table may have any keys.
                 None if field.fields.is_empty() => {}
                 None => self.unknown(field, &below),
             }
         }
     }
 
-    /// Gives keys the names of the table where the product takes them for these.
+    /// Renames keys to the names of the table if the product accepts their spelling.
     fn take_names(&mut self, entries: &mut Vec<(Key, Node)>, field: &FieldNode) {
         if field.fields.is_empty() {
             return;
@@ -381,9 +383,9 @@ impl FieldWalk<'_> {
         }
     }
 
-    /// A name that the product does not know.
+    /// Handles a name that the product does not know.
     fn unknown(&mut self, field: &FieldNode, path: &Path) {
-        // Fields of an object's own kind are known to the API server.
+        // The API server knows the fields of an object's own kind.
         let is_of_object = ["apiVersion", "kind"].contains(&path.to_string().as_str());
         let is_pruned = self.reader.names == NameSpellings::Exact;
         if is_of_object || is_pruned || self.source.is_withheld() {
@@ -400,7 +402,7 @@ impl FieldWalk<'_> {
         self.found.notes.push(note);
     }
 
-    /// Refuses a value of a type that the product refuses, or rewrites it as the product does.
+    /// Rejects a value of a type that the product rejects, or converts it as the product does.
     fn take_form(&mut self, node: &mut Node, form: ValueForm, path: &Path) {
         let expected = match (form, &node.value) {
             (ValueForm::Text, Value::Bool(_) | Value::Int(_) | Value::Float(_)) => {
@@ -452,7 +454,7 @@ impl FieldWalk<'_> {
         self.reader.rewritten.contains(&top)
     }
 
-    /// Whether a value that is there decides, and the simulation does not follow it.
+    /// Returns whether a present value affects the rollout without being simulated.
     fn decides(&self, node: &Node, field: &FieldNode) -> bool {
         let Some(row) = row_of(field) else {
             return false;
@@ -473,7 +475,7 @@ impl FieldWalk<'_> {
     }
 }
 
-/// The row of a field; of a list or of a map with free keys, that of its entries.
+/// Returns the row of a field, or of the entries if it is a list or a map with free keys.
 fn row_of(field: &FieldNode) -> Option<&FieldRow> {
     let entry = field.items.as_ref().or(field.values.as_ref());
     match (&field.row, entry) {
@@ -487,7 +489,7 @@ fn has_class(field: &FieldNode, class: FieldClass) -> bool {
     field.row.as_ref().is_some_and(|row| row.class == class)
 }
 
-/// Whether it is the zero value of a type in Go.
+/// Returns whether the value is the zero value of a type in Go.
 fn is_zero(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) | Value::Int(0) => true,
@@ -504,7 +506,7 @@ fn is_default(node: &Node, row: &FieldRow) -> bool {
     !row.default.is_empty() && row.default.split('|').any(|default| default == text)
 }
 
-/// Whether a text in a value has a template of Fleet.
+/// Returns whether a text in a value has a template of Fleet.
 fn has_template(node: &Node) -> bool {
     match &node.value {
         Value::Text(text) => text.contains("${"),
@@ -514,7 +516,7 @@ fn has_template(node: &Node) -> bool {
     }
 }
 
-/// Whether a list of conditions has one of the type `Healthy` that is not true.
+/// Returns whether a list of conditions has one of the type `Healthy` that is not true.
 fn is_unhealthy(conditions: &Node) -> bool {
     let mut conditions = conditions.items().iter();
     conditions.any(|condition| {
@@ -522,13 +524,13 @@ fn is_unhealthy(conditions: &Node) -> bool {
     })
 }
 
-/// Whether a field of a map has this text.
+/// Returns whether a field of a map has this text.
 fn is_text_at(node: &Node, key: &str, text: &str) -> bool {
     let value = node.get(&Path::of(key));
     value.is_some_and(|value| value.short_text() == text)
 }
 
-/// A value in words.
+/// Describes a value.
 fn in_words(value: &Value) -> String {
     match value {
         Value::Null => "nothing".to_owned(),

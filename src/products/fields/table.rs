@@ -1,7 +1,7 @@
-//! The fields of the products' files, each with its type and its class: `*.csv` beside this file.
+//! The fields of the products' files, each with its type and its class: `*.csv` next to this file.
 //!
 //! The tables list every field of the products' types at the pinned commits: rancher/fleet 3b2c622c, argoproj/argo-cd
-//! 37ee0097, kubefleet-dev/kubefleet e160c1cd and cloudfoundry/cloud_controller_ng 3bbba906. A row has the place in
+//! 37ee0097, kubefleet-dev/kubefleet e160c1cd and cloudfoundry/cloud_controller_ng 3bbba906. A row gives the place in
 //! the source that shows the field's effect.
 
 use std::collections::BTreeMap;
@@ -9,15 +9,15 @@ use std::sync::LazyLock;
 
 use serde::Deserialize;
 
-/// What a field can change, and whether the simulation follows it.
+/// The possible effects of a field, and whether they are simulated.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum FieldClass {
-    /// The simulation follows it.
+    /// The field is simulated.
     Simulated,
-    /// It cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
+    /// The field cannot change which targets are updated, in which order, how fast, or whether an update succeeds.
     Neutral,
-    /// It can change one of these, and the simulation does not follow it.
+    /// The field can change one of these, and is not simulated.
     Decides,
 }
 
@@ -32,38 +32,39 @@ pub(crate) struct FieldRow {
     /// The type in the product's source.
     pub(crate) go_type: String,
     pub(crate) class: FieldClass,
-    /// What it can change, and how.
+    /// The field's possible effect on the rollout.
     pub(crate) effect: String,
-    /// The values that have the same effect as none, beside the zero value of its type; `|` is between two.
+    /// The values with the same effect as an absent field, in addition to the zero value of its type, separated by
+    /// `|`.
     pub(crate) default: String,
-    /// The condition on which it decides; empty: always.
+    /// The condition under which it affects the rollout; empty: always.
     pub(crate) when: DecidesWhen,
-    /// Where the product's source shows it.
+    /// The place in the product's source that shows it.
     #[cfg(test)]
     pub(crate) source: String,
 }
 
-/// The condition on which a field decides.
+/// The condition under which a field affects the rollout.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub(crate) enum DecidesWhen {
     #[default]
     #[serde(rename = "")]
     Always,
-    /// Where a text in it has a template of Fleet, `${ … }`.
+    /// A text in it has a template of Fleet, `${ … }`.
     HasTemplate,
-    /// Where the experiment has a quota of Cloud Foundry.
+    /// The experiment has a quota of Cloud Foundry.
     HasQuota,
-    /// Where the placement has no status that names its clusters.
+    /// The placement has no status that names its clusters.
     NotPicked,
-    /// Where the number is above 300 s.
+    /// The number is above 300 s.
     #[serde(rename = "above5Min")]
     Above5Min,
-    /// Where a condition `Healthy` is not true.
+    /// A condition `Healthy` is not true.
     Unhealthy,
 }
 
-/// The form that a product's reader demands of a value.
+/// The form that a product's reader requires of a value.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum ValueForm {
     Text,
@@ -73,24 +74,24 @@ pub(crate) enum ValueForm {
     /// Any map, or one with the fields of the table.
     Map,
     List,
-    /// The table does not say.
+    /// Not specified in the table.
     Any,
 }
 
-/// A field with the fields inside of it.
+/// A field and the fields inside it.
 #[derive(Debug, Default)]
 pub(crate) struct FieldNode {
-    /// `None`: the table has only fields inside of it.
+    /// `None`: the table has only fields inside it.
     pub(crate) row: Option<FieldRow>,
     pub(crate) fields: BTreeMap<String, FieldNode>,
-    /// Each entry of a list.
+    /// The entries of a list.
     pub(crate) items: Option<Box<FieldNode>>,
-    /// Each value of a map whose keys are free.
+    /// The values of a map with free keys.
     pub(crate) values: Option<Box<FieldNode>>,
 }
 
 impl FieldNode {
-    /// The form of its value.
+    /// Returns the form of its value.
     pub(crate) fn form(&self) -> ValueForm {
         if self.items.is_some() {
             return ValueForm::List;
@@ -105,8 +106,8 @@ impl FieldNode {
         if row.go_type.starts_with("map[") && !is_entry {
             return ValueForm::Map;
         }
-        // Cloud Foundry's messages check their values themselves. A list's row has the type of the list, and a map's
-        // row that of the map.
+        // Cloud Foundry's messages check their values themselves. The row of a list or a map has the type of the list
+        // or map.
         let element = row.go_type.trim_start_matches("[]");
         match element.trim_start_matches('*') {
             "string" | "map[string]string" => ValueForm::Text,
@@ -118,7 +119,7 @@ impl FieldNode {
         }
     }
 
-    /// Whether the zero value of its type has the same effect as none.
+    /// Returns whether the zero value of its type has the same effect as an absent field.
     pub(crate) fn zero_is_absent(&self) -> bool {
         self.row.as_ref().is_none_or(|row| {
             !row.go_type.starts_with('*') || row.go_type == "*metav1.LabelSelector"
@@ -136,7 +137,7 @@ static TABLES: LazyLock<BTreeMap<String, FieldNode>> = LazyLock::new(|| {
     tables
 });
 
-/// All rows of all products. Read once: an experiment with drawn constants is loaded for each draw.
+/// Returns all rows of all products. Read once, because an experiment with drawn constants is loaded for each draw.
 pub(crate) fn rows() -> &'static [FieldRow] {
     static ROWS: LazyLock<Vec<FieldRow>> = LazyLock::new(read_rows);
     &ROWS
@@ -159,7 +160,7 @@ fn read_rows() -> Vec<FieldRow> {
     rows
 }
 
-/// The last names of the fields of a kind that decide, each once.
+/// Returns the last path components of a kind's fields that affect the rollout but are not simulated, each once.
 pub(crate) fn deciding_names(kind: &str) -> Vec<String> {
     let mut names = Vec::new();
     for row in rows() {
@@ -175,12 +176,12 @@ pub(crate) fn deciding_names(kind: &str) -> Vec<String> {
     names
 }
 
-/// The fields of a kind of file or object. `None`: there is no table of it.
+/// Returns the fields of a kind of file or object. `None`: there is no table for it.
 pub(crate) fn fields_of(kind: &str) -> Option<&'static FieldNode> {
     TABLES.get(kind)
 }
 
-/// Puts a row where its path leads.
+/// Inserts a row at its path.
 fn insert(table: &mut FieldNode, row: FieldRow) {
     let mut node = table;
     for step in steps(&row.path) {
@@ -196,7 +197,7 @@ fn insert(table: &mut FieldNode, row: FieldRow) {
     node.row = Some(row);
 }
 
-/// Puts the fields of a label selector into it, which the tables leave out.
+/// Inserts the fields of a label selector, which the tables leave out.
 fn insert_selector(selector: &mut FieldNode, row: &FieldRow) {
     for (below, go_type) in [
         ("matchLabels.*", "map[string]string"),
@@ -221,7 +222,7 @@ enum FieldStep {
     Values,
 }
 
-/// The steps of `a.b[].c.*` and of `annotations[example.com/key]`.
+/// Returns the steps of `a.b[].c.*` and of `annotations[example.com/key]`.
 fn steps(path: &str) -> Vec<FieldStep> {
     let mut steps = Vec::new();
     let mut rest = path;
@@ -279,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_a_source_and_what_decides_has_its_effect() {
+    fn every_row_has_a_source_and_fields_that_decide_have_an_effect() {
         let rows = rows();
         assert!(rows.len() > 1_700, "{}", rows.len());
         for row in rows {

@@ -1,10 +1,9 @@
-//! KubeFleet's strategies in an experiment: read, and checked against the fleet.
+//! KubeFleet's strategies in an experiment, parsed and checked against the fleet.
 //!
-//! Settings that the product's admission refuses are refused here with its reason, and so are those that make a staged
-//! run fail as it is initialized. Four things that the product takes are refused as well, because the simulation would
-//! answer another question than the one asked: a field that it does not know, an object of another kind, a placement
-//! whose clusters are not known (the scheduler's ranking is not simulated), and approvals without a time at which they
-//! are given.
+//! Settings that the product's admission rejects are rejected here with its reason, and so are those that make a
+//! staged run fail during initialization. Four things that the product accepts are rejected as well, because the
+//! simulation would answer a different question: an unknown field, an object of another kind, a placement whose
+//! clusters are not known (the scheduler's ranking is not simulated), and approvals without a time.
 
 use std::sync::Arc;
 
@@ -35,47 +34,47 @@ use crate::rollout::kubefleet::{
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, ReleaseKind};
 
-/// The loop of both controllers, except the triggers of a pass. The hub agent's client limits itself for each kind of
-/// object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes write bindings above all.
+/// The loop of both controllers, except the triggers of a pass. The hub agent's client has a rate limit for each kind
+/// of object (`--hub-api-qps` and `--hub-api-burst`, `cmd/hubagent/options`); passes mostly write bindings.
 const CONTROL_LOOP: ControlLoop = ControlLoop::limited(250, 1_000);
 
-/// From a change of the resources to their snapshot: the later of 15 s after the change and 30 s after the last
-/// snapshot, which is long ago. Source: `--resource-changes-collection-duration` and
+/// Delay from a change of the resources to their snapshot: the later of 15 s after the change and 30 s after the last
+/// snapshot, which was long ago. Source: `--resource-changes-collection-duration` and
 /// `--resource-snapshot-creation-minimum-interval` in `cmd/hubagent/options/placementmgmt.go`.
 const SNAPSHOT_DELAY: SimDuration = SimDuration::from_secs(15);
 
-/// From the creation of a placement until its bindings exist. Source: calibrated on the median of ten placements on
-/// 100 clusters, 18 s (KubeFleet's report of Q1 2026), of which the rest of the path takes about half.
+/// Delay from the creation of a placement until its bindings exist. Source: calibrated on the median of ten placements
+/// on 100 clusters, 18 s (KubeFleet's report of Q1 2026); the rest of the path takes about half of it.
 const PLACEMENT_DELAY: SimDuration = SimDuration::from_secs(9);
 
-/// The settings that both strategies of KubeFleet have beside the product's own fields.
+/// The settings of both KubeFleet strategies, in addition to the product's own fields.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct KubeFleetSettings {
-    /// A file with the product's own object, which applies where nothing is set here. It is a
+    /// A file with the product's own object, which supplies the fields that are not set here. It is a
     /// ClusterStagedUpdateStrategy for stages, and a ClusterResourcePlacement for limits.
     file: Option<String>,
-    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
-    /// carry a note.
+    /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
+    /// results; any other such field is an error.
     accept: Accepted,
     /// Version of KubeFleet. Default: the newest.
     #[serde(deserialize_with = "version::read")]
     version: KubeFleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
-    /// The program that decides.
+    /// The program that makes the decisions.
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// In an update, from a change of the resources until the hub has a snapshot of them.
+    /// In an update, the delay from a change of the resources until the hub has a snapshot of them.
     ///
-    /// KubeFleet collects changes for 15 s, and makes a snapshot every 30 s at most
+    /// KubeFleet collects changes for 15 s, and makes a snapshot at most every 30 s
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run
-    /// takes a fresh snapshot itself, and waits only where this is written.
+    /// takes a new snapshot itself, and waits only if this is set.
     snapshot_delay: DurationModel,
-    /// First deployments: from the creation of the placement until it has bindings. Its snapshots, and the scheduling
-    /// of clusters.
+    /// In a first deployment, the delay from the creation of the placement until it has bindings. It covers the
+    /// snapshots and the scheduling of clusters.
     placement_delay: DurationModel,
 }
 
@@ -104,7 +103,7 @@ impl KubeFleetSettings {
         )
     }
 
-    /// From the change that is rolled out until a rollout of it can begin. Update runs take their own snapshot.
+    /// Returns the delay from a change until its rollout can begin. Update runs take their own snapshot.
     fn delay(
         &self,
         release: ReleaseKind,
@@ -142,7 +141,7 @@ impl Default for KubeFleetSettings {
     }
 }
 
-/// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or in place; stages in place override the file.
+/// A run of KubeFleet's ClusterStagedUpdateStrategy, from a real file or set here; stages set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetStaged"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -153,18 +152,18 @@ pub(crate) struct StagedConfig {
     #[serde(rename = "~in_place")]
     #[cfg_attr(test, schemars(flatten))]
     in_place: StrategySpec,
-    /// Time until requested approvals are given. Required if they ask for any.
+    /// Delay until requested approvals are given. Required if the stages request any.
     approvals: Option<ApprovalDelay>,
     /// Update runs of the strategy. Default: one run of all clusters, started at the release.
     runs: Vec<RunConfig>,
-    /// The placements that the runs update. Default: one, which picks all clusters.
+    /// The placements that the runs update. Default: one placement that picks all clusters.
     placements: Vec<PlacementChoice>,
-    /// The numbers that runs call the resource snapshots by. Default: 0 and 1.
+    /// The numbers by which runs refer to the resource snapshots. Default: 0 and 1.
     resource_snapshots: Option<ResourceSnapshots>,
 }
 
-/// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or in place; a field in place overrides
-/// the file's.
+/// The RollingUpdate of KubeFleet's ClusterResourcePlacement, from a real file or set here; fields set here override
+/// the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "KubeFleetRolling"))]
 #[serde(deny_unknown_fields, default)]
@@ -261,7 +260,8 @@ impl Product for StagedConfig {
 }
 
 impl StagedConfig {
-    /// The acts of people on the run of KubeFleet's own controller, which is created in the state that the file says.
+    /// Returns people's actions on the run of KubeFleet's own controller, which is created in the state that the file
+    /// gives.
     fn acts(
         &self,
         updates: &UpdateRuns,
@@ -302,17 +302,17 @@ impl StagedConfig {
     }
 }
 
-/// An approval that a strategy asks for.
+/// An approval that a strategy requests.
 struct AskedApproval<'s> {
     /// The name of the stage.
     stage: &'s str,
-    /// It is asked for before the stage, not after it.
+    /// Whether the approval is requested before the stage, not after the stage.
     is_before: bool,
-    /// The place of its task in the file.
+    /// The path of the approval's task in the file.
     field: String,
 }
 
-/// The first approval before each stage, and after it.
+/// Returns the first approval before and after each stage.
 fn asked_approvals(strategy: &StrategySpec) -> Vec<AskedApproval<'_>> {
     let mut asked = Vec::new();
     for (index, stage) in strategy.stages.iter().enumerate() {
@@ -341,7 +341,7 @@ fn report_missing_times(
     places: &FieldPlaces<'_>,
     context: &mut Context<'_>,
 ) {
-    // As documented, a run asks for approvals after stages only.
+    // As documented, a run requests approvals after stages only.
     let asks_before = rules == RuleSet::Shipped;
     if let Some(first) = asked
         .iter()
@@ -354,7 +354,7 @@ fn report_missing_times(
     }
 }
 
-/// Reports what KubeFleet, or a run, refuses of the stages. `picked`: for each run the clusters that it updates.
+/// Reports the stages that KubeFleet or a run rejects. `picked`: for each run, the clusters that it updates.
 fn check_stages(
     places: &FieldPlaces<'_>,
     strategy: &StrategySpec,
@@ -465,7 +465,7 @@ impl Product for RollingConfig {
     }
 }
 
-/// Rejects settings of a placement that the simulation would not follow.
+/// Rejects settings of a placement that are not simulated.
 fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut Context<'_>) {
     if spec.is_external() {
         let message = "the placement's strategy is `External`: its rolling update moves nothing";
@@ -484,7 +484,7 @@ fn check_placement(places: &FieldPlaces<'_>, spec: &PlacementSpec, context: &mut
     }
 }
 
-/// Rejects a policy that KubeFleet refuses. Returns whether it can be read; otherwise a problem was reported.
+/// Rejects a policy that KubeFleet rejects. Returns whether the policy can be read; otherwise a problem was reported.
 fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Context<'_>) -> bool {
     let read = context.read_from(document, &Path::default(), |error: &ReadError| {
         !matches!(error.kind, Kind::UnknownField { .. })
@@ -498,7 +498,7 @@ fn check_policy(document: &Document, places: &FieldPlaces<'_>, context: &mut Con
     true
 }
 
-/// The field that made a run fail as it was initialized.
+/// Returns the field that made a run fail during initialization.
 fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
     let stages = &strategy.stages;
     let (index, field) = match error {
@@ -521,7 +521,7 @@ fn place_of(strategy: &StrategySpec, error: &RunError) -> String {
     }
 }
 
-/// The index of the last stage of a name: of two stages of one name the second is the one that is too many.
+/// Returns the index of the last stage with a name: of two stages with the same name, the second is the duplicate.
 fn last_named(stages: &[StageConfig], name: &str) -> Option<usize> {
     stages.iter().rposition(|stage| stage.name == name)
 }

@@ -1,4 +1,4 @@
-//! The effects that KubeFleet's strategies would have on a fleet: stages with their clusters, limits and tasks.
+//! The effects of KubeFleet's strategies on a fleet: stages with their clusters, limits and tasks.
 
 use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by};
 use crate::products::words::{by, table};
@@ -37,7 +37,7 @@ pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> St
     }
 }
 
-/// What to say of a run whose state is never `Run`: as shipped it computes its stages and updates no cluster.
+/// Returns the text for a run whose state is never `Run`: as shipped, it computes its stages and updates no cluster.
 fn never_started(run: &UpdateRun) -> Option<String> {
     let mut states = run.states.iter();
     if states.any(|(_, state)| *state == RunState::Run) {
@@ -50,20 +50,20 @@ fn never_started(run: &UpdateRun) -> Option<String> {
     ))
 }
 
-/// Whether a task before or after the stage is an approval.
+/// Returns whether a task before or after the stage is an approval.
 fn asks_for_approval(stage: &StageExplanation) -> bool {
     let mut tasks = stage.before_tasks.iter().chain(&stage.after_tasks);
     tasks.any(|task| task == "Approval")
 }
 
-/// A line for each run: what people do with it, and what it updates.
+/// Returns a line for each run: people's actions on it, and the clusters that it updates.
 fn runs(updates: &UpdateRuns, rules: RuleSet, clusters: &[ClusterSpec]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in &updates.runs {
         let mut states = Vec::new();
         for (after, state) in &run.states {
             states.push(match (rules, state) {
-                // The document has no state: a run starts because it exists.
+                // The documented API has no state: a run starts because it exists.
                 (RuleSet::Documented, RunState::Initialize) => format!("starts after {after}"),
                 _ => format!("{state:?} after {after}"),
             });
@@ -92,7 +92,7 @@ fn runs(updates: &UpdateRuns, rules: RuleSet, clusters: &[ClusterSpec]) -> Vec<S
     lines
 }
 
-/// A table of the stages.
+/// Returns a table of the stages.
 fn stages(stages: &[StageExplanation]) -> Vec<String> {
     let mut rows = Vec::new();
     for stage in stages {
@@ -128,7 +128,7 @@ pub(super) fn rolling(strategy: &KubeFleetRolling, fleet: Fleet<'_>) -> Strategy
     let summary = format!("KubeFleet's rolling update, {}", by(strategy.rules));
     let clusters = u32::try_from(fleet.len()).expect("a fleet has fewer than 2^32 clusters");
     if fleet.world.release == ReleaseKind::Initial {
-        // No binding is bound yet, so maxSurge leaves room for all of them, and there is nothing to update.
+        // No binding is bound yet, so maxSurge allows all of them, and there is nothing to update.
         let lines = vec![format!(
             "a first deployment: all {clusters} clusters get the resources in the first pass; maxUnavailable and \
              maxSurge limit later updates"

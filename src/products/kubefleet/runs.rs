@@ -1,11 +1,11 @@
 //! The update runs of a strategy in an experiment, and the placements that they update.
 //!
-//! A run is KubeFleet's own object in a file, or written in place. People create it, start, stop and resume it at times
-//! after the release. What the product's admission refuses is refused here: a state that cannot follow another one
-//! (`apis/placement/v1beta1/stageupdate_types.go`). So is what would make a run fail before it begins: another
-//! strategy, and a placement or a resource snapshot that does not exist.
+//! A run is KubeFleet's own object in a file, or defined in the experiment. People create, start, stop and resume it
+//! at times after the release. Changes that the product's admission rejects are rejected here: a state that cannot
+//! follow another one (`apis/placement/v1beta1/stageupdate_types.go`). Settings that would make a run fail before it
+//! begins are rejected as well: another strategy, and a placement or a resource snapshot that does not exist.
 //!
-//! Left out: runs of strategies that differ, and clusters that several placements pick.
+//! Left out: runs of different strategies, and clusters that several placements pick.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -21,7 +21,7 @@ use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::units::SimDuration;
 use crate::world::{NEW, OLD, ReleaseKind};
 
-/// The name of the only placement where nothing names it.
+/// The name of the only placement if nothing names it.
 const PLACEMENT: &str = "placement";
 
 /// Update runs, and the placements that they update.
@@ -29,7 +29,7 @@ const PLACEMENT: &str = "placement";
 pub struct UpdateRuns {
     /// The names of the placements.
     pub placements: Vec<String>,
-    /// The placement of each cluster. Empty: the first one picks all clusters.
+    /// The placement of each cluster. Empty: the first placement picks all clusters.
     pub members: Vec<PlacementMember>,
     /// The runs, in the order of the experiment.
     pub runs: Vec<UpdateRun>,
@@ -38,22 +38,22 @@ pub struct UpdateRuns {
 /// A cluster as a member of a placement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlacementMember {
-    /// The number of the placement.
+    /// The index of the placement.
     pub placement: usize,
-    /// The placement no longer picks the cluster.
+    /// Whether the placement no longer picks the cluster.
     pub is_unpicked: bool,
 }
 
 /// One run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UpdateRun {
-    /// Its name.
+    /// The name of the run.
     pub name: String,
-    /// The number of its placement.
+    /// The index of the run's placement.
     pub placement: usize,
-    /// The revision that it rolls out.
+    /// The revision that the run rolls out.
     pub snapshot: Revision,
-    /// States that people set, by their time since the release. The first one creates it.
+    /// States that people set, by their time since the release. The first one creates the run.
     pub states: Vec<(SimDuration, RunState)>,
 }
 
@@ -75,14 +75,14 @@ impl Default for UpdateRuns {
 }
 
 impl UpdateRuns {
-    /// The placement of a cluster.
+    /// Returns the placement of a cluster.
     pub fn placement_of(&self, cluster: usize) -> usize {
         self.members
             .get(cluster)
             .map_or(0, |member| member.placement)
     }
 
-    /// Whether its placement no longer picks the cluster.
+    /// Returns whether a cluster's placement no longer picks it.
     pub fn is_unpicked(&self, cluster: usize) -> bool {
         self.members
             .get(cluster)
@@ -90,28 +90,28 @@ impl UpdateRuns {
     }
 }
 
-/// An update run of KubeFleet, from a real file or in place; a field in place overrides the file's.
+/// An update run of KubeFleet, from a real file or set here; fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "UpdateRun"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct RunConfig {
-    /// A file with a ClusterStagedUpdateRun, which applies where nothing is set here.
+    /// A file with a ClusterStagedUpdateRun, which supplies the fields that are not set here.
     file: Option<String>,
-    /// Its name. Default: `run`, `run-2`, `run-3` and so on.
+    /// The name of the run. Default: `run`, `run-2`, `run-3` and so on.
     name: Option<String>,
-    /// The placement whose clusters it updates. Default: the first one.
+    /// The placement whose clusters the run updates. Default: the first placement.
     placement_name: Option<String>,
-    /// The resource snapshot to roll out, a number in quotes. Default: that of the release.
+    /// The resource snapshot to roll out, a number in quotes. Default: the release's snapshot.
     resource_snapshot_index: Option<String>,
-    /// The state in which it is created. Default: `Run`; with a file, what the file says.
+    /// The state in which the run is created. Default: `Run`; with a file, the state in the file.
     state: Option<RunState>,
-    /// Time from the release until it is created. Default: 0 s.
+    /// Time from the release until the run is created. Default: 0 s.
     after: SimDuration,
     /// States that people set later, in the order of time.
     states: Vec<StateChange>,
 }
 
-/// Somebody sets the state of a run.
+/// A person sets the state of a run.
 #[derive(Clone, Copy, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -122,17 +122,18 @@ pub(crate) struct StateChange {
     state: RunState,
 }
 
-/// A placement of KubeFleet: which clusters it picks.
+/// A placement of KubeFleet, with the clusters that it picks.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Placement"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct PlacementChoice {
-    /// Its name.
+    /// The name of the placement.
     #[cfg_attr(test, schemars(required))]
     name: String,
-    /// The clusters that it picks. Default: all.
+    /// The clusters that the placement picks. Default: all.
     clusters: Option<LabelSelector>,
-    /// Of these, clusters that it no longer picks. A run's delete stage removes their resources. Default: none.
+    /// Selects those of these clusters that the placement no longer picks. A run's delete stage removes their
+    /// resources. Default: none.
     unpicked: Option<LabelSelector>,
 }
 
@@ -141,14 +142,14 @@ pub(crate) struct PlacementChoice {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub(crate) struct ResourceSnapshots {
-    /// That of the resources that are installed before the release.
+    /// The number of the snapshot with the resources that are installed before the release.
     installed: u32,
-    /// That of the release. Default: the one after `installed`; 0 in a first deployment.
+    /// The number of the release's snapshot. Default: the number after `installed`; 0 in a first deployment.
     release: Option<u32>,
 }
 
 impl ResourceSnapshots {
-    /// The number of the release.
+    /// Returns the number of the release's snapshot.
     fn of_release(self, kind: ReleaseKind) -> u32 {
         let default = match kind {
             ReleaseKind::Initial => 0,
@@ -165,7 +166,7 @@ pub(super) struct RunsConfig<'c> {
     pub(super) snapshots: ResourceSnapshots,
     /// The name of the strategy in its file.
     pub(super) strategy: Option<&'c str>,
-    /// The strategy's place in the experiment.
+    /// The strategy's path in the experiment.
     pub(super) path: &'c Path,
     pub(super) fleet: Fleet<'c>,
     pub(super) accept: &'c Accepted,
@@ -177,7 +178,7 @@ const UPDATE_RUNS: [ObjectKind; 2] = [
 ];
 
 impl RunsConfig<'_> {
-    /// `None`: a problem was reported.
+    /// Checks the runs. `None`: a problem was reported.
     pub(super) fn check(&self, context: &mut Context<'_>) -> Option<UpdateRuns> {
         let problems = context.problems.len();
         let mut found = UpdateRuns::default();
@@ -218,7 +219,7 @@ impl RunsConfig<'_> {
         (context.problems.len() == problems).then_some(found)
     }
 
-    /// Reports a run's file that names another strategy than the strategy's file.
+    /// Reports a run's file that names a strategy other than that of the strategy's file.
     fn check_strategy_name(
         &self,
         named: &str,
@@ -236,7 +237,7 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// The placement of each cluster.
+    /// Returns the placement of each cluster.
     fn members(&self, context: &mut Context<'_>) -> Vec<PlacementMember> {
         let list = self.path.key("placements");
         let clusters = &self.fleet.world.clusters;
@@ -276,7 +277,7 @@ impl RunsConfig<'_> {
         members.into_iter().flatten().collect()
     }
 
-    /// Reports a placement without a name, or with clusters that it cannot have picked before.
+    /// Reports a placement without a name, or with clusters that it cannot have picked earlier.
     fn check_placement(&self, placement: &PlacementChoice, at: &Path, context: &mut Context<'_>) {
         if placement.name.is_empty() {
             context.report(at, "a placement needs a name", "write e.g. `name: app`");
@@ -289,7 +290,7 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// A run as the experiment and the run's file describe it together.
+    /// Merges a run of the experiment with the run's file.
     fn update_run(
         &self,
         run: &RunConfig,
@@ -324,7 +325,8 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// The number of the placement that a run names. Without `placements`, the first run may name the only one.
+    /// Returns the index of the placement that a run names. Without `placements`, the first run may name the only
+    /// placement.
     fn placement_number(
         &self,
         name: String,
@@ -384,7 +386,7 @@ const IN_FILE: &[(&str, &str)] = &[
     ),
 ];
 
-/// The states that people set, the first of which creates the run at `path`.
+/// Returns the states that people set; the first state creates the run at `path`.
 fn states_of(
     run: &RunConfig,
     first: RunState,
@@ -419,7 +421,7 @@ fn states_of(
     states
 }
 
-/// The checked selector. `None`: a problem was reported.
+/// Returns the checked selector. `None`: a problem was reported.
 fn checked_selector(
     written: &LabelSelector,
     path: &Path,
@@ -434,12 +436,12 @@ fn checked_selector(
     }
 }
 
-/// Whether there is a selector, and it selects these labels.
+/// Returns whether there is a selector and it selects these labels.
 fn selects(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
     selector.is_some_and(|selector| selector.matches(labels))
 }
 
-/// Whether admission accepts a change of the state.
+/// Returns whether admission accepts a change of the state.
 fn may_follow(from: RunState, to: RunState) -> bool {
     use RunState::{Initialize, Run, Stop};
     from == to || matches!((from, to), (Initialize | Stop, Run) | (Run, Stop))

@@ -1,13 +1,14 @@
-//! The world as the staged update runs of KubeFleet see it, and how their decisions reach the clusters.
+//! KubeFleet's staged update runs: what they observe, and how their decisions reach the clusters.
 //!
-//! Every cluster of the fleet is a member cluster with a binding of one placement. One run, or several, update them;
-//! all runs of a hub share one worker, so their passes come one after the other (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: the one that finds a
-//! cluster it is updating changed by the other fails. What a binding says of its cluster is in [`super::members`].
+//! Every cluster of the fleet is a member cluster with a binding of one placement. One or several runs update them.
+//! All runs of a hub share one worker, so their passes run one after the other (kubefleet-dev/kubefleet at e160c1cd,
+//! `pkg/controllers/updaterun/controller.go`). Two runs of one placement write the same bindings: if one run changes a
+//! cluster that the other run is updating, the other run fails. The content of a binding is described in
+//! [`super::members`].
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
-//! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
-//! this frees in the cluster; conflicts of the run's own writes of bindings, which queue the run again.
+//! Its member agent then deletes the resources; an offline cluster does this when it returns. Left out: the resources
+//! that this frees in the cluster, and conflicts of the run's own writes of bindings, which queue the run again.
 
 use super::members;
 use super::runs::UpdateRun;
@@ -25,16 +26,16 @@ use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW};
 
-/// An act of people on a run, by its number.
+/// A person's action on a run, identified by its index.
 #[derive(Clone, Debug)]
 enum PersonStep {
-    /// They create it, or set its state.
+    /// A person creates the run, or sets its state.
     SetState(usize, RunState),
-    /// They give an approval that it asked for.
+    /// A person gives a requested approval.
     Approve(usize, String),
 }
 
-/// KubeFleet's controller with staged update runs. The keys of its queue are the numbers of the runs.
+/// KubeFleet's controller with staged update runs. The keys of its queue are the indices of the runs.
 pub(super) struct StagedController<'s> {
     strategy: &'s KubeFleetStaged,
     clusters: Vec<MemberCluster>,
@@ -44,11 +45,11 @@ pub(super) struct StagedController<'s> {
     /// The bindings of each placement.
     bindings: Vec<Bindings>,
     generator: WorkGenerator,
-    /// Something was reported since the last pass.
+    /// Whether anything was reported since the last pass.
     is_dirty: bool,
-    /// The rollout that its runs are part of.
+    /// The rollout that the runs are part of.
     rollout: Run<'s>,
-    /// Why the status of a run cannot be written, so that no run begins.
+    /// The reason why the status of a run cannot be written, so that no run begins.
     too_large: Option<String>,
 }
 
@@ -86,7 +87,7 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Another release: somebody creates a run of it for the first placement.
+    /// Handles another release: a person creates a run of it for the first placement.
     fn another_run(&mut self, snapshot: Revision) {
         let name = format!("{}-{}", self.strategy.updates.runs[0].name, snapshot.0);
         let run = UpdateRun {
@@ -102,12 +103,12 @@ impl<'s> StagedController<'s> {
         self.runs.push(run);
     }
 
-    /// The bindings of a cluster's placement.
+    /// Returns the bindings of a cluster's placement.
     fn bindings_of(&mut self, cluster: ClusterId) -> &mut Bindings {
         &mut self.bindings[self.strategy.updates.placement_of(cluster.index())]
     }
 
-    /// All runs see which bindings of their placements have changed.
+    /// Notifies all runs of the changed bindings of their placements.
     fn observe(&mut self) {
         for (placement, bindings) in self.bindings.iter_mut().enumerate() {
             if bindings.changed().is_empty() {
@@ -125,10 +126,10 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// The release: people create runs of a snapshot that exists.
+    /// Starts the release: people create runs of a snapshot that exists.
     fn release(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.runtime.start();
-        // People's times count from the snapshot of the release.
+        // People's delays count from the snapshot of the release.
         let begin = now
             + self
                 .strategy
@@ -164,7 +165,7 @@ impl<'s> StagedController<'s> {
                     }
                 }
             }
-            // The scheduler's change of a binding, which wakes no run.
+            // The scheduler changes a binding, which wakes no run.
             Change::Selected(cluster, false) => {
                 if let Some(binding) = self.bindings_of(*cluster).get_mut(TargetId(cluster.0)) {
                     binding.unschedule();
@@ -235,7 +236,8 @@ impl<'s> StagedController<'s> {
         }
     }
 
-    /// Clusters that have the resources that were installed before, because a run has rolled them out again.
+    /// Returns the hold for clusters that have the previously installed resources, because a run has rolled them out
+    /// again.
     fn went_back(&self) -> Option<Hold> {
         let mut count = 0;
         for binding in self.bindings.iter().flat_map(Bindings::iter) {
@@ -253,7 +255,7 @@ impl<'s> StagedController<'s> {
         Some(Hold::new("resourceSnapshotIndex", text))
     }
 
-    /// The rule that blocks a run, which is named if there are others.
+    /// Returns the rule that blocks a run. The run is named if there are others.
     fn hold_of(&self, run: &StagedRun<'_>) -> Option<Hold> {
         let mut hold = run.hold(&self.bindings[run.described.placement])?;
         if self.runs.len() > 1 {
@@ -307,7 +309,7 @@ impl Controller for StagedController<'_> {
             return Some(Hold::new("objectSize", reason));
         }
         let existing: Vec<&StagedRun<'_>> = self.runs.iter().filter(|run| run.exists).collect();
-        // A failed run explains nothing while a later one goes on.
+        // A failed run explains nothing while a later run continues.
         let all_over = existing.iter().all(|run| run.scheduler.status().is_over());
         for run in existing {
             if (all_over || !run.scheduler.status().is_over())

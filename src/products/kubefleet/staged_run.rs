@@ -1,11 +1,10 @@
 //! One staged update run in the hub cluster: its scheduler, and the people who create, stop, resume and approve it.
 //!
-//! None of what a binding says of its cluster wakes a run, which looks at its clusters on its own timer
-//! (kubefleet-dev/kubefleet at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). Approvals are given by
-//! a model: so long after the request, drawn by the request's name, or never. A given approval wakes the run, and so
-//! does another `spec.state`.
+//! Changes of a binding's status do not wake a run; it checks its clusters on its own timer (kubefleet-dev/kubefleet
+//! at e160c1cd, `pkg/controllers/updaterun/{controller,execution}.go`). A model decides when an approval is given:
+//! after a delay drawn by the request's name, or never. An approval wakes the run, and so does another `spec.state`.
 //!
-//! Left out: the watch delay of what people do, which is short beside their own.
+//! Left out: the watch delay of people's actions, which is short compared with their own delays.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,58 +22,58 @@ use crate::units::SimTime;
 use crate::world::{ClusterId, DurationModel, NEW, OLD, ReleaseKind};
 
 /// Requests of a new run before its first binding: its finalizer, which meets a conflict and is written again after a
-/// back-off of 5 ms, about a request's time; and the status of a run that is initialized.
+/// back-off of 5 ms, about the duration of a request; and the status of a run that is initialized.
 const REQUESTS_OF_A_NEW_RUN: usize = 4;
 
 /// The outcome of a pass.
 pub(super) struct PassEnd {
-    /// When its last request is answered.
+    /// The time at which the pass's last request is answered.
     pub(super) end: SimTime,
-    /// Approvals that it asks for, and when they are given.
+    /// Approvals that the pass requests, with the times at which they are given.
     pub(super) approvals: Vec<(String, SimTime)>,
-    /// The run is new: its finalizer met a conflict first, whose requests are in this pass.
+    /// Whether the run is new: its finalizer first met a conflict, whose requests are in this pass.
     pub(super) is_new: bool,
-    /// Its request to the queue.
+    /// The request to the queue.
     pub(super) next: QueueRequest,
 }
 
-/// The part of a run's status that its next pass goes by.
+/// The part of a run's status that its next pass depends on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct RunProgress {
-    /// The number of the current stage; that of all stages while the delete stage runs.
+    /// The index of the current stage, or the number of stages while the delete stage runs.
     stage: usize,
-    /// Clusters of the stage that are updating.
+    /// The number of clusters of the stage that are updating.
     updating: usize,
-    /// Clusters of the stage that have finished.
+    /// The number of clusters of the stage that have finished.
     finished: usize,
-    /// Clusters that are reported as stuck.
+    /// The number of clusters that are reported as stuck.
     stuck: usize,
 }
 
 /// One run.
 pub(super) struct StagedRun<'s> {
-    /// As the experiment describes it. The run exists with the first state.
+    /// The run as the experiment describes it. The run exists from its first state on.
     pub(super) described: UpdateRun,
     pub(super) scheduler: StagedUpdateRun,
     pub(super) view: StagedView,
-    /// Its object was created.
+    /// Whether the run's object was created.
     pub(super) exists: bool,
-    /// Acts and approvals that are still to come.
+    /// The number of pending actions and approvals.
     pub(super) pending: usize,
-    /// Approvals that were given, also before they were asked for.
+    /// Approvals that were given, including those given before their request.
     given: BTreeSet<String>,
     approvals: Option<&'s DurationModel>,
-    /// The approvals that it asked for, in order.
+    /// The approvals that the run requested, in order.
     asked: Vec<String>,
-    /// The rollout that it is part of.
+    /// The rollout that the run is part of.
     rollout: Run<'s>,
-    /// From when on the cache shows the status that the last pass wrote.
+    /// The time from which the cache shows the status that the last pass wrote.
     fresh_at: Option<SimTime>,
     /// The progress of the run before the last pass. `None`: it was not initialized.
     before: Option<RunProgress>,
-    /// The last pass asked for nothing and noted nothing.
+    /// Whether the last pass requested nothing and wrote nothing.
     wrote_nothing: bool,
-    /// Clusters whose bindings it may see otherwise than in its last pass.
+    /// Clusters whose bindings may have changed since its last pass.
     pub(super) changed: TargetSet,
 }
 
@@ -133,8 +132,8 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// Somebody creates its object, or sets the state. Returns whether that changes it: a write that changes nothing
-    /// keeps the generation, and wakes no pass.
+    /// Creates the object or sets its state. Returns whether anything changed: a write without a change keeps the
+    /// generation and wakes no pass.
     pub(super) fn set_state(&mut self, state: RunState) -> bool {
         let changes = !self.exists || self.view.state != state;
         self.exists = true;
@@ -142,7 +141,7 @@ impl<'s> StagedRun<'s> {
         changes
     }
 
-    /// An approval that it asked for is given. Returns whether that changes it.
+    /// Records a requested approval as given. Returns whether that changes the request.
     pub(super) fn approved(&mut self, approval: &str) -> bool {
         let request = self.view.approval_requests.get_mut(approval);
         !std::mem::replace(
@@ -153,8 +152,8 @@ impl<'s> StagedRun<'s> {
         )
     }
 
-    /// Somebody stops or resumes the run, or approves a stage, perhaps before the run asks for it. Returns whether that
-    /// changes its object or a request.
+    /// Applies a person's action: stops or resumes the run, or approves a stage, perhaps before the run requests it.
+    /// Returns whether that changes its object or a request.
     pub(super) fn person(&mut self, change: &Change) -> bool {
         match change {
             Change::Stop(is_stopped) => {
@@ -179,7 +178,7 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// One pass on these bindings of its placement.
+    /// Runs one pass on the bindings of the run's placement.
     pub(super) fn reconcile(
         &mut self,
         now: SimTime,
@@ -187,7 +186,7 @@ impl<'s> StagedRun<'s> {
         generator: &mut WorkGenerator,
         plane: &mut Plane<'_>,
     ) -> PassEnd {
-        // Each pass asks again for an approval that has not been accepted, and learns that the request exists.
+        // Each pass requests an approval again until it is accepted, and learns that the request exists.
         let open_requests = self
             .view
             .approval_requests
@@ -196,8 +195,8 @@ impl<'s> StagedRun<'s> {
             .count();
         let mut at = generator.client.in_turn(APPROVALS, now, open_requests);
         if self.fresh_at.is_some_and(|fresh| now <= fresh) {
-            // The cache does not show the status that the last pass wrote: a conflict.
-            // What has changed since, such as an approval, is for the next pass.
+            // The cache does not show the status that the last pass wrote, so there is a conflict. The next pass sees
+            // what has changed since, such as an approval.
             self.wrote_nothing = false;
             return PassEnd {
                 end: generator.client.in_turn(RUNS, at, 1),
@@ -233,7 +232,7 @@ impl<'s> StagedRun<'s> {
         at = generator
             .client
             .in_turn(BINDINGS, at, status.restarted.len());
-        // Accepted approvals, and at last the run's own status, which every pass writes.
+        // Accepted approvals, and finally the run's own status, which every pass writes.
         at = generator
             .client
             .in_turn(APPROVALS, at, status.accepted.len());
@@ -249,7 +248,7 @@ impl<'s> StagedRun<'s> {
         }
     }
 
-    /// When an approval that is asked for now is given. `None`: never.
+    /// Returns the time at which an approval that is requested now is given. `None`: never.
     fn given_at(&mut self, now: SimTime, approval: &str, plane: &mut Plane<'_>) -> Option<SimTime> {
         if let Some(ends) = self.scheduler.wait_beside(approval) {
             plane.waits_for_time(now, ends);
@@ -271,7 +270,7 @@ impl<'s> StagedRun<'s> {
         plane.person_acts(now, own)
     }
 
-    /// The progress of the run. `None`: it is not initialized.
+    /// Returns the progress of the run. `None`: it is not initialized.
     fn progress(&self) -> Option<RunProgress> {
         let run = self.scheduler.status();
         run.initialized?;
@@ -285,7 +284,7 @@ impl<'s> StagedRun<'s> {
         })
     }
 
-    /// The rule that blocks it.
+    /// Returns the rule that blocks the run.
     pub(super) fn hold(&self, bindings: &Bindings) -> Option<Hold> {
         self.scheduler.hold(&StagedView {
             bindings: bindings.clone(),
@@ -293,8 +292,8 @@ impl<'s> StagedRun<'s> {
         })
     }
 
-    /// A run that saw what there is, changed nothing, and waits neither for a person nor for a time. Clusters that are
-    /// updating are waited for until they are called stuck, because that is what a user would be shown.
+    /// Returns true if the run has seen every change, changed nothing, and waits neither for a person nor for a time.
+    /// It waits for updating clusters until they are reported as stuck, because that is what a user would see.
     pub(super) fn is_idle(&self) -> bool {
         if self.pending > 0 {
             return false;
@@ -319,7 +318,7 @@ impl<'s> StagedRun<'s> {
         self.wrote_nothing && !is_waiting_for_time && (is_stuck || is_deleting)
     }
 
-    /// Whether a time that a task after the stage waits for has not elapsed.
+    /// Returns whether a timed wait of a task after the stage has not elapsed.
     fn waits_after_stage(&self, index: usize) -> bool {
         let strategy = self
             .scheduler
@@ -334,7 +333,7 @@ impl<'s> StagedRun<'s> {
     }
 }
 
-/// The requests of an action, from `at` on. Returns when the last one is answered.
+/// Sends the requests of an action from `at` on. Returns the time at which the last one is answered.
 fn write(
     action: &StagedAction,
     at: SimTime,

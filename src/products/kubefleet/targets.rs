@@ -1,8 +1,8 @@
-//! The member clusters that a placement's file picks among the fleet.
+//! The member clusters that a placement's file picks from the fleet.
 //!
 //! The rules are in `rollout::kubefleet`. An entry of the fleet is a joined member without taints, with the label that
-//! KubeFleet gives it. What a policy asks of properties, or of the scheduler's ranking, is a field that decides and is
-//! not simulated, unless the placement has a status that names its clusters.
+//! KubeFleet adds. If a policy depends on properties or on the scheduler's ranking, that field affects the rollout and
+//! is not simulated, unless the placement has a status that names its clusters.
 
 use super::super::words::first_names;
 use super::member_clusters;
@@ -22,7 +22,7 @@ pub(super) const PLACEMENTS: [ObjectKind; 2] = [
 
 pub(super) const REFUSED: &str = "KubeFleet refuses this too";
 
-/// The targets among the fleet. `None`: a problem was reported.
+/// Returns the targets in the fleet. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
     fleet: Fleet<'_>,
@@ -31,7 +31,7 @@ pub(super) fn of(
     let Some(name) = choice.name else {
         return Some(Targets::All);
     };
-    // What is wrong with the file, or worth a note, is said when the strategy is checked.
+    // Problems and notes about the file are reported when the strategy is checked.
     let file = context.unreported(|context| {
         ProductFile::<PickingPlacement>::object(choice, &PLACEMENTS, &[], context)
     });
@@ -42,7 +42,7 @@ pub(super) fn of(
     else {
         return Some(Targets::All);
     };
-    // Update runs move an external placement, which is refused as a rolling update.
+    // Update runs move an external placement, which is rejected as a rolling update.
     let is_refused = placement.spec.validate().is_err() || placement.spec.is_external();
     if is_refused || fleet.is_empty() {
         return Some(Targets::All);
@@ -85,7 +85,7 @@ pub(super) fn of(
     Some(Targets::Chosen(targets))
 }
 
-/// The entries of the fleet as the scheduler sees them.
+/// Returns the entries of the fleet as the scheduler sees them.
 fn schedulable(fleet: Fleet<'_>) -> Vec<SchedulableMember> {
     let mut members = Vec::new();
     for member in member_clusters(&fleet.world.clusters) {
@@ -98,7 +98,7 @@ fn schedulable(fleet: Fleet<'_>) -> Vec<SchedulableMember> {
     members
 }
 
-/// Reports why it is not known which clusters are picked.
+/// Reports why the picked clusters are not known.
 fn report(error: &NotPicked, document: &Document, context: &mut Context<'_>) {
     let help = match error.reason {
         NotPickedReason::UnknownName(_) | NotPickedReason::UnknownStatus => {

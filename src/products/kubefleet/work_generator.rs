@@ -1,18 +1,18 @@
-//! KubeFleet's work generator: it stands between a rollout's writes to bindings and the clusters.
+//! KubeFleet's work generator, which turns a rollout's writes of bindings into work for the clusters.
 //!
 //! A write of a binding's spec wakes it (kubefleet-dev/kubefleet at e160c1cd,
-//! `pkg/controllers/workgenerator/controller.go`). As long as RolloutStarted, a second write, is not in its cache, it
-//! requeues the binding with the rate limiter of controller-runtime: a race that most bindings lose twice, so a
-//! rollout instructs ten clusters a second after its first hundred requeues. Then the generator writes the Work, which
-//! the member agent watches, and the binding's status. A changed status of a Work wakes it again.
+//! `pkg/controllers/workgenerator/controller.go`). Until its cache shows RolloutStarted, a second write, it requeues
+//! the binding with the rate limiter of controller-runtime. Most bindings lose this race twice, so after its first
+//! hundred requeues a rollout instructs ten clusters a second. Then the generator writes the Work, which the member
+//! agent watches, and the binding's status. A changed status of a Work wakes it again.
 //!
-//! Finalizers and statuses of bindings carry the version that was read from the cache, and are refused where somebody
-//! has written the binding since then. Conditions carry the second in which they were made, so the same words in
-//! another second are another version. In a first deployment the hub agent has just started: its cache of member
-//! clusters is filled when the first one is read, and readers look every 100 ms whether it is full. Left out: that a
-//! changed Work makes two statuses, of which the second can refuse a pass's read; all other caches, which a manager
-//! fills before its controllers start; a write whose retries are used up, which counts as written here and is queued
-//! again in the product; and the wait of a binding that is picked again for `RolloutStarted` of its generation.
+//! Writes of finalizers and statuses carry the binding's version from the cache, and are rejected if the binding has
+//! been written since. Conditions carry the second in which they were made, so the same content in another second is
+//! another version. In a first deployment the hub agent has just started: its cache of member clusters is filled at
+//! the first read, and readers check every 100 ms whether it is full. Left out: a changed Work makes two statuses, and
+//! the second can invalidate a pass's read; all other caches, which a manager fills before its controllers start; a
+//! write that exhausts its retries, which counts as written here and is queued again in the product; and the wait of a
+//! binding that is picked again for `RolloutStarted` of its generation.
 
 use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
@@ -21,99 +21,101 @@ use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NOTHING, Report, WorldSpec};
 
-/// Workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both 100 by
-/// default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
+/// Number of workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both
+/// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
 const WORKERS: usize = 100;
 
-/// The kinds of objects that the hub agent's client has limits for.
+/// The kinds of objects for which the hub agent's client has limits.
 pub(super) const BINDINGS: usize = 0;
 const WORKS: usize = 1;
 pub(super) const RUNS: usize = 2;
 pub(super) const APPROVALS: usize = 3;
 
-/// A reader looks again after this time while a cache is not full. Source: `syncedPollPeriod` of kubernetes/client-go's
+/// Interval at which a reader checks whether a cache is full. Source: `syncedPollPeriod` of kubernetes/client-go's
 /// `tools/cache/shared_informer.go`.
 const CACHE_POLL: SimDuration = SimDuration::from_millis(100);
 
-/// The interval at which the hub looks whether a cluster that was cut off has removed its resources. Guess: runs look
+/// Interval at which the hub checks whether a cluster that was cut off has removed its resources. Guess: runs check
 /// every 15 s.
 const REMOVAL_WAIT: SimDuration = SimDuration::from_secs(15);
 
-/// A change that a rollout's controller may care about.
+/// A change that may affect a rollout's controller.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Effect {
     /// The status of a binding to this revision is written, and the rollout's controller sees it.
     Status(ClusterId, Revision, WorkState),
     /// A binding has another version.
     Written(ClusterId),
-    /// The agent has removed what its Work was for: the binding is gone.
+    /// The agent has removed the resources of its Work: the binding is gone.
     Removed(ClusterId),
 }
 
-/// A step of the generator, with the function of `controller.go` that it belongs to.
+/// A step of the generator, with its function in `controller.go`.
 #[derive(Clone, Copy, Debug)]
 enum GeneratorStep {
     /// The caches show a changed spec of a binding, or a changed status of its Work.
     Wake(usize),
-    /// The worker that is at a binding goes on.
+    /// The worker of a binding continues.
     LooksAgain(usize),
-    /// The finalizer of a new binding is answered, which was read from the cache at that time (`ensureFinalizer`).
+    /// The finalizer of a new binding is answered; the binding was read from the cache at that time
+    /// (`ensureFinalizer`).
     Finalized(usize, SimTime),
     /// The caches show that a binding is marked for deletion (`handleDelete`).
     Deleted(usize),
-    /// A worker sends the status of a binding that it has read at that time (`updateBindingStatusWithRetry`).
+    /// A worker sends the status of a binding that it read at that time (`updateBindingStatusWithRetry`).
     Sends(StatusUpdate),
-    /// It is answered.
+    /// The status update is answered.
     Answered(StatusUpdate),
     /// The caches show a written status.
     Seen(ClusterId),
-    /// The agent of a cluster has had time to remove the resources of its Work. If it is cut off, the hub looks again.
+    /// The agent of a cluster has had time to remove the resources of its Work. If it is cut off, the hub checks
+    /// again.
     LooksForRemoval(ClusterId),
     Effect(Effect),
 }
 
-/// A status of a binding that is on its way.
+/// A status update of a binding in flight.
 #[derive(Clone, Copy, Debug)]
 struct StatusUpdate {
     cluster: usize,
     revision: Revision,
     state: WorkState,
-    /// When the binding was read from the cache.
+    /// The time at which the binding was read from the cache.
     read: SimTime,
     refused: u32,
-    /// A worker waits for the answer.
+    /// Whether a worker waits for the answer.
     has_worker: bool,
 }
 
-/// The generator's knowledge of one binding.
+/// The generator's state of one binding.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrackedBinding {
     /// The revision of the binding's spec.
     spec: Option<Revision>,
-    /// From when on RolloutStarted of this spec is in the API server. [`SimTime::MAX`]: it is not written.
+    /// The time from which RolloutStarted of this spec is in the API server. [`SimTime::MAX`]: it is not written.
     started: Option<SimTime>,
-    /// The revision of its Work.
+    /// The revision of the binding's Work.
     work: Option<Revision>,
-    /// The last report of the agent about the Work. A Work that is older than the rollout is available.
+    /// The last report of the agent about the Work. A Work from before the rollout is available.
     report: Option<Report>,
-    /// The last status: revision, state, and the second in which it was made.
+    /// The last status: its revision, its state, and the second in which it was made.
     status: Option<(Revision, WorkState, u64)>,
-    /// When anybody last wrote the binding.
+    /// The time of the last write of the binding.
     written: Option<SimTime>,
-    /// The number of times that its finalizer was refused.
+    /// The number of times that the binding's finalizer was rejected.
     refused: u32,
 }
 
 /// The times at which the rollout's controller writes a binding.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SpecWrite {
-    /// Its spec.
+    /// The time of the write of the spec.
     pub(super) spec: SimTime,
-    /// RolloutStarted in its status. `SimTime::MAX`: not yet.
+    /// The time of the write of RolloutStarted in the status. `SimTime::MAX`: not yet.
     pub(super) started: SimTime,
 }
 
-/// The bindings of clusters that run what is installed.
+/// Returns the bindings of clusters that run the installed revision.
 fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
     let mut bindings = Vec::new();
     for (index, cluster) in world.clusters.iter().enumerate() {
@@ -140,28 +142,29 @@ fn bindings_before_release(world: &WorldSpec) -> Vec<TrackedBinding> {
 
 /// The work generator of a hub, and the hub agent's client.
 pub(super) struct WorkGenerator {
-    /// The rollout's controller sends its requests through it, too.
+    /// The client. The rollout's controller sends its requests through it, too.
     pub(super) client: ApiClient,
     pub(super) watch_delay: SimDuration,
-    /// From a write of a status until the rollout's controller takes it into account.
+    /// Delay from a write of a status until the rollout's controller takes it into account.
     visible_after: SimDuration,
     runtime: Runtime<usize, GeneratorStep>,
     limiter: RateLimiter<usize>,
     bindings: Vec<TrackedBinding>,
     is_registered: Vec<bool>,
-    /// When the cache of member clusters is full. `None`: nobody has asked for one.
+    /// The time at which the cache of member clusters is full. `None`: it has not been read yet.
     members_cached: Option<SimTime>,
 }
 
 impl WorkGenerator {
-    /// The purpose of a pending timer, in words. `None`: it is not of this controller.
+    /// Returns the purpose of a pending timer. `None`: another controller owns the timer.
     pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
         self.runtime
             .timer_kind(number, |_| "steps of the work generator")
     }
 
-    /// The generator of a hub whose clusters run what is installed. It is the product's second controller. The first,
-    /// that of the rollout, may read bindings from its cache; then it has read member clusters before, too.
+    /// Creates the generator of a hub whose clusters run the installed revision. It is the product's second
+    /// controller. The rollout's controller is the first. If that reads bindings from its cache, it has also read the
+    /// member clusters earlier.
     pub(super) fn new(run: &Run<'_>, reads_cache: bool) -> Self {
         let world = run.fleet.world;
         let bindings = bindings_before_release(world);
@@ -182,19 +185,20 @@ impl WorkGenerator {
                 .iter()
                 .map(|cluster| cluster.registered)
                 .collect(),
-            // Before an update, the hub agent has put something into clusters.
+            // Before an update, the hub agent has already deployed to the clusters.
             members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some()))
                 .then_some(SimTime::ZERO),
             bindings,
         }
     }
 
-    /// The rollout's controller writes a binding, answered at `written`: updates of an older version are refused.
+    /// Records a write of a binding by the rollout's controller, answered at `written`: updates of an older version
+    /// are rejected.
     pub(super) fn write_binding(&mut self, cluster: usize, written: SimTime) {
         self.bindings[cluster].written = Some(written);
     }
 
-    /// A binding's spec is written, and its RolloutStarted.
+    /// Records the writes of a binding's spec and its RolloutStarted.
     pub(super) fn write_spec(
         &mut self,
         cluster: usize,
@@ -210,21 +214,21 @@ impl WorkGenerator {
         self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
     }
 
-    /// RolloutStarted of a binding is written at `started` after all, if it was not.
+    /// Records that RolloutStarted of a binding is written at `started`, if it was not written before.
     pub(super) fn write_started(&mut self, cluster: usize, started: SimTime) {
         if self.bindings[cluster].started == Some(SimTime::MAX) {
             self.bindings[cluster].started = Some(started);
         }
     }
 
-    /// When RolloutStarted of a binding whose spec is written is written.
+    /// Returns the time at which RolloutStarted is written for a binding whose spec is written.
     pub(super) fn started(&self, cluster: usize) -> Option<SimTime> {
         self.bindings[cluster]
             .started
             .filter(|started| *started != SimTime::MAX)
     }
 
-    /// The scheduler has changed a binding's spec: its conditions are written again, with the same content.
+    /// Handles the scheduler's change of a binding's spec: its conditions are written again, with the same content.
     pub(super) fn refresh(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let binding = self.bindings[cluster];
         if let Some(revision) = binding
@@ -239,12 +243,12 @@ impl WorkGenerator {
         }
     }
 
-    /// A binding is gone.
+    /// Forgets a binding that is gone.
     pub(super) fn forget(&mut self, cluster: usize) {
         self.bindings[cluster] = TrackedBinding::default();
     }
 
-    /// A binding is marked for deletion at `written`.
+    /// Marks a binding for deletion at `written`.
     pub(super) fn delete(&mut self, cluster: usize, written: SimTime, plane: &mut Plane<'_>) {
         self.bindings[cluster].spec = None;
         self.runtime.step(
@@ -254,7 +258,7 @@ impl WorkGenerator {
         );
     }
 
-    /// The status of a binding's Work has changed.
+    /// Handles a changed status of a binding's Work.
     pub(super) fn report(&mut self, report: Report) {
         self.bindings[report.cluster.index()].report = Some(report);
         self.runtime.add(report.cluster.index());
@@ -264,7 +268,7 @@ impl WorkGenerator {
         self.runtime.is_empty()
     }
 
-    /// A timer goes off. Returns what of it the rollout's controller may care about.
+    /// Handles a timer. Returns its effect on the rollout's controller, if any.
     pub(super) fn due(
         &mut self,
         number: u32,
@@ -285,7 +289,7 @@ impl WorkGenerator {
         None
     }
 
-    /// The Work of a binding is deleted; its agent learns of that, and removes the Work's finalizer.
+    /// Deletes the Work of a binding. The agent learns of it and removes the Work's finalizer.
     fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let id = ClusterId(cluster as u32);
         let deleted = self.client.send(WORKS, now).answered;
@@ -295,7 +299,7 @@ impl WorkGenerator {
             .step(removed, GeneratorStep::LooksForRemoval(id), plane);
     }
 
-    /// The resources of a Work are gone if its agent could remove them. Otherwise the hub looks again later.
+    /// Removes the binding if the agent could remove the resources of its Work. Otherwise the hub checks again later.
     fn look_for_removal(
         &mut self,
         id: ClusterId,
@@ -313,14 +317,14 @@ impl WorkGenerator {
         None
     }
 
-    /// Free workers take the bindings that wait.
+    /// Assigns waiting bindings to free workers.
     pub(super) fn work(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         while let Some(cluster) = self.runtime.take(plane) {
             self.reconcile(cluster, now, plane);
         }
     }
 
-    /// A worker looks at a binding.
+    /// Processes a binding in a worker.
     fn reconcile(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let binding = self.bindings[cluster];
         if binding.spec.is_none() {
@@ -334,12 +338,12 @@ impl WorkGenerator {
             self.runtime
                 .step(now + CACHE_POLL, GeneratorStep::LooksAgain(cluster), plane);
         } else if binding.work.is_none() {
-            // The finalizer of a new binding: the answer shows the binding as it is in the API server.
+            // The binding is new and gets its finalizer. The answer shows the binding as it is in the API server.
             let answered = self.client.send(BINDINGS, now).answered;
             self.runtime
                 .step(answered, GeneratorStep::Finalized(cluster, now), plane);
         } else {
-            // A read of the instant at which the write reaches the cache comes before it.
+            // A read at the instant at which the write reaches the cache comes before it.
             let is_started = match binding.started {
                 None => true,
                 Some(SimTime::MAX) => false,
@@ -349,7 +353,7 @@ impl WorkGenerator {
         }
     }
 
-    /// The finalizer of a new binding is written, unless the binding was written since it had been read.
+    /// Writes the finalizer of a new binding, unless the binding was written after it was read.
     fn finalized(&mut self, cluster: usize, read: SimTime, now: SimTime, plane: &mut Plane<'_>) {
         let binding = &mut self.bindings[cluster];
         let is_refused = binding
@@ -367,7 +371,7 @@ impl WorkGenerator {
         self.synchronize(cluster, is_started, now, plane);
     }
 
-    /// The rest of a look at a binding that has its finalizer.
+    /// Processes a binding that has its finalizer.
     fn synchronize(
         &mut self,
         cluster: usize,
@@ -411,7 +415,7 @@ impl WorkGenerator {
             plane.instruct(written, ClusterId(cluster as u32), revision);
         }
         if !is_new {
-            // The Work says another snapshot now, which wakes the generator. A new Work does not.
+            // The Work now names another snapshot, which wakes the generator. A new Work does not.
             let seen = written + self.watch_delay;
             self.runtime.step(seen, GeneratorStep::Wake(cluster), plane);
         }
@@ -420,7 +424,7 @@ impl WorkGenerator {
             .step(written, GeneratorStep::Sends(update), plane);
     }
 
-    /// The status of a binding that a worker reads now.
+    /// Returns the status of a binding that a worker reads now.
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
         let state = match binding.report.filter(|report| report.applied == revision) {
@@ -444,7 +448,7 @@ impl WorkGenerator {
             .step(answered, GeneratorStep::Answered(update), plane);
     }
 
-    /// A binding's status is written, unless the binding was written since it had been read. Then it is read again, the
+    /// Writes a binding's status, unless the binding was written after it was read. In that case it is read again, the
     /// first time immediately (`updateBindingStatusWithRetry`).
     fn answered(&mut self, update: StatusUpdate, now: SimTime, plane: &mut Plane<'_>) {
         let StatusUpdate {

@@ -1,9 +1,9 @@
-//! Rancher Fleet's strategy in an experiment: read, and checked against the fleet.
+//! Rancher Fleet's strategy in an experiment, parsed and checked against the fleet.
 //!
-//! Settings that Fleet itself would refuse are refused here before a run. Three things that Fleet accepts are refused
-//! as well: a partition in place that no cluster is in, which it keeps as empty, a cluster group that nobody has
-//! given, and another object in the place of a bundle. All are slips that would make the simulation answer another
-//! question than the one asked.
+//! Settings that Fleet itself rejects are rejected here before a run. Three things that Fleet accepts are rejected as
+//! well: a partition set in the experiment that matches no cluster (Fleet keeps it empty), an undefined cluster group,
+//! and an object of another kind instead of a bundle. All three are mistakes that would make the simulation answer a
+//! different question.
 
 use std::sync::Arc;
 
@@ -28,32 +28,32 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::units::SimDuration;
 
-/// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or in place; a field in place overrides the file's.
+/// Rancher Fleet's `rolloutStrategy`, from a fleet.yaml or set here; fields set here override the file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "RancherFleet"))]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct RancherFleetConfig {
-    /// A fleet.yaml whose `rolloutStrategy` applies where nothing is set here.
+    /// A fleet.yaml. Its `rolloutStrategy` supplies the fields that are not set here.
     file: Option<String>,
-    /// Fields of the file that decide and are not simulated, by name. Without it they are errors; with it, results
-    /// carry a note.
+    /// Names of fields in the file that affect the rollout but are not simulated. A listed field adds a note to the
+    /// results; any other such field is an error.
     accept: Accepted,
     /// Version of Rancher Fleet. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: FleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
-    /// Whether the bundle has Helm values. Default: whether the file's `helm` has some.
+    /// Whether the bundle has Helm values. Default: true if the file's `helm` has values.
     #[serde(rename = "helmValues")]
     helm_values: Option<bool>,
-    /// The program that decides.
+    /// The program that makes the decisions.
     controller: ControllerChoice,
     #[serde(rename = "~in_place")]
     #[cfg_attr(test, schemars(flatten))]
     in_place: RolloutStrategy,
 }
 
-/// The fields in place, and where they are in a fleet.yaml.
+/// The field names in the experiment, and their paths in a fleet.yaml.
 const IN_FILE: [(&str, &str); 6] = [
     ("maxUnavailable", "rolloutStrategy.maxUnavailable"),
     (
@@ -69,7 +69,7 @@ const IN_FILE: [(&str, &str); 6] = [
     ("partitions", "rolloutStrategy.partitions"),
 ];
 
-/// With partitions their limits; without any, how many there are and their common limit.
+/// With partitions, their limits; without partitions, their number and their common limit.
 const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("partitions.*.maxUnavailable", AT_ONCE),
     TunedSetting {
@@ -83,9 +83,9 @@ const TUNED: [TunedSetting; 4] = [
     TunedSetting::of("maxUnavailablePartitions", &["0", "1", "25%", "50%"]),
 ];
 
-// The loop of the bundle controller is Kubernetes' own. It has no timer: a pass starts when a deployment is created,
-// deleted or reports a changed status, or when the bundle or a cluster changes; not when the spec of a deployment
-// changes. Its client has no limit (controller-runtime v0.24.1 sets none).
+// The control loop of the bundle controller is Kubernetes' own. It has no timer: a pass starts when a deployment is
+// created, deleted or reports a changed status, or when the bundle or a cluster changes; not when the spec of a
+// deployment changes. Its client has no limit (controller-runtime v0.24.1 sets none).
 impl Product for RancherFleetConfig {
     const KEY: &'static str = "rancherFleet";
     const TITLE: &'static str = "Rancher Fleet";
@@ -130,10 +130,10 @@ impl Product for RancherFleetConfig {
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
             Err(error) => report_refusal(&error, &places, context),
-            // A partition that lost a criterion to an error is empty for no other reason.
+            // The partition is empty only because an error removed a criterion.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
-                // Fleet accepts a fleet.yaml with an empty partition, which `explain` warns of.
+                // Fleet accepts a fleet.yaml with an empty partition; `explain` warns about it.
                 if context.is_set(&path.key("partitions")) && !has_partitions {
                     report_empty_partitions(&plan, &strategy, &clusters, &places, context);
                 }
@@ -162,7 +162,8 @@ impl Product for RancherFleetConfig {
     }
 }
 
-/// Reports the first partition that names a cluster group, where none is known. Returns whether there is one.
+/// Reports the first partition that names a cluster group, if no groups are known. Returns whether there is such a
+/// partition.
 fn report_unknown_groups(
     strategy: &RolloutStrategy,
     places: &FieldPlaces<'_>,
@@ -183,7 +184,7 @@ fn report_unknown_groups(
     false
 }
 
-/// Reports why Fleet makes no partitions of a strategy.
+/// Reports why Fleet cannot build partitions from a strategy.
 fn report_refusal(error: &StrategyError, places: &FieldPlaces<'_>, context: &mut Context<'_>) {
     let (field, message) = match error {
         StrategyError::Limit { field, source } => (field.clone(), source.to_string()),
@@ -195,7 +196,7 @@ fn report_refusal(error: &StrategyError, places: &FieldPlaces<'_>, context: &mut
     places.report(&format!("rolloutStrategy.{field}"), message, help, context);
 }
 
-/// Reports the partitions that no cluster of a fleet is in.
+/// Reports partitions that match no cluster of a fleet.
 fn report_empty_partitions(
     plan: &Partitioning,
     strategy: &RolloutStrategy,
@@ -223,12 +224,12 @@ fn report_empty_partitions(
     }
 }
 
-/// The value at a place of the fleet.yaml, if there are both.
+/// Returns the value at a path of the fleet.yaml, if both exist.
 fn value_at<'d>(document: Option<&'d Document>, path: &Path) -> Option<&'d Value> {
     Some(&document?.tree.get(path)?.value)
 }
 
-/// What a fleet.yaml says of the end of an apply.
+/// Returns what a fleet.yaml says about the end of an apply.
 fn helm_wait(document: Option<&Document>) -> HelmWait {
     let helm = Path::of("helm");
     let timeout = match value_at(document, &helm.key("timeoutSeconds")) {
@@ -244,7 +245,7 @@ fn helm_wait(document: Option<&Document>) -> HelmWait {
     }
 }
 
-/// Whether a fleet.yaml gives its chart any values.
+/// Returns whether a fleet.yaml gives its chart any values.
 fn has_helm_values(document: &Document) -> bool {
     let keys = ["values", "valuesFiles", "valuesFrom", "templateValues"];
     keys.iter().any(
@@ -267,7 +268,7 @@ impl RancherFleetConfig {
     }
 }
 
-/// The problem with an object that is no bundle.
+/// Returns the problem with an object that is not a bundle.
 fn other_object(document: &Document) -> Option<Problem> {
     let kind = document.text(&Path::of("kind"))?;
     let help = match kind {
@@ -279,7 +280,7 @@ fn other_object(document: &Document) -> Option<Problem> {
     Some(document.at(&Path::of("kind"), message).with_help(help))
 }
 
-/// The criterion by which no cluster belongs to a partition, as a place in it, and why.
+/// Returns the criterion that excludes every cluster from a partition, as a path in it, and the reason.
 fn why_empty(entry: &ManualPartition, clusters: &[FleetCluster]) -> (&'static str, String) {
     if let Some(selector) = &entry.cluster_selector {
         let labels: Vec<&Labels> = clusters.iter().map(|cluster| &*cluster.labels).collect();

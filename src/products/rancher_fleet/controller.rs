@@ -1,32 +1,31 @@
-//! Rancher Fleet's controllers with one bundle: what they see of the world, and how their decisions reach the clusters.
+//! Rancher Fleet's controllers with one bundle: what they observe, and how their decisions reach the clusters.
 //!
 //! Every cluster of the fleet is a target of one bundle. A report of a cluster's agent becomes the status of its
-//! `BundleDeployment`, and a changed status starts a pass, as does a created deployment; the promotion itself does not
-//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides on
-//! all targets. Then it goes through those that have a deployment, in the order of the clusters' names, with one
-//! request after the other: it deletes the Secret with the Helm values, of which there are none, and writes the
-//! deployment if it changes. So a pass that changes nothing costs a request for each target. With Helm values, a pass
-//! gets the Secret of each target that has a deployment before it decides, and a new deployment takes two more
-//! requests: its Secret before, and the Secret's owner after. Where the cache does not show that Secret by then, it
-//! would be created again, which is refused; the pass ends there, without a status. The next pass begins when the cache
-//! shows the new deployment. So a fleet gets its first deployments one by one where a watch takes longer than a
-//! request.
+//! `BundleDeployment`. A changed status or a created deployment starts a pass; the promotion itself does not
+//! (rancher/fleet at 3b2c622, `reconciler/{bundle_controller,bundledeployment_controller}.go`). A pass first decides
+//! on all targets. Then it visits the targets with a deployment in the order of the clusters' names, one request after
+//! the other: it deletes the Secret with the Helm values, if the bundle has none, and writes the deployment if it
+//! changes. So a pass that changes nothing costs one request for each target. With Helm values, a pass gets the Secret
+//! of each target that has a deployment before it decides, and a new deployment takes two more requests: its Secret
+//! before, and the Secret's owner after. If the cache does not show that Secret by then, the pass tries to create it
+//! again, which the API server rejects; the pass ends there, without a status. The next pass begins when the cache
+//! shows the new deployment. So a fleet gets its first deployments one by one if the watch delay exceeds the duration
+//! of a request.
 //!
-//! A pass decides on what the cache shows, which lags behind the controller's own writes (`unseen.rs`).
+//! A pass decides on the state in the cache, which lags behind the controller's own writes (`unseen.rs`).
 //!
-//! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and patches
-//! `status.display` where that is out of date. This is a change of the status, so the bundle controller makes one more
-//! pass after most reports.
+//! A second controller, with 50 workers, looks at each deployment that was created or whose status changed, and
+//! patches `status.display` if that is out of date. This is a change of the status, so the bundle controller makes one
+//! more pass after most reports.
 //!
-//! A cluster leaves the workspace when somebody deletes its Cluster object. The cluster controller then deletes the
-//! cluster's own bundle and its namespace, and takes its finalizer off the cluster
-//! (`reconciler/cluster_controller.go`).
-//! With the namespace goes the deployment, whose finalizer the second controller takes off; the agent then removes the
-//! payload. Until the cluster is gone, passes treat it as a target: what they write into its namespace is refused. A
-//! cluster that comes to the workspace has no namespace in the first pass that sees it, and gets its deployment in the
-//! next one.
+//! A cluster leaves the workspace when a person deletes its Cluster object. The cluster controller then deletes the
+//! cluster's own bundle and its namespace, and removes its finalizer from the cluster
+//! (`reconciler/cluster_controller.go`). Deleting the namespace deletes the deployment, whose finalizer the second
+//! controller removes; the agent then removes the payload. Until the cluster is gone, passes treat it as a target, and
+//! their writes to its namespace are rejected. A cluster that joins the workspace has no namespace in the first pass
+//! that sees it, and gets its deployment in the next pass.
 //!
-//! Left out: the time that Kubernetes takes to delete what else is in a namespace; Fleet's GitRepo controller.
+//! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller.
 
 mod writes;
 
@@ -51,28 +50,30 @@ use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, NOTHING, OLD, ReleaseKind, Report, WorldSpec};
 use writes::PassWrites;
 
-/// Workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's `values.yaml`.
+/// Number of workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's
+/// `values.yaml`.
 const DISPLAY_WORKERS: usize = 50;
 
-/// The name of bundle and GitRepo in the recorded statuses.
+/// The name of the bundle and the GitRepo in the recorded statuses.
 const NAME: &str = "app";
 
-/// Steps beside the passes of the bundle.
+/// Steps other than the passes of the bundle.
 #[derive(Clone, Copy, Debug)]
 enum FleetStep {
-    /// A created deployment is in the caches.
+    /// The caches show a created deployment.
     Created(usize),
-    /// A patched display is in the caches.
+    /// The caches show a patched display.
     Displayed,
-    /// The deployment of a cluster that leaves no longer exists: the agent removes the payload.
+    /// The deployment of a leaving cluster no longer exists, so the agent removes the payload.
     Removed(usize),
     /// The caches show that a cluster is gone.
     Gone(usize),
-    /// A cluster that came has a namespace.
+    /// A joining cluster has a namespace.
     Registered(usize),
 }
 
-/// When the Secret with a deployment's Helm values was created, and when it got the deployment as its owner.
+/// The time at which the Secret with a deployment's Helm values was created, and the time at which the deployment
+/// became its owner.
 #[derive(Clone, Copy, Debug)]
 struct ValuesSecret {
     created: SimTime,
@@ -83,7 +84,7 @@ struct ValuesSecret {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Display {
     state: BundleState,
-    /// It has been applied before.
+    /// Whether the deployment has been applied before.
     was_applied: bool,
 }
 
@@ -99,25 +100,25 @@ impl Display {
 /// Rancher Fleet's controllers with one bundle.
 pub(super) struct FleetController<'s> {
     scheduler: RancherFleet,
-    /// As the cache shows it.
+    /// The bundle and its deployments as the cache shows them.
     view: BundleView,
     unseen: UnseenWrites,
     runtime: Runtime<(), FleetStep>,
     retries: RateLimiter<()>,
     client: ApiClient,
     watch_delay: SimDuration,
-    /// Helm rolls a failed apply back.
+    /// Whether Helm rolls back a failed apply.
     rolls_back: bool,
-    /// The bundle has Helm values.
+    /// Whether the bundle has Helm values.
     has_values: bool,
-    /// By cluster, the Secrets with these values.
+    /// The Secrets with these values, by cluster.
     secrets: Vec<Option<ValuesSecret>>,
-    /// Clusters whose Secrets the cache may not show as they are.
+    /// Clusters whose Secrets may be out of date in the cache.
     secrets_behind: BTreeSet<usize>,
     fleet: Fleet<'s>,
     /// The clusters as the rules see them.
     clusters: Vec<FleetCluster>,
-    /// The place of each cluster in the order of names.
+    /// The rank of each cluster in the order of names.
     ranks: Vec<u32>,
     /// Clusters whose view has changed since the last pass.
     changed: TargetSet,
@@ -127,25 +128,25 @@ pub(super) struct FleetController<'s> {
     unavailable: TargetSet,
     /// The targets with a deployment, which passes write, by the rank of their names.
     attached: TargetSet,
-    /// The content that each deployment is labelled with: that of the bundle when it was written last.
+    /// The content label of each deployment: the bundle's content at the last write of the deployment.
     labelled: Vec<Option<Revision>>,
     /// The newest revision whose content is stored in the management cluster.
     stored: Option<Revision>,
-    /// Clusters whose resources say that they fail.
+    /// Whether each cluster's resources report that they fail.
     degraded: Vec<bool>,
     /// The bundle's status as the last pass wrote it. `None`: there is no bundle yet.
     status: Option<BundleStatus>,
     status_writes: StatusWrites,
-    /// The bundle is new: it has no finalizer yet.
+    /// Whether the bundle is new and has no finalizer yet.
     is_new: bool,
-    /// A person has stopped the rollout before: agents that resume look at what they have.
+    /// Whether a person has already stopped the rollout once: agents that resume check what they have.
     was_stopped: bool,
-    /// The second controller: its client and workers, and what each deployment displays.
+    /// The second controller: its client and workers, and the display of each deployment.
     display_client: ApiClient,
     display_workers: WorkerPool,
     displays: Vec<Option<Display>>,
-    /// The cluster controller's client. For each cluster that is leaving, when the caches show that its deployment is
-    /// gone.
+    /// The cluster controller's client, and for each leaving cluster the time at which the caches show that its
+    /// deployment is gone.
     cluster_client: ApiClient,
     leaving: BTreeMap<usize, SimTime>,
 }
@@ -209,14 +210,14 @@ impl<'s> FleetController<'s> {
         }
     }
 
-    /// An agent's report is the status of its cluster's deployment, if that was not deleted meanwhile.
+    /// Writes an agent's report to the status of its cluster's deployment, unless the deployment was deleted.
     fn report(&mut self, report: Report, plane: &mut Plane<'_>) {
         let cluster = report.cluster.index();
         let Some(deployment) = self.view.clusters[cluster].deployment.as_mut() else {
             return;
         };
         let before = *deployment;
-        // An apply has failed, or a running revision has; then the messages of its resources change, too.
+        // A failed apply, or a failing revision, also changes the messages of its resources.
         let is_behind = deployment.deployed != Some(report.applied);
         deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
         deployment.failure = report
@@ -234,7 +235,7 @@ impl<'s> FleetController<'s> {
         }
     }
 
-    /// The second controller looks at a deployment, and patches its display if that is out of date.
+    /// Runs the second controller for a deployment, which patches the display if it is out of date.
     fn display(&mut self, cluster: usize, plane: &mut Plane<'_>) {
         let Some(deployment) = &self.view.clusters[cluster].deployment else {
             return;
@@ -284,7 +285,7 @@ impl<'s> FleetController<'s> {
         self.runtime.add(());
     }
 
-    /// The caches show that a cluster is marked for deletion.
+    /// Handles the arrival of a cluster's deletion mark in the caches.
     fn leaves(&mut self, cluster: usize, plane: &mut Plane<'_>) {
         let namespace_deleted = self.cluster_client.in_turn(0, plane.now(), 2);
         let gone = self.cluster_client.in_turn(0, namespace_deleted, 1) + self.watch_delay;
@@ -324,7 +325,7 @@ impl<'s> FleetController<'s> {
         self.runtime.add(());
     }
 
-    /// The cache shows the writes that it has got by now.
+    /// Applies the writes that the cache shows by now.
     fn see(&mut self, now: SimTime) {
         while let Some(UnseenWrite {
             cluster,
@@ -385,7 +386,7 @@ impl<'s> FleetController<'s> {
         }
     }
 
-    /// Brings the sets of done and of unavailable clusters up to date.
+    /// Updates the sets of done and unavailable clusters.
     fn count_changed(&mut self) {
         for index in self.changed.iter() {
             let cluster = &self.view.clusters[index as usize];
@@ -398,7 +399,7 @@ impl<'s> FleetController<'s> {
     }
 }
 
-/// The clusters as the caches show them before the release.
+/// Returns the clusters as the caches show them before the release.
 fn views_before_release(world: &WorldSpec) -> Vec<ClusterView> {
     let mut views = Vec::new();
     for (index, spec) in world.clusters.iter().enumerate() {
@@ -416,7 +417,7 @@ fn views_before_release(world: &WorldSpec) -> Vec<ClusterView> {
     views
 }
 
-/// The client of one of Fleet's controllers, by the name of its requests.
+/// Creates the client of one of Fleet's controllers, named after its requests.
 fn client(run: &Run<'_>, name: &'static str) -> ApiClient {
     ApiClient::new(run.control_loop, &run.streams, name).drawing_sums()
 }
@@ -462,7 +463,7 @@ impl Controller for FleetController<'_> {
             .status_writes
             .show(self.scheduler.bundle_conditions(NAME, status));
         log.show(bundle.iter().cloned());
-        // Its Ready condition comes first.
+        // The GitRepo's Ready condition comes first.
         log.show(RancherFleet::git_repo_conditions(
             NAME, &bundle[0], &self.view,
         ));

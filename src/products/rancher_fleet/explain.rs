@@ -1,4 +1,4 @@
-//! The effects that a `rolloutStrategy` would have on a fleet: partitions and limits in numbers.
+//! The effects of a `rolloutStrategy` on a fleet: partitions and limits in numbers.
 
 use super::RancherFleetStrategy;
 use crate::products::StrategyExplanation;
@@ -6,9 +6,9 @@ use crate::products::words::{by, first_names, table};
 use crate::rollout::RuleSet;
 use crate::rollout::rancher_fleet::{BundleExplanation, FleetCluster, explain as explain_bundle};
 
-/// Partitions listed before the rest is counted.
+/// Maximum number of partitions listed; the rest is counted.
 const PARTITIONS_SHOWN: usize = 12;
-/// Clusters of a partition that are named.
+/// Maximum number of clusters named for each partition.
 const CLUSTERS_SHOWN: usize = 3;
 
 pub(super) fn explain(

@@ -1,45 +1,45 @@
-//! How long Helm waits in an apply, and what Fleet does and shows when one fails.
+//! How long Helm waits in an apply, and how Fleet reacts to a failed apply.
 //!
-//! Known by reading rancher/fleet at 3b2c622 with Helm 4.2.3, which its go.mod names; not recorded.
+//! Evidence: the source of rancher/fleet at 3b2c622 with Helm 4.2.3, which its go.mod names; not recorded.
 //!
 //! - With `helm.timeoutSeconds` above 0 an install or upgrade waits that long for the workloads
 //!   (`internal/helmdeployer/deployer.go:103`, `install.go`, `configureInstallAction` and `configureUpgradeAction`).
-//!   Otherwise it waits for hooks only; with `helm.atomic` it then waits as well (helm `pkg/action/upgrade.go:187`),
-//!   for 30 s (`pkg/kube/statuswait.go:62`).
-//! - Fleet ends an apply for good where the error has one of the texts of `deployErrPattern`
-//!   (`internal/cmd/agent/deployer/deployer.go`). Those of Helm 4 for a time-out (`context deadline exceeded`) and for
-//!   a rollback (`rollback-on-failure`) are not among them, nor is a refusal by an admission webhook. So `Reconcile`
-//!   returns the error, and controller-runtime tries again after 5 ms, doubled up to 1,000 s.
+//!   Otherwise it waits for hooks only. With `helm.atomic` it waits for the workloads even then (helm
+//!   `pkg/action/upgrade.go:187`), for 30 s (`pkg/kube/statuswait.go:62`).
+//! - Fleet gives up on an apply permanently if the error contains one of the texts of `deployErrPattern`
+//!   (`internal/cmd/agent/deployer/deployer.go`). Helm 4's texts for a time-out (`context deadline exceeded`) and for
+//!   a rollback (`rollback-on-failure`) are not among them, nor is a rejection by an admission webhook. So `Reconcile`
+//!   returns the error, and controller-runtime retries after 5 ms, doubled up to 1,000 s.
 //! - Meanwhile the condition `Deployed` is False with Helm's error. The applied id stays, so the state is `ErrApplied`
 //!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.
-//! - Fleet before 0.15 has Helm 3, whose rollback is among the texts and ends the apply. That is not simulated.
+//! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
 //! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and
-//! errors that end an apply for good (an invalid manifest, a field that must not change).
+//! errors that end an apply permanently (an invalid manifest, a field that must not change).
 
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyFailure, ApplyRules};
 
-/// How long a wait lasts that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
+/// Duration of a wait that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
 const ATOMIC_WAIT: SimDuration = SimDuration::from_secs(30);
 
-/// The fields of a bundle's `helm` that decide on the end of an apply.
+/// The fields of a bundle's `helm` that determine the end of an apply.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct HelmWait {
-    /// `timeoutSeconds`, where it is above 0.
+    /// `timeoutSeconds`, if it is greater than 0.
     pub timeout: Option<SimDuration>,
-    /// `atomic`: a failed apply is rolled back.
+    /// `atomic`: whether a failed apply is rolled back.
     pub atomic: bool,
 }
 
 impl HelmWait {
-    /// The longest wait for the workloads. `None`: Helm does not wait for them.
+    /// Returns the maximum wait for the workloads. `None`: Helm does not wait for them.
     fn limit(self) -> Option<SimDuration> {
         self.timeout.or(self.atomic.then_some(ATOMIC_WAIT))
     }
 
-    /// The agent of an experiment, with this wait.
+    /// Returns the agent of an experiment with this wait.
     pub(super) fn agent(self, described: AgentSpec) -> AgentSpec {
         AgentSpec {
             wait: described.wait || self.limit().is_some(),
@@ -53,7 +53,7 @@ impl HelmWait {
     }
 }
 
-/// The message of a deployment's condition `Deployed`, abridged.
+/// Returns the message of a deployment's condition `Deployed`, abridged.
 pub(super) const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",

@@ -1,4 +1,4 @@
-//! Rancher Fleet: its `rolloutStrategy`, from a fleet.yaml or in place.
+//! Rancher Fleet: its `rolloutStrategy`, from a fleet.yaml or from the experiment.
 
 mod config;
 mod controller;
@@ -27,22 +27,22 @@ pub use failed_apply::HelmWait;
 pub(crate) use targets::BundleSelection;
 pub use version::FleetVersion;
 
-/// A checked `rolloutStrategy`; it makes partitions of its fleet's clusters without an error.
+/// A checked `rolloutStrategy` that yields partitions of its fleet's clusters without an error.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RancherFleetStrategy {
     /// The simulated rule set.
     pub rules: RuleSet,
     /// The product's own configuration, without fields that its version does not know.
     pub strategy: RolloutStrategy,
-    /// Statuses compare a deployment with the id that is wanted, as from 0.16 on, not with the deployed one.
+    /// Whether statuses compare a deployment with the wanted id, as since 0.16, instead of the deployed id.
     pub judges_wanted: bool,
-    /// Fields that were left out, one sentence each.
+    /// Fields that were ignored, one sentence each.
     pub ignored: Vec<String>,
-    /// The bundle has Helm values, so that the controller keeps a Secret for each target.
+    /// Whether the bundle has Helm values, so that the controller keeps a Secret for each target.
     pub has_values: bool,
-    /// The fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
+    /// Whether the fleet.yaml pauses the bundle: nothing is updated until a person resumes it.
     pub paused: bool,
-    /// How long agents wait in Helm until the workloads are ready.
+    /// How long agents wait in Helm for the workloads to become ready.
     pub helm: HelmWait,
 }
 
@@ -93,7 +93,7 @@ impl Strategy for RancherFleetStrategy {
     }
 }
 
-/// The clusters as Fleet's rules see them, in the fleet's order.
+/// Returns the clusters as Fleet's rules see them, in the fleet's order.
 pub fn clusters(fleet: Fleet<'_>) -> Vec<FleetCluster> {
     let mut clusters = Vec::new();
     for cluster in &fleet.world.clusters {

@@ -1,10 +1,10 @@
-//! A bundle's status after passes that follow one another.
+//! The status of a bundle after consecutive passes.
 //!
 //! A pass writes its status as a patch: the fields that differ from the bundle in its cache (`updateStatus` in
-//! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass that begins before the cache has
-//! the status of the last one compares with an older status. A field that is back at its older value is then in no
-//! patch, and the bundle keeps showing the value in between until another pass writes the field. The recorded rollouts
-//! in `tests/closed-loop/fleet` show this.
+//! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). A pass that begins before the cache
+//! has the status of the previous pass compares with an older status. If a field has returned to that older value, the
+//! patch does not contain it, and the bundle keeps showing the intermediate value until another pass writes the field.
+//! The recorded rollouts in `tests/closed-loop/fleet` show this.
 
 use crate::rollout::ObjectCondition;
 use crate::units::{SimDuration, SimTime};
@@ -16,7 +16,7 @@ struct WrittenStatus {
 }
 
 impl WrittenStatus {
-    /// Its condition of the same name.
+    /// Returns the written condition with the same name.
     fn same_as(&self, wanted: &ObjectCondition) -> Option<&ObjectCondition> {
         self.conditions
             .iter()
@@ -27,10 +27,10 @@ impl WrittenStatus {
 /// The writes of one bundle's status.
 pub(super) struct StatusWrites {
     watch_delay: SimDuration,
-    /// When the last pass began, and when its status was written.
+    /// The times at which the last pass began and at which its status was written.
     pub(super) began: SimTime,
     pub(super) ended: SimTime,
-    /// The newest status that passes may have in their caches, and all after it.
+    /// The newest status that every pass has in its cache, and all later ones.
     shown: Vec<WrittenStatus>,
 }
 
@@ -44,7 +44,7 @@ impl StatusWrites {
         }
     }
 
-    /// The conditions that the bundle shows after the last pass, which has found these.
+    /// Returns the conditions that the bundle shows after the last pass, which found `found`.
     pub(super) fn show(&mut self, found: Vec<ObjectCondition>) -> &[ObjectCondition] {
         let cached = self
             .shown
@@ -69,8 +69,8 @@ impl StatusWrites {
         &self.shown.last().expect("something is shown").conditions
     }
 
-    /// The condition that the bundle has after a write of this one. What the cache shows already is not written, so
-    /// that the last write of it stays.
+    /// Returns the bundle's condition after a write of `found`. A pass does not write what the cache already shows, so
+    /// the last written value stays.
     fn after_write(&self, found: ObjectCondition) -> ObjectCondition {
         if let (Some(cached), Some(last)) = (self.shown.first(), self.shown.last())
             && cached.same_as(&found) == Some(&found)
@@ -87,10 +87,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_that_is_back_at_its_value_in_the_cache_is_not_written() {
+    fn a_field_that_equals_its_value_in_the_cache_is_not_written() {
         let millis = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let mut writes = StatusWrites::new(SimDuration::from_millis(5));
-        // Begin and end of a pass, what it finds, what is shown, why.
+        // Start and end of a pass, the value that it finds, the value shown, and the reason.
         let cases = [
             (0, 40, "30", "30", "the first"),
             (100, 140, "29", "29", "it has the first in its cache"),

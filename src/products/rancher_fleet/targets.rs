@@ -1,7 +1,7 @@
-//! The clusters that a fleet.yaml, a Bundle or a HelmOp selects among the fleet.
+//! The clusters that a fleet.yaml, a Bundle or a HelmOp selects from the fleet.
 //!
-//! The fleet of an experiment stands for the targets of the GitRepo. A fleet.yaml can replace them (`overrideTargets`)
-//! and exclude clusters of them (`doNotDeploy`). A Bundle or a HelmOp has targets of its own. The rules are in
+//! The fleet of an experiment represents the targets of the GitRepo. A fleet.yaml can replace them (`overrideTargets`)
+//! and exclude some of their clusters (`doNotDeploy`). A Bundle or a HelmOp has its own targets. The rules are in
 //! `rollout::rancher_fleet`.
 
 use std::sync::Arc;
@@ -23,7 +23,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::units::counted;
 
-/// An entry of a list of targets, as far as it selects.
+/// An entry of a list of targets, reduced to the fields that select clusters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TargetEntry {
@@ -49,7 +49,7 @@ impl From<TargetEntry> for BundleTarget {
     }
 }
 
-/// The fix where cluster groups are not known.
+/// The fix if cluster groups are not known.
 pub(super) const NAME_GROUPS: &str = "name them: `clusterGroups` or `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
 
 /// The lists of a file that select clusters.
@@ -60,16 +60,17 @@ const LISTS: [&str; 4] = [
     "targetRestrictions",
 ];
 
-/// What a file of a bundle says of its targets, without an experiment around it.
+/// The targets in a file of a bundle, without an experiment.
 #[derive(Debug)]
 pub(crate) struct BundleSelection {
     targets: BundleTargets,
-    /// The targets of a GitRepo do not count.
+    /// Whether the targets of the GitRepo are replaced.
     pub(crate) replaces_repo: bool,
 }
 
 impl BundleSelection {
-    /// Reads a file. `None`: it selects nothing by itself, or cannot be read; then the check of the strategy says why.
+    /// Reads a file. `None`: it selects nothing by itself, or cannot be read; the check of the strategy reports the
+    /// reason.
     pub(crate) fn of_file(source: &Arc<Source>) -> Option<Self> {
         let ReadFile { yaml, .. } = fields::read_file("rancherFleet", source)?;
         let read = Arc::new(source.with_text(yaml));
@@ -98,7 +99,7 @@ impl BundleSelection {
         })
     }
 
-    /// For each cluster, whether it gets the bundle. `None`: the check of the strategy says why not.
+    /// Returns, for each cluster, whether it gets the bundle. `None`: the check of the strategy reports the reason.
     pub(crate) fn choose(
         &self,
         clusters: &[FleetCluster],
@@ -112,7 +113,7 @@ impl BundleSelection {
     }
 }
 
-/// The targets among the fleet. `None`: a problem was reported.
+/// Returns the targets in the fleet. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,
     fleet: Fleet<'_>,
@@ -121,7 +122,7 @@ pub(super) fn of(
     let Some(name) = choice.name else {
         return Some(Targets::All);
     };
-    // What is wrong with the file, or worth a note, is said when the strategy is checked.
+    // Problems and notes about the file are reported when the strategy is checked.
     let read = context.unreported(|context| fields::bundle(name, choice, context));
     let Some(BundleDocument { document, kind }) = read else {
         return Some(Targets::All);
@@ -148,14 +149,14 @@ pub(super) fn of(
     chosen(&document, &choices, fleet, name, context)
 }
 
-/// Whether the experiment says which cluster groups there are, were it none.
+/// Returns whether the experiment defines the cluster groups, even if there are none.
 pub(super) fn knows_groups(fleet: Fleet<'_>, context: &Context<'_>) -> bool {
     !fleet.groups.is_empty()
         || context.is_set(&Path::of("clusterGroups"))
         || context.is_set(&Path::of("inventory").key("clusterGroups"))
 }
 
-/// The parts of the file that select. `None`: a problem was reported.
+/// Returns the parts of the file that select clusters. `None`: a problem was reported.
 fn bundle_targets(
     document: &Document,
     kind: BundleKind,
@@ -174,7 +175,7 @@ fn bundle_targets(
     }
     targets.extend(entries(document, "targetCustomizations", context)?);
     let written = entries(document, "overrideTargets", context)?;
-    // An empty list replaces the targets of the GitRepo, too.
+    // An empty list also replaces the targets of the GitRepo.
     let overrides = has_list(document, "overrideTargets").then_some(written);
     let every_cluster = BundleTarget {
         criteria: ManualPartition {
@@ -189,20 +190,20 @@ fn bundle_targets(
     ))
 }
 
-/// Whether the file has a list that selects clusters.
+/// Returns whether the file has a list that selects clusters.
 fn has_some_list(document: &Document) -> bool {
     LISTS
         .iter()
         .any(|list| document.tree.get(&Path::of(list)).is_some())
 }
 
-/// Whether the file has a list, which may be empty.
+/// Returns whether the file has a list, which may be empty.
 fn has_list(document: &Document, list: &str) -> bool {
     let written = document.tree.get(&Path::of(list));
     written.is_some_and(|node| !node.is_empty())
 }
 
-/// The entries of a list; none where the file does not have it. `None`: a problem was reported.
+/// Returns the entries of a list; empty if the file lacks the list. `None`: a problem was reported.
 fn entries(
     document: &Document,
     list: &str,
@@ -217,7 +218,7 @@ fn entries(
     Some(written.into_iter().map(BundleTarget::from).collect())
 }
 
-/// The place of the lists in the file, for problems.
+/// Returns the path of the lists in the file, for problems.
 fn place(document: &Document) -> Path {
     let there = LISTS
         .iter()
@@ -234,7 +235,7 @@ fn report_unknown_group(document: &Document, group: &str, context: &mut Context<
     context.problems.push(problem.with_help(NAME_GROUPS));
 }
 
-/// The chosen clusters, with a note on the others. `None`: there are none, which is reported.
+/// Returns the chosen clusters, with a note on the others. `None`: no cluster is chosen, which is reported.
 fn chosen(
     document: &Document,
     choices: &[TargetChoice],

@@ -1,9 +1,9 @@
 //! Writes of deployments that the controller's cache does not show yet.
 //!
-//! The bundle controller decides on what its cache shows, and looks there again before it writes a deployment
+//! The bundle controller decides on the state in its cache, and reads the cache again before it writes a deployment
 //! (`createBundleDeployment` in `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet). So a pass
-//! that begins within a watch delay of a write decides on the deployment from before. What it then writes is refused
-//! while the cache is behind, and undoes the write where the cache has caught up meanwhile. Left out: conflicts with
+//! that begins within a watch delay of a write decides on the old deployment. Its own write is rejected while the
+//! cache is behind, and undoes the earlier write if the cache has caught up meanwhile. Left out: conflicts with
 //! statuses that agents write.
 
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use crate::units::{SimDuration, SimTime};
 /// A write that the cache does not show yet.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UnseenWrite {
-    /// When the cache shows it.
+    /// The time at which the cache shows the write.
     seen_at: SimTime,
     pub(super) cluster: usize,
     /// The deployment as written.
@@ -36,7 +36,7 @@ impl UnseenWrites {
         }
     }
 
-    /// A deployment is written.
+    /// Records a write of a deployment.
     pub(super) fn write(&mut self, at: SimTime, cluster: usize, deployment: BundleDeployment) {
         self.writes.push_back(UnseenWrite {
             seen_at: at + self.watch_delay,
@@ -45,17 +45,17 @@ impl UnseenWrites {
         });
     }
 
-    /// The next write that the cache shows at this time.
+    /// Returns the next write that the cache shows at this time.
     pub(super) fn next_seen(&mut self, now: SimTime) -> Option<UnseenWrite> {
         self.writes.pop_front_if(|write| write.seen_at <= now)
     }
 
-    /// The clusters whose deployments the cache shows as they were.
+    /// Returns the clusters whose deployments are out of date in the cache.
     pub(super) fn clusters(&self) -> impl Iterator<Item = usize> {
         self.writes.iter().map(|write| write.cluster)
     }
 
-    /// A cluster's deployment is gone.
+    /// Forgets the writes of a cluster whose deployment is gone.
     pub(super) fn forget(&mut self, gone: usize) {
         self.writes.retain(|write| write.cluster != gone);
     }

@@ -1,7 +1,7 @@
-//! Versions of Rancher Fleet in which `rolloutStrategy` differs.
+//! Versions of Rancher Fleet whose `rolloutStrategy` differs.
 //!
-//! By the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
-//! `internal/cmd/controller/target`). In v0.12 clusters in no group are in no manual partition, so that it is left out.
+//! Read in the code at v0.12.0 to v0.16.1 (`pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`,
+//! `internal/cmd/controller/target`). v0.12 is left out: there, clusters in no group belong to no manual partition.
 
 #[cfg(test)]
 use schemars::JsonSchema;
@@ -9,29 +9,29 @@ use serde::Deserialize;
 
 use crate::rollout::rancher_fleet::RolloutStrategy;
 
-/// A minor version of Rancher Fleet, by the fields that it knows.
+/// A minor version of Rancher Fleet, with the fields that it knows.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(test, derive(JsonSchema))]
 pub enum FleetVersion {
     /// Without `autoPartitionThreshold` (200) and `maxNew` (50).
     #[serde(rename = "0.13")]
     V0_13,
-    /// As 0.13.
+    /// Like 0.13.
     #[serde(rename = "0.14")]
     V0_14,
     /// With `autoPartitionThreshold`, without `maxNew` (50).
     #[serde(rename = "0.15")]
     V0_15,
-    /// With both. A status compares a deployment with the id that is wanted (`effectiveDeployment` in
-    /// `target/target.go`): a cluster that waits for its turn is `WaitApplied`, and before it was `Ready`. The newest
-    /// release, which the recorded rollouts are of.
+    /// With both. A status compares a deployment with the wanted id (`effectiveDeployment` in `target/target.go`): a
+    /// cluster that waits for its turn is `WaitApplied`; in earlier versions it was `Ready`. The newest release, and
+    /// the source of the recorded rollouts.
     #[default]
     #[serde(rename = "0.16")]
     V0_16,
 }
 
 impl FleetVersion {
-    /// The strategy as this version reads it, with the fields that it does not know and therefore ignores.
+    /// Returns the strategy as this version reads it, and the fields that it does not know and therefore ignores.
     pub(super) fn read(self, mut strategy: RolloutStrategy) -> (RolloutStrategy, Vec<String>) {
         let mut ignored = Vec::new();
         if self < Self::V0_15 && strategy.auto_partition_threshold.take().is_some() {
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_ignores_the_fields_that_came_later() {
+    fn a_version_ignores_fields_that_were_added_later() {
         let written = RolloutStrategy {
             auto_partition_threshold: Some(50),
             max_new: Some(7),

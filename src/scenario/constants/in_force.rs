@@ -1,8 +1,8 @@
-//! `resolved.yaml`: every setting in force with its origin, for readers who ask where a result comes from.
+//! `resolved.yaml`: every setting in force with its origin, for readers who want to trace a result.
 //!
-//! A setting comes from the experiment file, or it is a default; a default that describes the world is measured,
-//! documented or a guess. Settings that vary have the file's value and are marked. Left out: what other files contain
-//! (inventories, manifests and the products' own files), which are copied beside it.
+//! A setting comes from the experiment file or is a default; a default that describes the world is measured,
+//! documented or a guess. Settings that vary have the file's value and are marked. Left out: the contents of other
+//! files (inventories, manifests and the products' own files), which are copied next to it.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ use crate::document::problem::Source;
 use crate::document::tree::{Node, Value};
 use crate::products::{PRODUCTS, ProductEntry};
 
-/// Parts of an experiment that are in force although they are not written.
+/// Parts of an experiment that are in force even if they are not written.
 const ALWAYS: [&str; 6] = [
     "agent",
     "controller",
@@ -26,7 +26,7 @@ const ALWAYS: [&str; 6] = [
     "registry",
 ];
 
-/// Steps of a range from its low to its high end.
+/// Number of steps of a range from its low to its high end.
 const RANGE_STEPS: u32 = 40;
 
 /// Parts that belong to each strategy: their defaults are the product's.
@@ -35,22 +35,22 @@ const OF_STRATEGY: [&str; 2] = ["agent", "controller"];
 /// A setting in force.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SettingInForce {
-    /// Its path in the experiment file.
+    /// The path in the experiment file.
     pub path: String,
-    /// Its value, as a person would write it.
+    /// The value, as a person would write it.
     pub value: String,
-    /// Where it is from, in words: a line, or a default.
+    /// The origin as text: a line, or a default.
     pub origin: String,
     /// Names and values of its entries; for a map only.
     pub inside: Vec<(String, String)>,
-    /// Its path with `*` for every index, and the key of its product.
+    /// The path with `*` for every index, and the key of the product.
     place: String,
     product: &'static str,
 }
 
 impl SettingInForce {
-    /// The range of the constant at this place, if there is one and the value is a plain quantity: values from its low
-    /// to its high end, each once.
+    /// Returns the distinct values from the low to the high end of the constant's range, if there is a constant at
+    /// this place and the value is a plain quantity.
     #[must_use]
     pub fn range(&self) -> Vec<String> {
         let Some(constant) = all().find(|constant| self.is_value_of(constant)) else {
@@ -71,7 +71,7 @@ impl SettingInForce {
         texts.into_iter().unique().collect()
     }
 
-    /// Whether a constant of its product is set here, as a plain quantity.
+    /// Returns whether a constant of its product is set here, as a plain quantity.
     fn is_value_of(&self, constant: &Constant) -> bool {
         constant.is_of(self.product)
             && constant.part == VariedPart::Location
@@ -81,7 +81,7 @@ impl SettingInForce {
                 .any(|place| places::plain(place).replace("[*]", ".*") == self.place)
     }
 
-    /// Its line in YAML.
+    /// Returns the setting's line in YAML.
     fn to_line(&self, indent: &str) -> String {
         let path = scalar(&self.path);
         let value = scalar(&self.value);
@@ -94,23 +94,23 @@ impl SettingInForce {
 pub struct StrategySettings {
     /// The name of the strategy.
     pub strategy: String,
-    /// The key of its product.
+    /// The key of the strategy's product.
     pub product: &'static str,
     /// The settings in force.
     pub settings: Vec<SettingInForce>,
 }
 
-/// All settings of an experiment: those of every strategy, then those of each.
+/// All settings of an experiment: the settings of every strategy, then those of each.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SettingsInForce {
-    /// Those of all strategies.
+    /// The settings of all strategies.
     pub everywhere: Vec<SettingInForce>,
-    /// Those of each strategy.
+    /// The settings of each strategy.
     pub strategies: Vec<StrategySettings>,
 }
 
 impl SettingsInForce {
-    /// Values behind `file_ends` in the source are those of `--set`.
+    /// Collects the settings. Values after `file_ends` in the source come from `--set`.
     pub(crate) fn of(source: &Source, file_ends: usize, tree: &Node) -> Self {
         let newlines: Vec<usize> = source.text.match_indices('\n').map(|(at, _)| at).collect();
         let mut lines = Lines {
@@ -154,7 +154,7 @@ impl SettingsInForce {
         all
     }
 
-    /// As YAML. Keys are paths in the file.
+    /// Returns the settings as YAML. Keys are paths in the file.
     #[must_use]
     pub fn to_yaml(&self) -> String {
         let mut text = "# Every setting in force, and its origin: a line of the experiment, or a default.\n\
@@ -178,7 +178,7 @@ impl SettingsInForce {
     }
 }
 
-/// The settings below a place, in order of their names: of a choice, the keys that `is_chosen`.
+/// Returns the settings below a place, ordered by name; for a choice, the keys that `is_chosen`.
 fn properties(
     schema: &'static Json,
     is_chosen: &dyn Fn(&str) -> bool,
@@ -209,7 +209,7 @@ fn properties(
 }
 
 struct Lines<'e> {
-    /// Where the lines of the source end.
+    /// The ends of the source's lines.
     newlines: &'e [usize],
     file_ends: usize,
     tree: &'e Node,
@@ -262,7 +262,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The lines of the setting at `path`, or of all below it. `place` is the path with `*` for every index.
+    /// Adds the setting at `path`, or all settings below it. `place` is the path with `*` for every index.
     fn setting(&mut self, path: &Path, place: &str, schema: &'static Json) {
         let written = self.tree.get(path);
         let below = properties(schema, &|key| self.tree.get(&path.key(key)).is_some());
@@ -296,7 +296,7 @@ impl Lines<'_> {
         }
     }
 
-    /// A value of the file, with its line; of a map, each of its values.
+    /// Adds a value of the file, with its line; for a map, each of its values.
     fn written(&mut self, path: &Path, place: &str, node: &Node) {
         let entries = node.entries();
         if !entries.is_empty() && !path.to_string().starts_with("sweep") {
@@ -323,7 +323,7 @@ impl Lines<'_> {
         self.line(&path.to_string(), node, format!("{origin}{varies}"), place);
     }
 
-    /// Whether the sweep has the setting at a path, or one inside of it.
+    /// Returns whether the sweep has the setting at a path, or a setting inside it.
     fn is_swept(&self, path: &Path) -> bool {
         let Some(sweep) = self.tree.get(&Path::of("sweep")) else {
             return false;
@@ -360,7 +360,7 @@ impl Lines<'_> {
         );
     }
 
-    /// The basis of the constants at a place. A median may be a guess where its sigma is measured.
+    /// Returns the basis of the constants at a place. A median may be a guess although its sigma is measured.
     fn basis(&self, place: &str) -> Option<Basis> {
         let steps = places::steps(place);
         let mut bases = all()
@@ -374,7 +374,7 @@ impl Lines<'_> {
         })
     }
 
-    /// A constant of the product is the value at this place, or a part of it such as its sigma.
+    /// Returns whether a constant of the product is the value at this place, or a part of it such as its sigma.
     fn is_at(&self, constant: &Constant, place: &[&str]) -> bool {
         let mut own = constant
             .places
@@ -400,7 +400,7 @@ impl Lines<'_> {
     }
 }
 
-/// A YAML scalar: as it is where that is safe, else in quotes.
+/// Formats a YAML scalar: unquoted if that is safe, otherwise in quotes.
 fn scalar(text: &str) -> String {
     let is_plain = text.starts_with(|c: char| c.is_ascii_alphanumeric())
         && text

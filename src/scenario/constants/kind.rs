@@ -1,4 +1,4 @@
-//! The quantity that a constant measures: how its value is read from a tree, changed, and shown.
+//! The quantity that a constant measures, with functions to read, change and format its values.
 
 use serde::Deserialize;
 
@@ -9,7 +9,7 @@ use crate::units::display::significant;
 use crate::units::{Bytes, BytesPerSec, Factor, Share, SimDuration, WithUnit};
 use crate::world::{Distribution, Quantity};
 
-/// The quantity that a constant measures, and so the unit in which its numbers are.
+/// The quantity that a constant measures, which determines the unit of its numbers.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum ConstantKind {
@@ -32,7 +32,7 @@ pub enum ConstantKind {
 /// A change of a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ValueChange {
-    /// All values of a random quantity, by this factor.
+    /// All values of a random quantity are multiplied by this factor.
     Factor(f64),
     /// Another value.
     Value(f64),
@@ -48,7 +48,7 @@ impl ValueChange {
 }
 
 impl ConstantKind {
-    /// The unit of its numbers.
+    /// Returns the unit of its numbers.
     #[must_use]
     pub const fn unit(self) -> &'static str {
         match self {
@@ -59,7 +59,7 @@ impl ConstantKind {
         }
     }
 
-    /// A value as an experiment writes it.
+    /// Parses a value as an experiment writes it.
     pub(super) fn parse(self, text: &str) -> Option<f64> {
         match self {
             Self::Number | Self::Count => text.trim().parse().ok(),
@@ -67,7 +67,7 @@ impl ConstantKind {
         }
     }
 
-    /// A number as people write it, with three significant digits.
+    /// Formats a number for people, with three significant digits.
     #[must_use]
     pub fn text(self, number: f64) -> String {
         match self {
@@ -80,7 +80,8 @@ impl ConstantKind {
         }
     }
 
-    /// The location, the sigma or the shape of a value in a tree. `None`: it has none, or the user measured it.
+    /// Returns the location, the sigma or the shape of a value in a tree. `None`: the value has none, or the user
+    /// measured it.
     pub(super) fn part_of(self, node: &Node, part: VariedPart) -> Option<f64> {
         match self {
             Self::Duration => part_of_drawn::<SimDuration>(node, part),
@@ -96,7 +97,7 @@ impl ConstantKind {
         }
     }
 
-    /// The value in a tree with a part of it changed.
+    /// Returns the value in a tree with a part of it changed.
     pub(super) fn changed(
         self,
         node: &Node,
@@ -151,7 +152,7 @@ fn drawn<Q: Quantity>(node: &Node, part: VariedPart, change: ValueChange) -> Opt
     Some(Node::of_value(&changed, &node.at))
 }
 
-/// Three significant digits.
+/// Rounds to three significant digits.
 pub(in crate::scenario) fn short(number: f64) -> String {
     significant(if number.abs() < 1e-12 { 0.0 } else { number }, 3)
 }

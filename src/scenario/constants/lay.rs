@@ -1,4 +1,4 @@
-//! Lays other values of constants into the tree of an experiment.
+//! Writes other values of constants into the tree of an experiment.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::document::path::Path;
 use crate::document::tree::Node;
 use crate::products::ProductEntry;
 
-/// Where in its range a constant is.
+/// The position of a constant in its range.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Level {
     /// From the value in force (0) to the low end (-1) or the high end (1) of the range.
@@ -21,7 +21,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The value at this level of a range around `value`.
+    /// Returns the value at this level of a range around `value`.
     pub(crate) fn of(self, shape: RangeShape, value: f64, ends: [f64; 2]) -> f64 {
         match self {
             Self::Toward(share) => shape.toward(value, ends[usize::from(share > 0.0)], share.abs()),
@@ -30,14 +30,14 @@ impl Level {
     }
 }
 
-/// Ranges that the experiment states in place of a constant's own, in the constant's unit.
+/// Ranges in the experiment that replace a constant's own, in the constant's unit.
 pub(crate) type StatedRanges = BTreeMap<String, [f64; 2]>;
 
 /// A value that was written into a tree.
 #[derive(Clone, Debug)]
 pub(crate) struct LaidValue {
     pub(crate) constant: &'static Constant,
-    /// Its place, of those of the constant.
+    /// The place in the experiment, one of the constant's places.
     pub(crate) place: &'static str,
     /// The value in force.
     pub(crate) from: f64,
@@ -53,7 +53,7 @@ pub(crate) struct LaidValue {
 pub(crate) struct FactorLevel<'f> {
     pub(crate) factor: &'f ConstantGroup,
     pub(crate) level: Level,
-    /// The range that the experiment states for it, if it does.
+    /// The range that the experiment states for it, if any.
     pub(crate) stated: Option<[f64; 2]>,
 }
 
@@ -66,7 +66,7 @@ impl<'f> FactorLevel<'f> {
         }
     }
 
-    /// Writes its values into a tree, for one strategy and its product. Returns the written values; nothing where the
+    /// Writes its values into a tree, for one strategy and its product. Returns the written values; none if the
     /// experiment does not use the factor.
     pub(crate) fn lay(
         &self,
@@ -88,7 +88,7 @@ impl<'f> FactorLevel<'f> {
         all
     }
 
-    /// Lays the value of a constant at one path that its place stands for. `None`: it has no value there.
+    /// Writes the value of a constant at one path that its place matches. `None`: it has no value there.
     fn lay_at(
         &self,
         at: &ConstantPath,
@@ -132,7 +132,7 @@ impl<'f> FactorLevel<'f> {
     }
 }
 
-/// An inventory may be written as the name of its file alone. Then it becomes a map with that file.
+/// Converts an inventory that is written as the name of its file to a map with that file.
 fn write_inventory_as_map(tree: &mut Node) {
     let inventory = Path::of("inventory");
     if let Some(node) = tree.get(&inventory)
@@ -141,14 +141,15 @@ fn write_inventory_as_map(tree: &mut Node) {
         let file = node.clone();
         let at = node.at.clone();
         let map = Node::of_value(&serde_json::json!({}), &at);
-        // Both paths exist, or are made by the first.
+        // Both paths exist, or the first call creates them.
         let _ = tree
             .set(&inventory, &map, &at)
             .and_then(|()| tree.set(&inventory.key("file"), &file, &at));
     }
 }
 
-/// The range around the experiment's own value, which stands for another site or program, as uncertain in proportion.
+/// Returns the range around the experiment's own value, with the same relative uncertainty. The value describes
+/// another site or program.
 pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     let ends = constant.ends();
     if constant.is_absolute {
@@ -158,7 +159,7 @@ pub(super) fn ends_around(constant: &Constant, from: f64) -> Option<[f64; 2]> {
     Some(ends.map(|end| end * from / default))
 }
 
-/// Puts the levels of factors into a tree, for one strategy.
+/// Writes the levels of factors into a tree, for one strategy.
 pub(crate) fn lay_all(
     tree: &mut Node,
     strategy: &str,
@@ -173,8 +174,8 @@ pub(crate) fn lay_all(
     }
 }
 
-/// The product whose constants a strategy of the tree has: its own. A bound has the constants of the file's first
-/// product, because it is compared with that.
+/// Returns the product whose constants a strategy of the tree uses: its own. A bound uses the constants of the file's
+/// first product, because it is compared with that.
 pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static ProductEntry> {
     let strategies = tree.get(&Path::of("strategies"))?;
     let own = chosen_product(strategies.get(&Path::of(strategy))?)?;
@@ -190,7 +191,7 @@ pub(crate) fn product_of(tree: &Node, strategy: &str) -> Option<&'static Product
     Some(own)
 }
 
-/// The product of a strategy.
+/// Returns the product of a strategy.
 fn chosen_product(choice: &Node) -> Option<&'static ProductEntry> {
     choice
         .entries()
@@ -198,7 +199,7 @@ fn chosen_product(choice: &Node) -> Option<&'static ProductEntry> {
         .find_map(|(key, _)| crate::products::find(&key.text))
 }
 
-/// Whether a shape fits a range: the logarithm needs a low end above 0.
+/// Returns whether a shape fits a range: the logarithm needs a low end above 0.
 #[cfg(test)]
 pub(super) fn fits(constant: &Constant) -> bool {
     let [low, high] = constant.ends();

@@ -1,14 +1,15 @@
-//! The constants of the model as data: where an experiment sets each, its range, and its source or the word "guess".
+//! The constants of the model as data: the setting of each in an experiment, its range, and its source or the word
+//! "guess".
 //!
-//! Values are not repeated here. They are read from the defaults of the settings, or from the experiment. A range says
-//! between which values the truth is expected for a site, a program or a machine of the kind that the default stands
-//! for. Where an experiment has its own value, the range moves with it in proportion, unless it is absolute.
+//! Values are not repeated here. They are read from the defaults of the settings, or from the experiment. The range is
+//! expected to contain the true value for a site, a program or a machine of the kind that the default represents. If
+//! an experiment has its own value, the range scales with it, unless it is absolute.
 //!
-//! A constant is varied through its location (the median, mean or bounds of a random quantity, all by one factor) or,
-//! as a constant of its own, through the sigma of a lognormal. Left out: correlations between constants, and the family
-//! of a distribution.
+//! A constant is varied through its location (the median, mean or bounds of a random quantity, all by one factor) or
+//! through the sigma of a lognormal, which is a separate constant. Left out: correlations between constants, and the
+//! family of a distribution.
 //!
-//! Its tests list the settings that are not constants, with the reason, and compare both lists with the schema.
+//! The tests list the settings that are not constants, with the reason, and compare both lists with the schema.
 
 mod in_force;
 mod kind;
@@ -39,30 +40,30 @@ pub(crate) use places::is_setting;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Constant {
-    /// Keys of the products that it is of; empty: all.
+    /// Keys of the products that it belongs to; empty: all.
     #[serde(default)]
     pub products: Vec<String>,
-    /// Where experiments set it, the first place naming it. The part before `|` must exist; the rest is created. After
-    /// `?`, only written values count.
+    /// The constant's paths in an experiment; the first one is its name. The part before `|` must exist; the rest is
+    /// created. After `?`, only written values count.
     pub(crate) places: Vec<String>,
-    /// The quantity that it measures.
+    /// The quantity that the constant measures.
     pub kind: ConstantKind,
     /// The part of a random quantity that varies.
     #[serde(default)]
     pub part: VariedPart,
-    /// The least and the greatest plausible value, as an experiment would write them.
+    /// The minimum and the maximum plausible value, as an experiment would write them.
     pub range: [String; 2],
-    /// The range does not move with a value of the experiment's own.
+    /// Whether the range does not scale with the experiment's own value.
     #[serde(default, rename = "absolute")]
     pub is_absolute: bool,
     /// The distribution of the values in the range.
     #[serde(default)]
     pub shape: RangeShape,
-    /// The evidence that the value rests on.
+    /// The evidence for the value.
     pub basis: Basis,
-    /// The source of value and range, or why they are plausible.
+    /// The source of the value and the range, or the reason why they are plausible.
     pub source: String,
-    /// It is only of defects that make containers crash.
+    /// Whether the constant applies only to defects that make containers crash.
     #[serde(default)]
     of_crashes: bool,
 }
@@ -71,12 +72,12 @@ pub struct Constant {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum VariedPart {
-    /// All its values, by one factor.
+    /// All values of the quantity, multiplied by the same factor.
     #[default]
     Location,
     /// The sigma of a lognormal; other quantities have none.
     Sigma,
-    /// The shape of a Weibull distribution, whose mean stays; other quantities have none.
+    /// The shape of a Weibull distribution, with a fixed mean; other quantities have none.
     Shape,
 }
 
@@ -84,27 +85,27 @@ pub enum VariedPart {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum RangeShape {
-    /// Equally likely.
+    /// All values are equally likely.
     Uniform,
-    /// Each factor of two equally likely.
+    /// The logarithm of the value is uniform.
     #[default]
     LogUniform,
 }
 
-/// The evidence that a value rests on.
+/// The evidence for a value.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
 #[serde(rename_all = "camelCase")]
 pub enum Basis {
-    /// Somebody measured it, or it was calibrated on published measurements.
+    /// The value was measured, or calibrated with published measurements.
     Measured,
-    /// A product's source or documentation says so; installations may set another value.
+    /// A product's source or documentation states it; installations may set another value.
     Documented,
-    /// Nobody published it.
+    /// There is no published value.
     Guess,
 }
 
 impl Basis {
-    /// The word for it.
+    /// Returns the name in lowercase.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -116,7 +117,7 @@ impl Basis {
 }
 
 impl RangeShape {
-    /// The word for it.
+    /// Returns the name in lowercase.
     #[must_use]
     pub const fn word(self) -> &'static str {
         match self {
@@ -125,7 +126,7 @@ impl RangeShape {
         }
     }
 
-    /// The value with this share of the range's probability below it.
+    /// Returns the value with this share of the range's probability below it.
     pub(crate) fn quantile(self, share: f64, [low, high]: [f64; 2]) -> f64 {
         match self {
             Self::LogUniform if low > 0.0 => low * libm::pow(high / low, share),
@@ -133,7 +134,7 @@ impl RangeShape {
         }
     }
 
-    /// From a value towards an end of the range, by this share of the way.
+    /// Returns the value at this share of the way from `value` towards an end of the range.
     pub(crate) fn toward(self, value: f64, end: f64, share: f64) -> f64 {
         match self {
             Self::LogUniform if value > 0.0 && end > 0.0 => value * libm::pow(end / value, share),
@@ -143,14 +144,14 @@ impl RangeShape {
 }
 
 impl Constant {
-    /// The path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
+    /// Returns the path in an experiment, such as `fleet[*].downlink`. Constants of different products may share it.
     #[must_use]
     pub fn name(&self) -> String {
         self.name_of(&self.places[0])
     }
 
-    /// The path in an experiment that has its values at these places, such as `inventory.default.downlink` where the
-    /// fleet is an inventory.
+    /// Returns the path in an experiment that has its values at these places, such as `inventory.default.downlink` if
+    /// the fleet is an inventory.
     pub(crate) fn name_at(&self, places: &[&str]) -> String {
         match places.last() {
             Some(last) if !places.contains(&self.places[0].as_str()) => self.name_of(last),
@@ -167,12 +168,12 @@ impl Constant {
         }
     }
 
-    /// Whether this is its path at one of its places.
+    /// Returns whether this is its path at one of its places.
     fn is_named(&self, name: &str) -> bool {
         self.places.iter().any(|place| self.name_of(place) == name)
     }
 
-    /// The kind of its own numbers: those of a sigma or a shape have no unit.
+    /// Returns the kind of its own numbers: a sigma or a shape has no unit.
     fn own_kind(&self) -> ConstantKind {
         if self.part == VariedPart::Location {
             self.kind
@@ -181,12 +182,12 @@ impl Constant {
         }
     }
 
-    /// A value as an experiment writes it, as a number. `None`: it is not a value of this constant.
+    /// Parses a value as an experiment writes it. `None`: it is not a value of this constant.
     pub(crate) fn parse(&self, text: &str) -> Option<f64> {
         self.own_kind().parse(text)
     }
 
-    /// The ends of the range as numbers.
+    /// Returns the ends of the range as numbers.
     #[must_use]
     pub fn ends(&self) -> [f64; 2] {
         self.range
@@ -194,19 +195,19 @@ impl Constant {
             .map(|end| self.parse(end).expect("a test reads every range"))
     }
 
-    /// Whether it is one of this product's.
+    /// Returns whether the constant belongs to this product.
     fn is_of(&self, product: &str) -> bool {
         self.products.is_empty() || self.products.iter().any(|key| key == product)
     }
 
-    /// The default value as a number, in the kind's base unit. `None`: an experiment has none unless it writes one.
+    /// Returns the default value as a number, in the kind's base unit. `None`: there is no default.
     #[must_use]
     pub fn default_value(&self) -> Option<f64> {
         self.default_of_place()
             .and_then(|node| self.kind.part_of(&node, self.part))
     }
 
-    /// The whole default value as an experiment writes it: `{median: 4 s, sigma: 0.6}`.
+    /// Returns the whole default value as an experiment writes it: `{median: 4 s, sigma: 0.6}`.
     pub(crate) fn default_text(&self) -> Option<String> {
         Some(self.default_of_place()?.short_text())
     }
@@ -220,8 +221,8 @@ impl Constant {
         places::default_of(&self.places[0], product)
     }
 
-    /// Whether the settings around it, of which one is below `needs`, use it: only a container that crashes, and never
-    /// works, has a time until its crash.
+    /// Returns whether the settings around it use it. `needs` is one of these settings. For example, the time until a
+    /// crash applies only to a container that crashes and never works.
     fn is_used(&self, needs: &Node) -> bool {
         if !self.of_crashes {
             return true;
@@ -231,7 +232,7 @@ impl Constant {
             && kind.is_none_or(|kind| kind.short_text() == "crashes")
     }
 
-    /// The unit of its numbers.
+    /// Returns the unit of its numbers.
     #[must_use]
     pub const fn unit(&self) -> &'static str {
         match self.part {
@@ -240,23 +241,23 @@ impl Constant {
         }
     }
 
-    /// A number in the base unit as text.
+    /// Formats a number in the base unit.
     #[must_use]
     pub fn text(&self, number: f64) -> String {
         self.own_kind().text(number)
     }
 }
 
-/// The constants with one path: what varies together.
+/// The constants with the same path, which vary together.
 #[derive(Debug)]
 pub struct ConstantGroup {
     /// The path.
     pub name: String,
-    /// The constant of each group of products.
+    /// The constant for each group of products.
     pub rows: Vec<&'static Constant>,
 }
 
-/// All constants, by subject.
+/// Returns all constants, by subject.
 pub fn all() -> impl Iterator<Item = &'static Constant> {
     static ALL: LazyLock<Vec<Constant>> = LazyLock::new(read_all);
     ALL.iter()
@@ -274,13 +275,13 @@ fn read_all() -> Vec<Constant> {
     }
 }
 
-/// All factors, in the order of their first constants.
+/// Returns all factors, in the order of their first constants.
 pub fn factors() -> &'static [ConstantGroup] {
     static FACTORS: LazyLock<Vec<ConstantGroup>> = LazyLock::new(group_by_path);
     &FACTORS
 }
 
-/// The constants of each path together.
+/// Groups the constants by path.
 fn group_by_path() -> Vec<ConstantGroup> {
     let mut factors = Vec::new();
     for (name, rows) in grouped(all().map(|row| (row.name(), row))) {
@@ -289,7 +290,7 @@ fn group_by_path() -> Vec<ConstantGroup> {
     factors
 }
 
-/// The number of the factor with this name, or with a constant at this place.
+/// Returns the index of the factor with this name, or with a constant at this place.
 #[must_use]
 pub fn factor(name: &str) -> Option<usize> {
     let named = factors().iter().position(|factor| factor.name == name);

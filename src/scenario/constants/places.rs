@@ -1,4 +1,5 @@
-//! Places of constants: patterns such as `fleet[*]|downlink` against the tree of an experiment, and default values.
+//! Places of constants: matches patterns such as `fleet[*]|downlink` with the tree of an experiment, and finds default
+//! values.
 
 use std::sync::LazyLock;
 
@@ -13,7 +14,7 @@ use crate::products::ProductEntry;
 use crate::scenario::schema::schema;
 use crate::world::{DiskClass, RegistryPreset, RuntimeVersion, SiteKind, SiteLink};
 
-/// A place without its marks, such as `fleet[*].downlink`.
+/// Returns a place without its marks, such as `fleet[*].downlink`.
 pub(super) fn plain(place: &str) -> String {
     place
         .trim_start_matches('?')
@@ -22,7 +23,7 @@ pub(super) fn plain(place: &str) -> String {
         .to_owned()
 }
 
-/// The steps of a pattern or place: keys, and `*` for all indices of a list or all keys of a map.
+/// Returns the steps of a pattern or place: keys, and `*` for all indices of a list or all keys of a map.
 pub(super) fn steps(pattern: &str) -> Vec<&str> {
     pattern
         .split(['.', '[', ']', '|'])
@@ -30,14 +31,14 @@ pub(super) fn steps(pattern: &str) -> Vec<&str> {
         .collect()
 }
 
-/// A path that the place of a constant stands for.
+/// A path that the place of a constant matches.
 pub(super) struct ConstantPath {
     /// The path of the setting that must exist.
     pub(super) needs: Path,
     pub(super) path: Path,
 }
 
-/// The paths in a tree that a place stands for. `strategy` stands for `strategies.*`.
+/// Returns the paths in a tree that a place matches. `strategy` replaces `strategies.*`.
 pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPath> {
     let (must_be_written, place) = match place.strip_prefix('?') {
         Some(rest) => (true, rest),
@@ -65,25 +66,25 @@ pub(super) fn paths(tree: &Node, place: &str, strategy: &str) -> Vec<ConstantPat
     paths
 }
 
-/// Whether the kind of site that is written beside a setting has a value for it.
+/// Returns whether the kind of site next to a setting has a value for it.
 fn is_of_site(tree: &Node, path: &Path) -> bool {
     is_of_link(path) && tree.get(&owner(path).key("site")).is_some()
 }
 
-/// Whether kinds of sites have values for a setting.
+/// Returns whether kinds of sites have values for a setting.
 fn is_of_link(path: &Path) -> bool {
     LINK.contains(&&*path.last_key())
 }
 
-/// The settings that a kind of site has values for.
+/// The settings whose values depend on the kind of site.
 const LINK: [&str; 3] = ["downlink", "rtt", "loss"];
 
-/// The path of the map that a setting is in.
+/// Returns the path of the map that contains a setting.
 fn owner(path: &Path) -> Path {
     Path(path.0[..path.0.len().saturating_sub(1)].to_vec())
 }
 
-/// The paths one step below a path, and those behind a `via` of the distribution.
+/// Returns the paths one step below a path, and those below a `via` of the distribution.
 fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> Vec<Path> {
     let Some(node) = tree.get(path) else {
         return Vec::new();
@@ -108,7 +109,7 @@ fn below(tree: &Node, path: &Path, step: &str, depth: usize, strategy: &str) -> 
     found
 }
 
-/// The default value at a place for a product, as a tree.
+/// Returns the default value at a place for a product, as a tree.
 pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     let plain = plain(place);
     let path = steps(&plain);
@@ -120,8 +121,8 @@ pub(super) fn default_of(place: &str, product: &ProductEntry) -> Option<Node> {
     Some(Node::of_value(&json, &(0..0)))
 }
 
-/// The value in force where the tree has none: that of the kind of site, the registry's preset, the container runtime
-/// or the class of disk, else the default.
+/// Returns the value in force if the tree has none: from the kind of site, the registry's preset, the container
+/// runtime or the class of disk, or else the default.
 pub(super) fn unwritten(
     tree: &Node,
     place: &str,
@@ -157,7 +158,7 @@ pub(super) fn unwritten(
     default_of(place, product)
 }
 
-/// The settings of [`LINK`] for a kind of site.
+/// Returns the settings of [`LINK`] for a kind of site.
 fn link_of_site(site: SiteKind) -> Json {
     let SiteLink {
         downlink,
@@ -168,7 +169,7 @@ fn link_of_site(site: SiteKind) -> Json {
     json!({ "downlink": downlink, "rtt": rtt, "loss": loss })
 }
 
-/// The value of a setting that depends on another one, which chooses a preset.
+/// Returns the value of a setting whose preset is chosen by another setting.
 fn of_choice<C: DeserializeOwned, S: Serialize>(
     choice: &Node,
     spec: impl Fn(C) -> S,
@@ -178,8 +179,8 @@ fn of_choice<C: DeserializeOwned, S: Serialize>(
     spec.get(&Path::of(key)).cloned()
 }
 
-/// Another setting replaces one that is not written: connections have the rates of a content delivery network, and
-/// nodes without a disk have neither its rate nor its buffer.
+/// Returns whether another setting replaces one that is not written: connections have the rates of a content delivery
+/// network, and nodes without a disk have neither its rate nor its buffer.
 pub(super) fn is_absent(tree: &Node, path: &Path) -> bool {
     let owner = owner(path);
     let key = path.last_key();
@@ -201,13 +202,13 @@ fn get(json: &Json, path: &[&str]) -> Option<Json> {
     Some(found.clone())
 }
 
-/// The JSON Schema of experiment files.
+/// Returns the JSON Schema of experiment files.
 pub(super) fn whole() -> &'static Json {
     static SCHEMA: LazyLock<Json> = LazyLock::new(schema);
     &SCHEMA
 }
 
-/// The schema of the setting at a path, in which `*` stands for an index or a name.
+/// Returns the schema of the setting at a path, in which `*` stands for an index or a name.
 pub(super) fn setting(path: &[&str]) -> Option<&'static Json> {
     let whole = whole();
     let mut schema = whole;
@@ -231,7 +232,7 @@ pub(crate) fn is_setting(path: &str) -> bool {
     !steps.is_empty()
 }
 
-/// One step down in a schema, through references and alternatives.
+/// Returns the schema one step below another, through references and alternatives.
 fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'static Json> {
     let target = resolved(whole, schema);
     if let Some(below) = own_child(target, step) {
@@ -248,7 +249,8 @@ fn child(whole: &'static Json, schema: &'static Json, step: &str) -> Option<&'st
     None
 }
 
-/// One step down in a schema without its alternatives: `*` is any item of a list or any value of a map.
+/// Returns the schema one step below another, without its alternatives: `*` is any item of a list or any value of a
+/// map.
 fn own_child(schema: &'static Json, step: &str) -> Option<&'static Json> {
     if step != "*" {
         return schema.get("properties")?.get(step);
@@ -261,7 +263,7 @@ fn own_child(schema: &'static Json, step: &str) -> Option<&'static Json> {
         .filter(|values| values.is_object())
 }
 
-/// A schema, or the one that it refers to.
+/// Returns a schema, or the schema that it refers to.
 pub(super) fn resolved(whole: &'static Json, schema: &'static Json) -> &'static Json {
     let name = schema
         .get("$ref")

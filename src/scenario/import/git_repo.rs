@@ -1,7 +1,7 @@
-//! The targets of a Rancher Fleet GitRepo: which clusters of a workspace get its bundles.
+//! The targets of a Rancher Fleet GitRepo: the clusters of a workspace that get its bundles.
 //!
-//! A bundle of a GitRepo has targets in the GitRepo's namespace only, and of these the clusters that one of
-//! `spec.targets` selects. Without `targets` they are those of the cluster group `default` (`targetsOrDefault` in
+//! A bundle of a GitRepo has targets only in the GitRepo's namespace: the clusters that one of `spec.targets` selects.
+//! Without `targets`, these are the clusters of the cluster group `default` (`targetsOrDefault` in
 //! `internal/cmd/controller/gitops` of rancher/fleet v0.16.0). Left out: targets that a fleet.yaml adds, and
 //! `targetRestrictions`.
 
@@ -20,7 +20,7 @@ const DEFAULT_GROUP: &str = "default";
 
 const NAME_GROUPS: &str = "name the file with the groups of its namespace: `inventory.clusterGroups`, or --cluster-groups of `fleetsim import`";
 
-/// The parts of a GitRepo that decide its targets.
+/// The parts of a GitRepo that determine its targets.
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoFile {
     #[serde(default)]
@@ -36,14 +36,14 @@ struct GitRepoMetadata {
 
 #[derive(Debug, Default, Deserialize)]
 struct GitRepoSpec {
-    /// Pauses the bundles.
+    /// Whether the bundles are paused.
     #[serde(default)]
     paused: bool,
-    /// Selects as an entry of `partitions` does.
+    /// The targets, which select clusters like an entry of `partitions`.
     targets: Option<Vec<ManualPartition>>,
 }
 
-/// A cluster of an inventory as Fleet's rules see it.
+/// Returns a cluster of an inventory as Fleet's rules see it.
 pub(crate) fn fleet_cluster(cluster: &InventoryCluster, groups: &[FleetGroup]) -> FleetCluster {
     FleetCluster {
         name: cluster.name.clone(),
@@ -52,7 +52,7 @@ pub(crate) fn fleet_cluster(cluster: &InventoryCluster, groups: &[FleetGroup]) -
     }
 }
 
-/// A GitRepo in a file of its own.
+/// A GitRepo from a separate file.
 #[derive(Debug)]
 pub(crate) struct GitRepo {
     document: Document,
@@ -84,22 +84,22 @@ impl GitRepo {
             context.problems.push(problem.with_help(help));
             return None;
         }
-        // Of the object's many fields only those above are read.
+        // Only the fields above are read from the object.
         let file = context.read_from(&document, &Path::default(), |error| !error.is_of_key())?;
         Some(Self { document, file })
     }
 
-    /// The namespace, which is Fleet's workspace.
+    /// Returns the namespace, which is Fleet's workspace.
     pub(crate) fn namespace(&self) -> Option<&str> {
         self.file.metadata.namespace.as_deref()
     }
 
-    /// Returns true if its bundles are paused.
+    /// Returns true if the GitRepo's bundles are paused.
     pub(crate) fn is_paused(&self) -> bool {
         self.file.spec.paused
     }
 
-    /// The first cluster group that a target names and that is not among these.
+    /// Returns the first cluster group that a target names and that is not in `groups`.
     pub(crate) fn unknown_group(&self, groups: &[FleetGroup]) -> Option<&str> {
         let named = self
             .file
@@ -113,7 +113,7 @@ impl GitRepo {
             .find(|name| groups.iter().all(|(group, _)| group.name != *name))
     }
 
-    /// The targets among the clusters of the workspace. `None`: a problem was reported.
+    /// Returns the targets among the clusters of the workspace. `None`: a problem was reported.
     pub(crate) fn targets<'c>(
         &self,
         clusters: Vec<&'c InventoryCluster>,

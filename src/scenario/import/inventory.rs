@@ -1,9 +1,9 @@
 //! Clusters and cluster groups as kubectl prints Rancher Fleet's objects.
 //!
-//! Of a `Cluster` (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go` of rancher/fleet at 3b2c622) only what decides
-//! a rollout is read: `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace`, and whether and
-//! when an agent has reported (`status.agent.lastSeen`, `status.display.state`; older versions wrote
-//! `status.agent.readyNodes` and `nonReadyNodes`). Links are not in it.
+//! Only the fields of a `Cluster` that affect a rollout are read (`pkg/apis/fleet.cattle.io/v1alpha1/cluster_types.go`
+//! of rancher/fleet at 3b2c622): `metadata.name`, `.namespace` and `.labels`, `spec.paused`, `status.namespace`, and
+//! whether and when an agent has reported (`status.agent.lastSeen`, `status.display.state`; older versions wrote
+//! `status.agent.readyNodes` and `nonReadyNodes`). It does not contain links.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use super::object::{IgnoredPart, KubeObject, OrDefault};
 use super::objects::{self, ReadObject, name_problems};
 use crate::scenario::worded::WordedProblem;
 
-/// Information of an inventory about one cluster.
+/// The information about one cluster in an inventory.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct InventoryCluster {
     /// Fleet's workspace.
@@ -35,11 +35,11 @@ pub(crate) struct InventoryCluster {
     pub(crate) labels: BTreeMap<String, String>,
     pub(crate) paused: bool,
     pub(crate) registered: bool,
-    /// It is offline when the rollout starts; only a table says so.
+    /// Whether the cluster is offline when the rollout starts; only a table contains this.
     pub(crate) offline: bool,
-    /// The time of its agent's last report, as RFC 3339 writes it.
+    /// The time of the agent's last report, in RFC 3339.
     pub(crate) last_seen: Option<String>,
-    /// The facts of the inventory about its nodes and its link; a link only in tables.
+    /// The nodes and the link in the inventory; only tables have links.
     pub(crate) link: LinkFields,
 }
 
@@ -52,13 +52,13 @@ pub(crate) type ClusterObject = KubeObject<ClusterJsonSpec, ClusterJsonStatus>;
 /// A cluster group of Fleet as kubectl prints it.
 pub(crate) type GroupObject = KubeObject<GroupJsonSpec, IgnoredPart>;
 
-/// The part of a cluster's specification that decides something.
+/// The relevant part of a cluster's specification.
 #[derive(Default, Deserialize)]
 pub(crate) struct ClusterJsonSpec {
     paused: OrDefault<bool>,
 }
 
-/// The part of a cluster's status that decides something.
+/// The relevant part of a cluster's status.
 #[derive(Default, Deserialize)]
 pub(crate) struct ClusterJsonStatus {
     namespace: OrDefault<String>,
@@ -79,16 +79,16 @@ struct AgentJson {
     non_ready_nodes: Option<u32>,
 }
 
-/// The part of a group's specification that decides something.
+/// The relevant part of a group's specification.
 #[derive(Default, Deserialize)]
 pub(crate) struct GroupJsonSpec {
     selector: Option<LabelSelector>,
 }
 
-/// Reads clusters; at least one.
+/// Reads clusters, at least one.
 ///
 /// # Errors
-/// All that is wrong with the file.
+/// Returns all problems of the file.
 pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
     let command = "kubectl get clusters.fleet.cattle.io -A -o json";
     let objects: Vec<ClusterObject> = objects(source, "Cluster", command)?;
@@ -103,10 +103,10 @@ pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Ve
     Ok(of_objects(&objects))
 }
 
-/// Reads the cluster groups of a workspace; there may be none.
+/// Reads the cluster groups of a workspace, of which there may be none.
 ///
 /// # Errors
-/// All that is wrong with the file.
+/// Returns all problems of the file.
 pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup>, Vec<Problem>> {
     let command = "kubectl get clustergroups.fleet.cattle.io -A -o json";
     Ok(groups_of_workspace(
@@ -115,8 +115,8 @@ pub(crate) fn groups(source: &Arc<Source>, space: &str) -> Result<Vec<FleetGroup
     ))
 }
 
-/// The groups that can have clusters of a workspace, with their selectors: a group has members in its own namespace
-/// only. Where the clusters or the group have no namespace, it is taken for the same.
+/// Returns the groups that can have clusters of a workspace, with their selectors: a group has members only in its own
+/// namespace. If the clusters or the group have no namespace, it is assumed to be the same.
 pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec<FleetGroup> {
     let mut groups = Vec::new();
     for object in objects {
@@ -136,7 +136,8 @@ pub(crate) fn groups_of_workspace(objects: Vec<GroupObject>, space: &str) -> Vec
 /// The state of a cluster while its agent has never reported.
 const NEVER_REPORTED: &str = "WaitCheckIn";
 
-/// The clusters of one file. Where some have `status.agent`, those without have no agent that reports.
+/// Returns the clusters of one file. If some clusters have `status.agent`, those without it have no agent that
+/// reports.
 pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
     let has_agents = objects.iter().any(|object| object.status.agent.is_some());
     objects
@@ -146,8 +147,8 @@ pub(crate) fn of_objects(objects: &[ClusterObject]) -> Vec<InventoryCluster> {
 }
 
 impl ClusterJsonStatus {
-    /// Whether an agent reports. Fleet makes the namespace of a cluster before that. `has_agents`: the file says of
-    /// agents whether they do.
+    /// Returns whether an agent reports. Fleet creates the namespace of a cluster earlier. `has_agents`: the file
+    /// shows whether agents report.
     fn is_registered(&self, has_agents: bool) -> bool {
         let never = self.display.state.as_deref() == Some(NEVER_REPORTED);
         let reports = match &self.agent {
@@ -164,7 +165,7 @@ impl AgentJson {
         !seen.is_empty() || self.ready_nodes.is_some() || self.non_ready_nodes.is_some()
     }
 
-    /// The number of nodes that it reports.
+    /// Returns the number of nodes that the cluster reports.
     fn nodes(&self) -> u32 {
         let ready = self.ready_nodes.unwrap_or(0);
         ready.saturating_add(self.non_ready_nodes.unwrap_or(0))
@@ -207,11 +208,11 @@ pub(crate) struct LinkFields {
     pub(crate) downlink: Option<RateModel>,
     /// Round trip to the registry; drawn for each cluster.
     pub(crate) rtt: Option<DurationModel>,
-    /// Segments lost on the way from the registry, which limits each connection.
+    /// Share of segments lost on the way from the registry, which limits each connection.
     pub(crate) loss: Option<Share>,
     /// Seconds in which nothing arrives over its link.
     pub(crate) gaps: Option<GapSpec>,
-    /// The shared link it sits behind: a name of `regions`.
+    /// The shared link in front of the cluster: a name of `regions`.
     pub(crate) region: Option<String>,
     /// Index of that link.
     #[serde(skip)]
@@ -219,7 +220,7 @@ pub(crate) struct LinkFields {
 }
 
 impl LinkFields {
-    /// Sets the fields of a cluster that are set here.
+    /// Copies the fields that are set here to a cluster.
     pub(crate) fn apply(&self, cluster: &mut ClusterSpec) {
         fn set<T: Clone>(to: &mut T, from: &Option<T>) {
             if let Some(from) = from {
@@ -238,10 +239,11 @@ impl LinkFields {
     }
 }
 
-/// A workspace and its clusters, which are targets: a bundle's targets are those of its own namespace.
+/// Returns a workspace and its clusters, which are targets: a bundle's targets are in its own namespace.
 ///
 /// # Errors
-/// When the `wanted` one is not there, or none is wanted and there are several. `choose` is a way to choose one.
+/// Returns an error if the `wanted` workspace does not exist, or if none is requested and there are several. `choose`
+/// says how to choose one.
 pub(crate) fn of_workspace<'c>(
     clusters: &'c [InventoryCluster],
     wanted: Option<&str>,
@@ -278,7 +280,7 @@ pub(crate) fn of_workspace<'c>(
     Ok((space, own))
 }
 
-/// The objects of a list, a bare array or a single object, each of the right kind and with a name of its own.
+/// Returns the objects of a list, a bare array or a single object, each of the right kind and with a unique name.
 fn objects<Spec, Status>(
     source: &Arc<Source>,
     kind: &str,
@@ -463,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_inventory_is_refused_with_the_mend() {
+    fn a_file_that_is_not_an_inventory_is_refused_with_the_fix() {
         let two = format!("[{CLUSTER},\n{CLUSTER}]");
         for (text, message) in [
             (

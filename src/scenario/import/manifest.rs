@@ -1,11 +1,11 @@
 //! Image manifests as `crane manifest` prints them: OCI and Docker schema 2.
 //!
-//! A layer's `size` is what goes over the wire. Its size on disk is the same when its media type says that it is not
-//! compressed; otherwise it is not in a manifest and is estimated elsewhere.
+//! A layer's `size` is its compressed size, which is transferred. If its media type is uncompressed, its size on disk
+//! is the same; otherwise the manifest does not contain it, and it is estimated elsewhere.
 //!
-//! Artifacts that a container runtime would not run as an image are refused: artifacts of other kinds, layers that it
-//! does not unpack, and digests that are none. Layers with `urls` are not downloaded from the registry (containerd
-//! `core/remotes/docker/fetcher.go` asks them first), which is not simulated.
+//! Artifacts that a container runtime would not run as an image are rejected: artifacts of other kinds, layers that it
+//! does not unpack, and invalid digests. Layers with `urls` are not downloaded from the registry (containerd
+//! `core/remotes/docker/fetcher.go` tries the URLs first), which is not simulated.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -18,14 +18,14 @@ use crate::document::problem::{OrProblem, Problem, Source};
 use crate::document::wording::Wording;
 use crate::units::Bytes;
 
-/// No layer is larger: 10^13 bytes, a thousand times the largest layer found on public registries.
+/// Maximum size of a layer: 10^13 bytes, a thousand times the largest layer found on public registries.
 pub(crate) const MOST_LAYER_BYTES: u64 = 10_000_000_000_000;
 
-/// Information of a manifest about an image.
+/// The information about an image in a manifest.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Manifest {
     pub(crate) config: Bytes,
-    /// Bottom first.
+    /// The layers, bottom first.
     pub(crate) layers: Vec<ManifestLayer>,
 }
 
@@ -33,10 +33,10 @@ pub(crate) struct Manifest {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ManifestLayer {
     pub(crate) digest: String,
-    /// Over the wire.
+    /// Compressed bytes, as transferred.
     pub(crate) size: Bytes,
     pub(crate) packing: LayerPacking,
-    /// Bytes on disk, which people may write beside the size.
+    /// Bytes on disk, which people may write next to the size.
     pub(crate) uncompressed: Option<u64>,
 }
 
@@ -48,9 +48,9 @@ struct ManifestJson {
     artifact_type: Option<String>,
     config: Option<BlobJson>,
     layers: Option<Vec<BlobJson>>,
-    /// An index or manifest list has these in place of layers.
+    /// The entries of an index or manifest list, which has no layers.
     manifests: Option<Vec<PlatformEntry>>,
-    /// Docker's schema 1.
+    /// The layers in Docker's schema 1.
     #[serde(rename = "fsLayers")]
     fs_layers: Option<Vec<serde_json::Value>>,
 }
@@ -59,15 +59,15 @@ struct ManifestJson {
 struct BlobJson {
     digest: String,
     uncompressed: Option<u64>,
-    /// Kept as it is written: an invalid size must be reported with the digest.
+    /// Kept as it is written, because an invalid size must be reported with the digest.
     size: serde_json::Value,
     #[serde(rename = "mediaType")]
     media_type: Option<String>,
-    /// Where it is downloaded from in place of the registry.
+    /// The URLs from which the layer is downloaded instead of the registry.
     urls: Option<Vec<String>>,
 }
 
-/// An entry of an index: what its manifest is for.
+/// An entry of an index, with the platform of its manifest.
 #[derive(Deserialize)]
 pub(crate) struct PlatformEntry {
     pub(crate) platform: Option<ImagePlatform>,
@@ -75,8 +75,8 @@ pub(crate) struct PlatformEntry {
 }
 
 impl PlatformEntry {
-    /// The platform of its image. `None`: it names none, or its manifest is an attestation, which does not run.
-    /// BuildKit lists those as `unknown/unknown`, with an annotation.
+    /// Returns the platform of its image. `None`: it names none, or its manifest is an attestation, which does not
+    /// run. BuildKit lists attestations as `unknown/unknown`, with an annotation.
     pub(crate) fn runnable(&self) -> Option<&ImagePlatform> {
         let platform = self.platform.as_ref()?;
         let is_unknown = platform.os == "unknown" && platform.architecture == "unknown";
@@ -85,13 +85,13 @@ impl PlatformEntry {
         (!is_reference && !is_unknown).then_some(platform)
     }
 
-    /// Whether its manifest is that of an image for this platform.
+    /// Returns whether the entry's manifest is for an image of this platform.
     pub(crate) fn is_for(&self, platform: &str) -> bool {
         self.runnable().is_some_and(|of| of.is(platform))
     }
 }
 
-/// Whether a manifest is that of an attestation.
+/// Returns whether a manifest belongs to an attestation.
 pub(crate) fn is_attestation(manifest: &serde_json::Value) -> bool {
     let layers = manifest["layers"].as_array();
     layers.into_iter().flatten().any(|layer| {
@@ -109,7 +109,7 @@ pub(crate) struct ImagePlatform {
 }
 
 impl ImagePlatform {
-    /// `linux/arm64/v8`.
+    /// Returns the name, such as `linux/arm64/v8`.
     pub(crate) fn name(&self) -> String {
         let variant = self
             .variant
@@ -119,12 +119,12 @@ impl ImagePlatform {
         format!("{}/{}{variant}", self.os, self.architecture)
     }
 
-    /// Whether it is the wanted one; a variant that is not asked for does not matter.
+    /// Returns whether this is the wanted platform; a variant that is not requested is ignored.
     pub(crate) fn is(&self, wanted: &str) -> bool {
         self.name() == wanted || format!("{}/{}", self.os, self.architecture) == wanted
     }
 
-    /// The names of the platforms of an index.
+    /// Returns the names of the platforms of an index.
     pub(crate) fn names<'p>(entries: impl Iterator<Item = &'p PlatformEntry>) -> Vec<String> {
         entries
             .filter_map(PlatformEntry::runnable)
@@ -136,7 +136,7 @@ impl ImagePlatform {
 /// Reads a manifest.
 ///
 /// # Errors
-/// All that is wrong with it.
+/// Returns all problems of the manifest.
 pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     let json: ManifestJson = read_json(source).map_err(|problem| vec![*problem])?;
     if let Some(problem) = other_content(&json, source) {
@@ -165,7 +165,7 @@ pub(crate) fn read(source: &Arc<Source>) -> Result<Manifest, Vec<Problem>> {
     }
 }
 
-/// The problem of a file that is not the manifest of an image with layers.
+/// Returns the problem of a file that is not the manifest of an image with layers.
 fn other_content(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     if let Some(platforms) = &json.manifests {
         return Some(index_of_platforms(platforms, source));
@@ -203,7 +203,7 @@ impl ManifestJson {
         self.config.as_ref()?.media_type.as_deref()
     }
 
-    /// The media types that say what is stored, in the order in which they decide.
+    /// Returns the media types that describe the contents, in the order of precedence.
     fn types(&self) -> Vec<TypedField<'_>> {
         let mut types = Vec::new();
         if let Some(media_type) = &self.artifact_type {
@@ -230,7 +230,7 @@ impl ManifestJson {
     }
 }
 
-/// The problem of a manifest of something else than an image.
+/// Returns the problem of a manifest that is not for an image.
 fn artifact(json: &ManifestJson, source: &Arc<Source>) -> Option<Problem> {
     let types = json.types();
     for typed in &types {
@@ -248,7 +248,7 @@ fn not_an_image(artifact: OtherArtifact, typed: &TypedField<'_>, source: &Arc<So
         format!("{} (`{}`)", artifact.message(), typed.media_type),
         artifact.message(),
     );
-    // A type of an artifact may be that of its layers too.
+    // A type of an artifact may also be the type of its layers.
     let key = source.find_json_string(&typed.field);
     let place = source.find_json_string_after(key.end, typed.media_type);
     source
@@ -256,7 +256,7 @@ fn not_an_image(artifact: OtherArtifact, typed: &TypedField<'_>, source: &Arc<So
         .with_help(artifact.help())
 }
 
-/// The problem of an index, which lists manifests.
+/// Returns the problem of an index, which lists manifests.
 fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Problem {
     let names = ImagePlatform::names(platforms.iter());
     if names.is_empty() {
@@ -280,7 +280,7 @@ fn index_of_platforms(platforms: &[PlatformEntry], source: &Arc<Source>) -> Prob
     source.at(0..0, "", message).with_help(help)
 }
 
-/// A layer that the manifest has in a field, as a runtime pulls it from the registry.
+/// Returns a layer in a field of the manifest, as a runtime pulls it from the registry.
 fn layer_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<ManifestLayer> {
     let media_type = blob.media_type.as_deref();
     let Some(packing) = LayerPacking::of(media_type) else {
@@ -301,7 +301,7 @@ fn layer_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Man
     })
 }
 
-/// The problem of a layer that no container runtime unpacks.
+/// Returns the problem of a layer that no container runtime unpacks.
 fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem {
     let message = Wording::quoting(
         format!("no container runtime unpacks a layer of the type `{media_type}`"),
@@ -315,7 +315,7 @@ fn not_unpacked(media_type: &str, field: &str, source: &Arc<Source>) -> Problem 
     )
 }
 
-/// The problem of a layer that is not downloaded from the registry.
+/// Returns the problem of a layer that is not downloaded from the registry.
 fn from_elsewhere(url: &str, field: &str, source: &Arc<Source>) -> Problem {
     let message = Wording::quoting(
         format!(
@@ -334,7 +334,8 @@ fn from_elsewhere(url: &str, field: &str, source: &Arc<Source>) -> Problem {
     )
 }
 
-/// Layers with the digest of an earlier one and another size: they cannot be the same bytes.
+/// Returns the problems of layers with the same digest as an earlier one but another size: they cannot have the same
+/// bytes.
 fn contradictions(layers: &[ManifestLayer], source: &Arc<Source>) -> Vec<Problem> {
     let mut sizes: HashMap<&str, Bytes> = HashMap::new();
     let mut problems = Vec::new();
@@ -364,11 +365,11 @@ fn contradictions(layers: &[ManifestLayer], source: &Arc<Source>) -> Vec<Problem
     problems
 }
 
-/// The fix of a manifest with wrong sizes.
+/// The fix for a manifest with wrong sizes.
 const REWRITE: &str =
     "write the manifest again with `crane manifest IMAGE`; sizes are bytes as stored, compressed";
 
-/// The size of a blob, which the manifest has in a field.
+/// Returns the size of a blob in a field of the manifest.
 fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Bytes> {
     let digest = &blob.digest;
     let place = source.find_json_string(digest);
@@ -393,8 +394,9 @@ fn size_of(blob: &BlobJson, field: &str, source: &Arc<Source>) -> OrProblem<Byte
     Ok(size)
 }
 
-/// Whether a digest is an algorithm and what it encodes, as in the OCI image specification. Those of SHA-2 have no
-/// capital letters. Their length and what is beyond `f` are not checked, so that people can make up digests.
+/// Returns whether a digest is an algorithm followed by an encoded hash, as in the OCI image specification. SHA-2
+/// digests have no capital letters. Their length, and letters after `f`, are not checked, so that people can make up
+/// digests.
 fn is_digest(digest: &str) -> bool {
     let Some((algorithm, encoded)) = digest.split_once(':') else {
         return false;
@@ -458,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_that_no_layer_has_are_refused_with_their_digest() {
+    fn impossible_layer_sizes_are_refused_with_their_digest() {
         let with = |size: &str| {
             read_text(&format!(
                 "{{\"layers\":[{{\"digest\":\"sha256:a\",\"size\":5}},\n{{\"digest\":\"sha256:b\",\"size\":{size}}}]}}"
@@ -496,7 +498,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_image_manifest_says_what_it_is() {
+    fn the_error_for_a_file_that_is_not_a_manifest_names_its_kind() {
         for (text, message) in [
             (
                 r#"{"manifests":[{"platform":{"os":"linux","architecture":"arm64","variant":"v8"}},{"platform":{"os":"unknown","architecture":"unknown"}}]}"#,

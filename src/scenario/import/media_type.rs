@@ -1,19 +1,19 @@
-//! Media types of an image manifest: which layers a container runtime unpacks and how, and which ones are not images.
+//! Media types of an image manifest: layers that a container runtime can unpack, and artifacts that are not images.
 //!
 //! Layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as containerd's
-//! `core/images/mediatypes.go` reads them. Configs: those of images, and the defaulted values that old registries have
+//! `core/images/mediatypes.go` reads them. Configs: image configs, and the default values that old registries have
 //! stored, which Docker accepts (moby/moby, `ImageTypes` in `distribution`).
 
 /// How the bytes of a layer are packed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum LayerPacking {
-    /// A tar archive as it is.
+    /// An uncompressed tar archive.
     Plain,
     Gzip,
     Zstd,
 }
 
-/// Beginnings of the media types of layers, each followed by the packing.
+/// Prefixes of the media types of layers, each followed by the packing.
 const LAYERS: [&str; 4] = [
     "application/vnd.oci.image.layer.v1.tar",
     "application/vnd.oci.image.layer.nondistributable.v1.tar",
@@ -22,8 +22,8 @@ const LAYERS: [&str; 4] = [
 ];
 
 impl LayerPacking {
-    /// The packing of a layer of this media type. A layer without one is taken for the usual, gzip. `None`: no runtime
-    /// unpacks it.
+    /// Returns the packing of a layer of this media type. Without a media type, the usual gzip is assumed. `None`: no
+    /// runtime unpacks it.
     pub(crate) fn of(media_type: Option<&str>) -> Option<Self> {
         let Some(media_type) = media_type else {
             return Some(Self::Gzip);
@@ -31,7 +31,7 @@ impl LayerPacking {
         let ending = LAYERS
             .iter()
             .find_map(|layer| media_type.strip_prefix(layer))?;
-        // `+encrypted` is decrypted in passing.
+        // An `+encrypted` layer is decrypted during unpacking.
         match ending.strip_suffix("+encrypted").unwrap_or(ending) {
             "" => Some(Self::Plain),
             "+gzip" | ".gzip" => Some(Self::Gzip),
@@ -41,7 +41,7 @@ impl LayerPacking {
     }
 }
 
-/// Whether a config of this media type is that of an image.
+/// Returns whether a config of this media type belongs to an image.
 pub(crate) fn is_image_config(media_type: Option<&str>) -> bool {
     matches!(
         media_type,
@@ -56,7 +56,7 @@ pub(crate) fn is_image_config(media_type: Option<&str>) -> bool {
     )
 }
 
-/// What a registry stores other than images.
+/// Artifacts other than images that a registry stores.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum OtherArtifact {
     Attestation,
@@ -68,7 +68,7 @@ pub(crate) enum OtherArtifact {
 }
 
 impl OtherArtifact {
-    /// The meaning of a media type. `None`: it is unknown here.
+    /// Returns the artifact of a media type. `None`: it is unknown here.
     pub(crate) fn of(media_type: &str) -> Option<Self> {
         let known = [
             ("in-toto", Self::Attestation),
@@ -85,7 +85,7 @@ impl OtherArtifact {
         found.map(|(_, artifact)| *artifact)
     }
 
-    /// Why it is refused.
+    /// Returns the reason for its rejection.
     pub(crate) const fn message(self) -> &'static str {
         match self {
             Self::Attestation => "this is an attestation, not an image",
@@ -97,7 +97,7 @@ impl OtherArtifact {
         }
     }
 
-    /// The fix.
+    /// Returns the fix.
     pub(crate) const fn help(self) -> &'static str {
         match self {
             Self::HelmChart => {
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_layer_is_packed_as_its_media_type_says() {
+    fn a_layer_has_the_compression_of_its_media_type() {
         for (media_type, packing) in [
             (None, Some(LayerPacking::Gzip)),
             (

@@ -6,7 +6,7 @@ use std::ops::Deref;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
-/// An object, with the parts of its specification and status that decide something.
+/// An object, with the relevant parts of its specification and status.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[serde(bound(
@@ -20,7 +20,7 @@ pub(crate) struct KubeObject<Spec, Status> {
     pub(crate) status: OrDefault<Status>,
 }
 
-/// A field that may be null, as Go writes what is empty: then it has its default.
+/// A field that may be null, as Go writes an empty value; null means the default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OrDefault<T>(pub(crate) T);
 
@@ -68,26 +68,26 @@ pub(crate) struct KubeCondition {
     pub(crate) status: String,
 }
 
-/// A part of an object that decides nothing here.
+/// A part of an object that is ignored here.
 pub(crate) type IgnoredPart = IgnoredAny;
 
 impl<Spec, Status> KubeObject<Spec, Status> {
-    /// The name; empty where there is none.
+    /// Returns the name; empty if there is none.
     pub(crate) fn name(&self) -> &str {
         &self.metadata.name
     }
 
-    /// The namespace; empty where there is none.
+    /// Returns the namespace; empty if there is none.
     pub(crate) fn namespace(&self) -> &str {
         &self.metadata.namespace
     }
 
-    /// The labels.
+    /// Returns the labels.
     pub(crate) fn labels(&self) -> BTreeMap<String, String> {
         self.metadata.labels.0.clone()
     }
 
-    /// Whether it is being deleted.
+    /// Returns whether the object is being deleted.
     pub(crate) const fn is_leaving(&self) -> bool {
         self.metadata.0.deletion_timestamp.is_some()
     }

@@ -1,8 +1,9 @@
 //! The objects of an export: JSON or YAML, several documents, lists, and bare arrays.
 //!
-//! A large export is read in passes over its text: JSON is cut into its objects without a tree, and each object is read
-//! into the few fields that count. Only an object with an error is read into a tree, which knows the places of its
-//! fields. YAML is read into a tree and written as JSON, so it is limited to [`MOST_YAML_VALUES`] values.
+//! A large export is read in passes over its text: JSON is split into its objects without a tree, and only the
+//! relevant fields of each object are read. Only an object with an error is parsed to a tree, which knows the
+//! positions of its fields. YAML is parsed to a tree and converted to JSON, so it is limited to [`MOST_YAML_VALUES`]
+//! values.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -22,27 +23,27 @@ use crate::document::reader::{self, Kind, ReadError};
 use crate::document::tree::{self, MOST_YAML_VALUES, Node};
 use crate::document::wording::Wording;
 
-/// Documents in one YAML file.
+/// Maximum number of documents in a YAML file.
 const MOST_DOCUMENTS: usize = 2_000;
 
 /// One object of an export.
 pub(crate) struct ExportObject<'s> {
     source: &'s Arc<Source>,
-    /// In JSON: a part of the source, unless that is YAML.
+    /// The object in JSON: a part of the source, unless that is YAML.
     text: Cow<'s, str>,
-    /// Its document, if that is YAML.
+    /// The object's document, if the source is YAML.
     yaml: Option<Arc<Node>>,
-    /// Where it is in its document; empty for a document that is the object.
+    /// The object's path in its document; empty if the document is the object.
     pub(crate) path: Path,
 }
 
-/// An object with what was read of it.
+/// An object and the fields that were read from it.
 pub(crate) struct ReadObject<'s, T> {
     pub(crate) object: ExportObject<'s>,
     pub(crate) value: T,
 }
 
-/// A list as kubectl, Argo CD or Cloud Foundry print it.
+/// A list in the format of kubectl, Argo CD or Cloud Foundry.
 #[derive(Deserialize)]
 struct ListEnvelope<'s> {
     #[serde(borrow)]
@@ -53,28 +54,28 @@ struct ListEnvelope<'s> {
     pagination: Option<&'s RawValue>,
 }
 
-/// The objects of an export, in its order.
+/// Returns the objects of an export, in its order.
 ///
 /// # Errors
-/// When the text is neither JSON nor YAML, with the place.
+/// Returns an error with its position if the text is neither JSON nor YAML.
 pub(crate) fn objects(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     objects_in(source, YamlWords::Core)
 }
 
-/// The objects of a file that a product reads, in the words of the products.
+/// Returns the objects of a file that a product reads, with YAML interpreted like the product does.
 ///
 /// # Errors
-/// As [`objects`].
+/// See [`objects`].
 pub(crate) fn objects_of_product(source: &Arc<Source>) -> OrProblems<Vec<ExportObject<'_>>> {
     objects_in(source, YamlWords::OfProducts)
 }
 
-/// How scalars and equal keys of YAML are taken.
+/// The interpretation of scalars and equal keys in YAML.
 #[derive(Clone, Copy)]
 enum YamlWords {
-    /// As YAML's core schema says; equal keys are refused.
+    /// According to YAML's core schema; equal keys are rejected.
     Core,
-    /// As the products' readers take them.
+    /// Like the products' parsers.
     OfProducts,
 }
 
@@ -108,24 +109,24 @@ fn objects_in(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<ExportOb
     Err(vec![json_problem(source, &error)])
 }
 
-/// The name of a file without the ending of its compression.
+/// Returns the name of a file without the extension of its compression.
 pub(crate) fn unpacked_name(name: &str) -> &str {
     name.strip_suffix(".gz").unwrap_or(name)
 }
 
 /// The text of an object in JSON.
 struct ObjectText<'t> {
-    /// Where it is in its document.
+    /// The object's path in its document.
     path: Path,
     text: &'t str,
 }
 
-/// The texts of the objects in JSON documents.
+/// Returns the texts of the objects in JSON documents.
 fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
     let mut found = Vec::new();
     for document in serde_json::Deserializer::from_str(text).into_iter::<&RawValue>() {
         let text = document?.get();
-        // Argo CD's client prints an empty list so.
+        // Argo CD's client prints an empty list as `null`.
         if text == "null" {
             continue;
         }
@@ -137,7 +138,7 @@ fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
         for (at, item) in raw_items(list.text)?.into_iter().enumerate() {
             let path = list.path.index(at);
             let text = item.get();
-            // `jq -s` makes an array of the lists of several clusters or pages.
+            // `jq -s` creates an array of the lists of several clusters or pages.
             let Some(inner) = items_of_list(text) else {
                 found.push(ObjectText { path, text });
                 continue;
@@ -154,7 +155,7 @@ fn json_objects(text: &str) -> Result<Vec<ObjectText<'_>>, serde_json::Error> {
     Ok(found)
 }
 
-/// The list that a document is or holds. `None`: it is a single object.
+/// Returns the list that a document is or contains. `None`: it is a single object.
 fn list_in(text: &str) -> Result<Option<ObjectText<'_>>, serde_json::Error> {
     if text.starts_with('[') {
         let path = Path::default();
@@ -180,7 +181,7 @@ fn raw_items(list: &str) -> Result<Vec<&RawValue>, serde_json::Error> {
     serde_json::from_str(list)
 }
 
-/// The items of an object that is itself a list. `None`: it is none.
+/// Returns the items of an object that is itself a list. `None`: it is not a list.
 fn items_of_list(text: &str) -> Option<Vec<&RawValue>> {
     if !is_list(text) {
         return None;
@@ -189,7 +190,7 @@ fn items_of_list(text: &str) -> Option<Vec<&RawValue>> {
     raw_items(items?.get()).ok()
 }
 
-/// Whether the text of an object may be that of a list, without reading it.
+/// Returns whether the text of an object may be a list, without parsing it.
 fn is_list(text: &str) -> bool {
     text.starts_with('{') && text.contains("\"items\"") && text.contains("List\"")
 }
@@ -225,7 +226,7 @@ fn yaml_objects(source: &Arc<Source>, words: YamlWords) -> OrProblems<Vec<Export
     Ok(found)
 }
 
-/// A YAML document of several, with its places in the file.
+/// Parses one of several YAML documents, with its positions in the file.
 fn yaml_document(source: &Arc<Source>, range: &Range<usize>, words: YamlWords) -> OrProblems<Node> {
     let part = source.with_text(&source.text[range.clone()]);
     match yaml_tree(&Arc::new(part), words) {
@@ -233,7 +234,7 @@ fn yaml_document(source: &Arc<Source>, range: &Range<usize>, words: YamlWords) -
             root.shift(range.start);
             Ok(root)
         }
-        // Read again with the other documents as blank lines, so that the error has its place.
+        // Parsed again with the other documents as blank lines, so that the error has its position.
         Err(problems) => {
             let alone = source.with_text(only(&source.text, range));
             match yaml_tree(&Arc::new(alone), words) {
@@ -260,7 +261,7 @@ fn yaml_tree(source: &Arc<Source>, words: YamlWords) -> OrProblems<Node> {
     })
 }
 
-/// At most 20 objects without a name or with that of another one.
+/// Reports at most 20 objects without a name or with a duplicate name.
 pub(crate) fn name_problems<Spec, Status>(
     found: &[ReadObject<'_, KubeObject<Spec, Status>>],
 ) -> Vec<Problem> {
@@ -283,16 +284,16 @@ pub(crate) fn name_problems<Spec, Status>(
     problems
 }
 
-/// Whether an error is in a field that is read. Others are ignored.
+/// Returns whether an error is in a field that is read. Others are ignored.
 const fn is_of_known_field(error: &ReadError) -> bool {
     !matches!(error.kind, Kind::UnknownField { .. })
 }
 
 impl<'s> ExportObject<'s> {
-    /// Reads the fields that count; others are ignored.
+    /// Reads the relevant fields; others are ignored.
     ///
     /// # Errors
-    /// Every field of a wrong type, with its place.
+    /// Returns every field of a wrong type, with its path.
     pub(crate) fn read<T: DeserializeOwned>(&self) -> OrProblems<T> {
         let error = match self.try_read() {
             Ok(value) => return Ok(value),
@@ -306,7 +307,7 @@ impl<'s> ExportObject<'s> {
             }
         }
         if problems.is_empty() {
-            // The object as a whole.
+            // The problem is in the object as a whole.
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
             problems.push(self.problem("", message.to_owned()));
@@ -314,15 +315,15 @@ impl<'s> ExportObject<'s> {
         Err(problems)
     }
 
-    /// As [`ExportObject::read`], without looking for the places of errors.
+    /// Like [`ExportObject::read`], without looking for the positions of errors.
     ///
     /// # Errors
-    /// The first field of a wrong type.
+    /// Returns the first field of a wrong type.
     pub(crate) fn try_read<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
         serde_json::from_str(&self.text)
     }
 
-    /// A problem at a field.
+    /// Returns a problem at a field.
     pub(crate) fn problem(&self, field: &str, message: impl Into<Wording>) -> Problem {
         self.at(&Path::parse(field).unwrap_or_default(), message)
     }
@@ -342,7 +343,8 @@ impl<'s> ExportObject<'s> {
         self.source.at(span, path.to_string(), message)
     }
 
-    /// The object as a tree, whose places count from its own start in JSON, and from the file's in YAML.
+    /// Returns the object as a tree, whose positions count from its own start in JSON, and from the file's start in
+    /// YAML.
     fn tree(&self) -> Option<Node> {
         match &self.yaml {
             Some(document) => document.get(&self.path).cloned(),
@@ -353,12 +355,12 @@ impl<'s> ExportObject<'s> {
         }
     }
 
-    /// The object's own text, as JSON: for a file of its own.
+    /// Returns the object as JSON, for a separate file.
     pub(crate) fn to_json(&self) -> serde_json::Value {
         self.try_read().unwrap_or_default()
     }
 
-    /// The exact text of an object in JSON.
+    /// Returns the exact text of an object in JSON.
     pub(crate) const fn json_text(&self) -> Option<&'s str> {
         match self.text {
             Cow::Borrowed(text) => Some(text),
@@ -419,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_an_object_has_its_place_in_the_file() {
+    fn an_error_in_an_object_has_its_position_in_the_file() {
         for (text, shown) in [
             (
                 "{\"items\": [{\"name\": \"a\"},\n {\"x\": 1, \"name\": 7}]}",
@@ -446,7 +448,7 @@ mod tests {
 
     #[test]
     fn yaml_with_more_values_than_the_limit_is_refused_with_the_fix() {
-        // Every document is small; one of them has a list of more values than are read.
+        // Every document is small, except that the list in one of them exceeds the limit.
         let text = format!(
             "name: a\n---\nname: b\ntags: [{}]\n",
             "1, ".repeat(MOST_YAML_VALUES)
@@ -473,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_text_is_refused_with_its_place() {
+    fn malformed_text_is_refused_with_its_position() {
         for (text, start) in [
             (
                 "{\"items\": [\n{\"name\": \"a\"",

@@ -1,8 +1,8 @@
 //! Clusters as a table: a CSV file with one row for each.
 //!
 //! Columns: `name`, and any of `namespace`, `labels` (`env=prod,ring=1`, as `kubectl get --show-labels` prints them),
-//! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused`, `registered` and `offline`. An empty cell leaves the
-//! field out. Unknown columns are refused, because a misspelt one would leave every cluster at its default.
+//! `nodes`, `site`, `downlink`, `rtt`, `loss`, `region`, `paused`, `registered` and `offline`. An empty cell leaves
+//! the field out. Unknown columns are rejected, because a misspelt one would leave every cluster at its default.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -34,13 +34,13 @@ pub(crate) const COLUMNS: [&str; 12] = [
     "offline",
 ];
 
-/// Problems after which the rest of a table is not read.
+/// Number of problems after which the rest of a table is not read.
 const MOST_PROBLEMS: usize = 100;
 
-/// Reads clusters; at least one.
+/// Reads clusters, at least one.
 ///
 /// # Errors
-/// All that is wrong with the table.
+/// Returns all problems of the table.
 pub(crate) fn clusters(source: &Arc<Source>) -> Result<Vec<InventoryCluster>, Vec<Problem>> {
     let broken = broken(source, "each row needs as many cells as the first line");
     let mut reader = reader(source).map_err(|problem| vec![*problem])?;
@@ -196,7 +196,7 @@ impl Table<'_> {
         }
     }
 
-    /// The text of a cell; `None` where it is empty or the table lacks the column.
+    /// Returns the text of a cell; `None` if it is empty or the table lacks the column.
     fn cell<'r>(&self, record: &'r csv::StringRecord, column: &str) -> Option<&'r str> {
         let index = self.columns.iter().position(|known| known == column)?;
         record.get(index).filter(|cell| !cell.is_empty())
@@ -250,7 +250,7 @@ fn site_kind(text: &str) -> Result<SiteKind, String> {
     SiteKind::from_str(text, false).map_err(|_| format!("it must be {}", any_of(&names)))
 }
 
-/// A number of nodes.
+/// Parses a number of nodes.
 fn node_count(text: &str) -> Result<FactorModel, String> {
     match text.parse() {
         Ok(nodes) if (1..=MOST_NODES).contains(&nodes) => Ok(FactorModel::from(nodes)),
@@ -258,7 +258,7 @@ fn node_count(text: &str) -> Result<FactorModel, String> {
     }
 }
 
-/// Labels as `kubectl get --show-labels` prints them.
+/// Parses labels as `kubectl get --show-labels` prints them.
 fn labels(text: &str) -> Result<BTreeMap<String, String>, String> {
     let mut labels = BTreeMap::new();
     for pair in text.split(',').filter(|_| text != "<none>") {
@@ -336,7 +336,7 @@ mod tests {
             let link = SiteKind::Dsl.link();
             (link.downlink, link.rtt, link.correlation)
         });
-        // A value beside the kind replaces the kind's.
+        // A value next to the kind overrides the kind's.
         assert_eq!(dc.downlink, BytesPerSec::from_mbit(1000.0).into());
         assert_eq!(dc.rtt, SimDuration::from_millis(1).into());
         let refused = read("name,site\na,dls\n").expect_err("a wrong kind");
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_table_is_refused_with_row_and_column() {
+    fn an_invalid_table_is_refused_with_row_and_column() {
         for (text, message) in [
             ("", "clusters.csv:1:1: name: the table has no column `name`"),
             ("name\n", "clusters.csv:1:1: the table has no rows"),

@@ -1,15 +1,15 @@
-//! The tables of docs/experiment-format.md and its chapters are those of the schema, whose defaults are the values of
-//! the settings.
+//! Tests that the tables of docs/experiment-format.md and its chapters match the schema, and that its defaults are the
+//! values of the settings.
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 const OPEN: &str = "<!-- generated: ";
-/// Longest default in a cell, in characters.
+/// Maximum length of a default in a cell, in characters.
 const LONGEST_DEFAULT: usize = 75;
 const CLOSE: &str = "<!-- end of generated -->";
-/// Chapters that are checked at least.
+/// Minimum number of chapters that are checked.
 const FEWEST_CHAPTERS: usize = 15;
 
 #[test]
@@ -34,7 +34,7 @@ fn the_tables_of_the_format_document_are_current() {
     );
 }
 
-/// The page of the format, and its chapters in the order of their names.
+/// Returns the page of the format, and its chapters in the order of their names.
 pub(in crate::scenario) fn format_pages() -> Vec<PathBuf> {
     let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
     let chapters = std::fs::read_dir(docs.join("experiment-format")).expect("the folder");
@@ -52,7 +52,7 @@ pub(in crate::scenario) fn format_pages() -> Vec<PathBuf> {
     pages
 }
 
-/// The document with the tables between its markers made again.
+/// Returns the document with the tables between its markers regenerated.
 fn with_tables(document: &str, schema: &Value) -> String {
     let mut parts = document.split(OPEN);
     let mut text = parts.next().unwrap_or_default().to_owned();
@@ -64,7 +64,8 @@ fn with_tables(document: &str, schema: &Value) -> String {
     text
 }
 
-/// A type's fields as a table, whose cells hold the first sentence about each, and a list of the sentences after it.
+/// Returns a type's fields as a table, whose cells contain the first sentence of each description, and a list of the
+/// remaining sentences.
 fn table(schema: &Value, name: &str) -> String {
     if let Some(settings) = name.strip_prefix("defaults of ") {
         return defaults_by_product(settings);
@@ -101,7 +102,7 @@ fn table(schema: &Value, name: &str) -> String {
     with_list(table, &more)
 }
 
-/// The default that a description states in a sentence of its own, which is taken out of it.
+/// Returns the default that a description states in a separate sentence, which is removed from it.
 fn stated_default(rest: &mut String) -> String {
     let sentences: Vec<&str> = rest.trim_end_matches('.').split(". ").collect();
     let stated = sentences.iter().find_map(|text| {
@@ -134,7 +135,7 @@ fn stated_default(rest: &mut String) -> String {
     }
 }
 
-/// The defaults of settings that depend on the product, with a column for each setting.
+/// Returns the defaults of settings that depend on the product, with a column for each setting.
 fn defaults_by_product(settings: &str) -> String {
     let mut products: Vec<(Value, Vec<&str>)> = Vec::new();
     for product in crate::products::PRODUCTS {
@@ -179,7 +180,7 @@ fn defaults_by_product(settings: &str) -> String {
     table
 }
 
-/// A value for a table's cell: a choice with many settings is its key alone.
+/// Returns a value for a table's cell: a choice with many settings is reduced to its key.
 fn cell(value: &Value) -> String {
     let text = short(value);
     match value.as_object().and_then(|choice| choice.keys().next()) {
@@ -188,7 +189,7 @@ fn cell(value: &Value) -> String {
     }
 }
 
-/// A table, and the list below it if there is one.
+/// Returns a table, followed by the list if there is one.
 fn with_list(table: String, list: &str) -> String {
     if list.is_empty() {
         table
@@ -205,7 +206,7 @@ fn list_item(field: &str, rest: &str) -> String {
     }
 }
 
-/// The values of a choice, each of which may be a key with settings below it.
+/// Returns the values of a choice, each of which may be a key with settings below it.
 fn choice_table(choices: &[Value]) -> String {
     let mut table = String::from("| choice | meaning |\n|---|---|\n");
     let mut more = String::new();
@@ -221,7 +222,7 @@ fn choice_table(choices: &[Value]) -> String {
     with_list(table, &more)
 }
 
-/// The first sentence of a description, and the others.
+/// Returns the first sentence of a description, and the others.
 fn meaning(property: &Value) -> (String, String) {
     let text = property["description"]
         .as_str()
@@ -235,7 +236,7 @@ fn meaning(property: &Value) -> (String, String) {
     (format!("{}.", first.trim_end_matches('.')), rest.to_owned())
 }
 
-/// A list item in lines of fewer than 120 columns.
+/// Wraps a list item to lines of fewer than 120 columns.
 fn wrapped(item: &str) -> String {
     let mut lines = vec![String::new()];
     for word in item.split(' ') {
@@ -250,7 +251,7 @@ fn wrapped(item: &str) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The values that a field takes, in words.
+/// Describes the values that a field takes.
 fn value(schema: &Value, property: &Value) -> String {
     if let Some(reference) = property["$ref"].as_str() {
         return named(schema, reference.rsplit('/').next().unwrap_or_default());
@@ -300,7 +301,7 @@ fn value(schema: &Value, property: &Value) -> String {
     }
 }
 
-/// A definition in words: what it is called in the document, or its choices.
+/// Describes a definition: its name in the document, or its choices.
 fn named(schema: &Value, name: &str) -> String {
     let known = [
         ("Duration", "duration"),
@@ -337,7 +338,7 @@ fn named(schema: &Value, name: &str) -> String {
     value(schema, of)
 }
 
-/// `RequestLimit` as `request limit`.
+/// Converts `RequestLimit` to `request limit`.
 fn words(name: &str) -> String {
     let mut text = String::new();
     for letter in name.chars() {
@@ -349,7 +350,7 @@ fn words(name: &str) -> String {
     text
 }
 
-/// A value as it is written in one line of YAML.
+/// Formats a value as one line of YAML.
 fn short(value: &Value) -> String {
     match value {
         Value::Null => String::new(),

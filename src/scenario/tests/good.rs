@@ -1,4 +1,4 @@
-//! Reading valid experiments.
+//! Tests of reading valid experiments.
 
 use super::*;
 use crate::products::rancher_fleet::{RancherFleetStrategy, clusters};
@@ -14,7 +14,7 @@ use crate::world::{
 };
 
 #[test]
-fn the_sketch_loads_with_every_value_in_its_place() {
+fn the_full_example_loads_with_every_value_at_its_path() {
     let experiment = load_text(SKETCH).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         (
@@ -140,7 +140,7 @@ fn the_sketch_loads_with_every_value_in_its_place() {
 }
 
 #[test]
-fn everything_that_can_be_written_can_be_read() {
+fn every_section_and_field_can_be_read() {
     let text = r#"
 fleet: [{name: "x-{1..2}", region: eu, paused: true, registered: false}]
 inventory:
@@ -343,7 +343,7 @@ strategies:
 }
 
 #[test]
-fn a_precision_is_a_share_or_says_more() {
+fn a_precision_is_a_share_or_a_map() {
     let load = |written: &str, overrides: Option<u32>| {
         let folder = folder();
         let file = folder.path().join("experiment.yaml");
@@ -468,7 +468,7 @@ fn the_example_of_the_format_document_loads() {
     assert_eq!(experiment.variants.len(), 6);
 }
 
-/// The example with another value of a field at the top of the file.
+/// Returns the example with another value of a top-level field.
 fn with_field(example: &str, field: &str, value: &str) -> String {
     let mut kept = Vec::new();
     let mut is_replaced = false;
@@ -483,9 +483,9 @@ fn with_field(example: &str, field: &str, value: &str) -> String {
     format!("{}\n{field}: {value}\n", kept.join("\n"))
 }
 
-/// Each of them replaces the value in the page's own example.
+/// Each example replaces the value in the page's own experiment.
 #[test]
-fn the_twenty_fields_of_the_format_document_take_their_examples() {
+fn the_fields_of_the_format_document_accept_their_examples() {
     let document = include_str!("../../../docs/experiment-format.md");
     let example = document
         .split("```yaml\n")
@@ -517,7 +517,7 @@ fn the_twenty_fields_of_the_format_document_take_their_examples() {
 }
 
 #[test]
-fn whatever_is_a_duration_a_size_or_a_rate_can_be_drawn() {
+fn every_duration_size_or_rate_can_be_a_distribution() {
     let text = SKETCH
         .replace("downlink: 100 Mbit/s, rtt: 30 ms", "downlink: {median: 100 Mbit/s, sigma: 0.5}, rtt: {gamma: {mean: 30 ms, shape: 2}}")
         .replace("manifest: shop-v2.json", "manifest: {config: {min: 2 kB, max: 20 kB}, layers: [{size: {pareto: {least: 1 MB, alpha: 1.2}}}, {digest: base, size: {file: layers.csv, column: size_bytes}, uncompressed: {mean: 9 MB}}]}")
@@ -680,7 +680,7 @@ fn every_kind_of_failure_can_be_written() {
 }
 
 #[test]
-fn a_registry_and_a_runtime_begin_with_a_preset_and_are_changed_by_what_is_written() {
+fn settings_of_a_registry_and_a_runtime_override_their_preset() {
     let text = SKETCH.replace(
         "registry: {egress: 10 Gbit/s, requests: {rate: 1000/s, burst: 2000}}",
         "registry:
@@ -740,7 +740,7 @@ node: {runtime: cri-o, downloadSlots: 2, retry5xx: 3, retryTransport: {attempts:
 }
 
 #[test]
-fn what_is_not_written_is_as_containerd_and_a_plain_registry_have_it() {
+fn missing_settings_default_to_containerd_and_a_plain_registry() {
     let experiment = load_text(SKETCH).unwrap_or_else(|error| panic!("{error}"));
     let world = &experiment.variants[0].scenario.world;
     assert_eq!(world.node.runtime, RuntimeSpec::CONTAINERD_2_4);
@@ -752,7 +752,7 @@ fn what_is_not_written_is_as_containerd_and_a_plain_registry_have_it() {
 }
 
 #[test]
-fn containers_that_crash_are_started_again_as_the_platform_does_it() {
+fn crashed_containers_are_restarted_like_on_their_platform() {
     let text = |node: &str| {
         SKETCH
             .replace("  bound: {", "  app: {cloudFoundry: {}}\n  bound: {")
@@ -842,7 +842,7 @@ fn an_image_may_come_from_another_registry() {
 }
 
 #[test]
-fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
+fn a_helm_timeout_in_a_fleet_yaml_makes_only_its_agents_wait() {
     let folder = folder();
     let accepted = "{file: fleet.yaml, accept: [helm.waitForJobs]}";
     let text = SKETCH.replace("{file: fleet.yaml}", accepted);
@@ -850,7 +850,7 @@ fn a_fleet_yaml_with_a_timeout_of_helm_lets_its_own_agents_wait() {
         let file = FLEET_YAML.replace("{chart: ./chart}", helm);
         std::fs::write(folder.path().join("fleet.yaml"), file).expect("written");
         let experiment = load_in(folder.path(), &text).unwrap_or_else(|error| panic!("{error}"));
-        // Of the others, `from-git` alone has the file.
+        // Of the others, only `from-git` has the file.
         [0, 6, 7].map(|at| experiment.variants[at].scenario.platform.agent.wait)
     };
     assert_eq!(

@@ -1,13 +1,14 @@
-//! Errors beyond single values: files that an experiment names, sweeps, whole experiments, and any bytes at all.
+//! Tests of errors beyond single values: files that an experiment names, sweeps, whole experiments, and arbitrary
+//! bytes.
 
 use proptest::prelude::{ProptestConfig, any, prop_assert, proptest};
 
 use super::*;
 
 #[test]
-fn files_that_an_experiment_names_are_refused_at_their_own_place() {
+fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
     let cases: &[(&str, &str, &str)] = &[
-        // file, its text, the reported problem
+        // The file, its text, and the reported problem.
         (
             "clusters.json",
             r#"{"items": []}"#,
@@ -97,7 +98,7 @@ fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
 }
 
 #[test]
-fn exceptions_of_argo_cd_name_entries_of_the_fleet_once() {
+fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
     for (settings, told) in [
         (
             "autoSyncExcept: [nope]",
@@ -129,7 +130,7 @@ fn exceptions_of_argo_cd_name_entries_of_the_fleet_once() {
 }
 
 #[test]
-fn all_problems_are_told_at_once_as_a_compiler_would() {
+fn all_problems_are_reported_together_like_by_a_compiler() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")
         .replace("kind: update", "kind: upgrade")
@@ -178,7 +179,7 @@ fn all_problems_are_told_at_once_as_a_compiler_would() {
 }
 
 #[test]
-fn a_missing_experiment_is_told_from_a_wrong_one() {
+fn a_missing_experiment_is_distinguished_from_an_invalid_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let error =
         load(&folder.path().join("nowhere"), &Overrides::default()).expect_err("it is not there");
@@ -196,7 +197,7 @@ fn a_missing_experiment_is_told_from_a_wrong_one() {
 }
 
 #[test]
-fn a_file_that_grows_without_bounds_is_refused_at_once() {
+fn an_unbounded_file_is_refused_immediately() {
     let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
     for level in 1..12 {
         let uses = vec![format!("*a{}", level - 1); 10].join(", ");
@@ -219,7 +220,7 @@ fn a_file_that_grows_without_bounds_is_refused_at_once() {
 }
 
 #[test]
-fn what_is_left_out_is_told_too() {
+fn missing_sections_are_also_reported() {
     let error = load_text("seed: 3\n").expect_err("nearly all is missing");
     let found = lines(&error);
     for message in [
@@ -243,7 +244,7 @@ fn a_sweep_that_explodes_is_refused() {
         &format!("sweep: {{fleet.0.nodes: [{values}], fleet.1.nodes: [{values}], "),
     );
     let error = load_text(&text).expect_err("too many");
-    // 101 x 101 points for two strategies, times 6 for the swept one.
+    // 101 x 101 points for two strategies, times 6 for the swept strategy.
     assert!(
         lines(&error)[0].contains("the sweep makes 81608 variants"),
         "{error}"
@@ -268,7 +269,7 @@ fn a_sweep_of_worlds_that_would_not_fit_is_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// The same for the files that an experiment names.
+    /// Reading modified files that an experiment names ends with an experiment or with problems, never with a panic.
     #[test]
     fn no_damage_of_other_files_makes_reading_panic(
         which in 0..4_usize, at in 0..300_usize, len in 0..40_usize, insert in "[ -~\n]{0,12}", truncate in any::<bool>()

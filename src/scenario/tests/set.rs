@@ -1,4 +1,4 @@
-//! Values of the command line: `--set PATH=VALUE`.
+//! Tests of values on the command line: `--set PATH=VALUE`.
 
 use super::*;
 
@@ -24,7 +24,7 @@ fn refused(arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
+fn values_replace_those_in_the_experiment_and_in_the_files_that_it_names() {
     let experiment = load_with(&[
         "registry.egress=unlimited",
         "fleet[0].downlink=20 Mbit/s",
@@ -61,7 +61,7 @@ fn values_take_the_place_of_those_in_the_file_and_in_the_files_that_it_names() {
 }
 
 #[test]
-fn a_disk_in_force_is_that_of_its_class() {
+fn a_disk_has_the_values_of_its_class() {
     let disk = |arguments: &[&str]| {
         let resolved = load_with(arguments)
             .unwrap_or_else(|error| panic!("{error}"))
@@ -141,7 +141,7 @@ fn problems_point_at_the_argument() {
 }
 
 #[test]
-fn a_value_takes_the_place_of_a_sweep() {
+fn a_value_replaces_a_sweep() {
     let swept = load_with(&[]).expect("valid").variants.len();
     let experiment =
         load_with(&["strategies.defaults.rancherFleet.maxUnavailable=3"]).expect("valid");
@@ -169,7 +169,7 @@ fn a_value_takes_the_place_of_a_sweep() {
         "{}",
         snippet.text
     );
-    // Of a list, the file needs the whole.
+    // The file needs the whole list.
     let yaml = load_with(&["fleet[1].rtt=9 ms"]).expect("valid").set_yaml;
     assert!(
         yaml.starts_with("fleet:\n  - name:")

@@ -1,4 +1,4 @@
-//! Snippets for the products' own files: put into such a file, one is read as the very same strategy.
+//! Tests that a snippet in a product's own file is read as the same strategy.
 
 use std::any::Any;
 use std::fs;
@@ -7,7 +7,7 @@ use super::super::{Overrides, load};
 use super::*;
 use crate::products::argo_cd::ArgoCdStrategy;
 
-/// One strategy of an experiment file over ten clusters; `files` are written beside it.
+/// Returns the strategy of an experiment file over ten clusters; `files` are written next to it.
 fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -29,7 +29,7 @@ fn strategy(written: &str, files: &[(&str, &str)]) -> Arc<dyn Strategy> {
 /// The user's own text around a snippet.
 type Around = fn(&str) -> String;
 
-/// An ApplicationSet around a snippet, which is its `spec` without what makes applications.
+/// Returns an ApplicationSet around a snippet, which is its `spec` without the parts that produce applications.
 fn application_set(snippet: &str) -> String {
     format!(
         "kind: ApplicationSet\n{snippet}  generators: [{{clusters: {{}}}}]\n  template: {{spec: {{syncPolicy: {{automated: {{enabled: true}}}}}}}}\n"
@@ -37,7 +37,7 @@ fn application_set(snippet: &str) -> String {
 }
 
 #[test]
-fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
+fn a_snippet_in_the_products_own_file_gives_the_same_strategy() {
     let fleet = "{rancherFleet: {maxUnavailable: 7%, autoPartitionSize: 3, maxNew: 9, maxUnavailablePartitions: 1, \
                  partitions: [{name: canary, maxUnavailable: 1, clusterSelector: {matchLabels: {env: staging}}}, \
                  {name: rest, clusterSelector: {matchExpressions: [{key: env, operator: In, values: [prod]}]}}]}}";
@@ -103,7 +103,7 @@ fn a_snippet_put_into_the_products_own_file_is_the_very_same_strategy() {
         let wanted = strategy(written, &[]);
         let snippet = wanted.snippet().expect("products have files");
         let read = strategy(from_file, &[(name, &around(&snippet.text))]);
-        // Of an ApplicationSet the strategy is the snippet's; what is around it is the user's own.
+        // For an ApplicationSet only the strategy comes from the snippet; the rest is the user's own.
         let sets = [&wanted, &read]
             .map(|strategy| (&**strategy as &dyn Any).downcast_ref::<ArgoCdStrategy>());
         match sets {

@@ -1,4 +1,4 @@
-//! Values that an experiment sweeps.
+//! Tests of values that an experiment sweeps.
 
 use super::*;
 use crate::products::rancher_fleet::RancherFleetStrategy;
@@ -46,7 +46,7 @@ fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
         (of(large, "store-").len(), of(large, "dc-").len()),
         (900, 100)
     );
-    // Luck goes by name: the same clusters are as lucky in both fleets.
+    // Random numbers depend on names: the same clusters have the same draws in both fleets.
     for kind in ["store-", "dc-"] {
         assert!(of(large, kind).starts_with(&of(small, kind)));
     }
@@ -55,7 +55,7 @@ fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
             .scenario
             .world)
             .clone();
-        // A group is known by its name as written.
+        // A group is identified by its name as written.
         world
             .clusters
             .iter_mut()

@@ -1,9 +1,9 @@
-//! Constants at other levels.
+//! Tests of constants at other levels.
 
 use super::*;
 use crate::scenario::{Level, VariedExperiment};
 
-/// Compares all that a run depends on.
+/// Compares everything that a run depends on.
 fn assert_same(was: &Variant, is: &Variant, text: &str) {
     let rest = |one: &Variant| {
         format!(
@@ -25,8 +25,8 @@ fn assert_same(was: &Variant, is: &Variant, text: &str) {
     assert_eq!(strategy(was), strategy(is), "{text}");
 }
 
-/// Writing each constant of an experiment at its value in force must not change the experiment. Together at their high
-/// ends, those of other strategies must not change a variant.
+/// Checks that writing each constant of an experiment at its value in force does not change the experiment, and that
+/// the constants of other strategies at their high ends do not change a variant.
 fn check(path: &Path, text: &str) {
     let varied = VariedExperiment::load(path, &Overrides::default())
         .unwrap_or_else(|error| panic!("{text}\n{error}"));
@@ -67,7 +67,7 @@ fn check(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_constant_changes_nothing_at_its_own_value_and_nothing_of_other_strategies() {
+fn a_constant_at_its_own_value_or_of_another_strategy_has_no_effect() {
     let world = |registry: &str, node: &str, site: &str, more: &str| {
         SKETCH
             .replace("0900", "0009")

@@ -1,14 +1,14 @@
-//! How closely a replayed rollout follows the recorded one.
+//! Compares a replayed rollout with the recorded one.
 //!
-//! The two must have the same instructions, and the same order wherever two recorded instants differ by more than one
-//! API request. Each instruction must come within two watch delays of its recorded time, or 1 % if that is more;
-//! the last cluster must be ready, and the completion reported, within 1 %. The peak of pulls, which are clusters
-//! instructed and not yet ready, must be equal within 1 % or one cluster.
+//! The two must have the same instructions, in the same order wherever two recorded instants differ by more than one
+//! API request. Each instruction must be within two watch delays of its recorded time, or 1 % if that is more. The
+//! time of the last ready cluster and of the reported completion must agree within 1 %. The peak of pulls, which are
+//! clusters instructed and not yet ready, must agree within 1 % or one cluster.
 //!
-//! Every request of a recording takes the same time. Therefore many things happen at one instant, and the order of
-//! nanoseconds decides. Where such a tie decides which of several equal clusters is next, [`Tie::Clusters`] compares
-//! the rollouts after equal clusters have changed their names. Where it decides which pass a write belongs to,
-//! [`Tie::Passes`] compares the outcome; [`Tie::Instructions`] compares nothing but the instructions.
+//! Every request of a recording takes the same time. Therefore many events happen at the same instant, and nanoseconds
+//! determine the order. If such a tie determines which of several equal clusters is next, [`Tie::Clusters`] compares
+//! the rollouts after renaming equal clusters. If it determines which pass a write belongs to, [`Tie::Passes`]
+//! compares the outcome; [`Tie::Instructions`] compares only the instructions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -21,30 +21,30 @@ pub(super) type Instruction = (u64, usize, u32);
 /// The result of one recording.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Verdict {
-    /// The order is equal, and so are the times to one API request.
+    /// The order is equal, and the times agree within one API request.
     Equal,
-    /// The two agree; why they are not equal.
+    /// The two agree but are not equal, for this reason.
     Agrees(String),
-    /// The first thing in which they do not agree.
+    /// The first difference.
     Differs(String),
-    /// The strategy is refused before a run, by the product and here for the same reason.
+    /// The strategy is rejected before a run, by the product and here for the same reason.
     Refused,
     /// The native loop fails.
     Panics,
 }
 
-/// The influence of a tie of one instant on a rollout.
+/// The effect of a tie at one instant on a rollout.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Tie {
-    /// Equal clusters change places.
+    /// Equal clusters are exchanged.
     Clusters,
     /// Writes move from one pass to another, so that clusters start earlier or later.
     Passes,
-    /// As [`Self::Passes`], in a rollout that is over in seconds.
+    /// Like [`Self::Passes`], in a rollout that takes only seconds.
     Instructions,
 }
 
-/// Compares instructions, the time at which the new revision was reported complete, and what follows from both.
+/// Compares the instructions, the reported completion of the new revision, and the outcome that follows from both.
 pub(super) fn compare(
     recording: &Recording,
     found: &[Instruction],
@@ -59,7 +59,7 @@ pub(super) fn compare(
         .find(|(_, revision)| *revision == newest)
         .map(|(at, _)| *at);
     let instructed: BTreeSet<usize> = wanted.iter().map(|(_, target, _)| *target).collect();
-    // A product may also call a rollout complete in which some clusters have no part, and report a later revision.
+    // A product may also report completion for a rollout without some clusters, and report a later revision.
     let is_reported = recording.completed.is_empty()
         || completed.is_some() && instructed.len() == recording.hello.targets.len();
     let named = if tie == Some(Tie::Clusters) {
@@ -95,9 +95,9 @@ pub(super) fn compare(
     }
 }
 
-/// The instructions found, with the names of equal clusters exchanged: the first of them that is found has the name of
-/// the first one that was recorded, and so on. Clusters are equal that begin with the same revision and behave alike,
-/// and to which the script does nothing.
+/// Returns the found instructions with equal clusters renamed: the first of them that is found gets the name of the
+/// first one that was recorded, and so on. Clusters are equal if they begin with the same revision, behave alike, and
+/// are not changed by the script.
 fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
     let scripted: BTreeSet<usize> = recording
         .script
@@ -131,7 +131,7 @@ fn renamed(recording: &Recording, found: &[Instruction]) -> Vec<Instruction> {
     found.iter().map(rename).collect()
 }
 
-/// The place of each recorded instruction among those found.
+/// Returns the index of each recorded instruction among those found.
 fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, String> {
     let mut places: BTreeMap<(usize, u32), VecDeque<usize>> = BTreeMap::new();
     for (place, &(_, target, revision)) in found.iter().enumerate() {
@@ -159,7 +159,7 @@ fn places(wanted: &[Instruction], found: &[Instruction]) -> Result<Vec<usize>, S
     }
 }
 
-/// An instruction that was recorded more than one API request before another one comes first.
+/// Checks that instructions that were recorded more than one API request apart are in the same order.
 fn in_order(recording: &Recording, places: &[usize]) -> Result<(), String> {
     let (wanted, request) = (
         &recording.deploy,
@@ -193,7 +193,8 @@ fn in_time(recording: &Recording, found: &[Instruction], places: &[usize]) -> Re
     Ok(())
 }
 
-/// When the last cluster is ready, and the peak of clusters that are instructed and not yet ready.
+/// Returns the time at which the last cluster is ready, and the peak of clusters that are instructed and not yet
+/// ready.
 fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>, usize) {
     // A cluster pulls until it is ready, or until it is instructed again.
     let mut until = BTreeMap::new();
@@ -218,7 +219,7 @@ fn outcome(recording: &Recording, instructions: &[Instruction]) -> (Option<u64>,
             .into_iter()
             .filter_map(|(target, ready)| Some((ready?, false, target))),
     );
-    // At one time, those that are ready come first.
+    // At the same time, clusters that become ready come first.
     changes.sort_by_key(|&(at, begins, _)| (at, begins));
     let (mut pulling, mut peak) = (BTreeSet::new(), 0);
     for (_, begins, target) in changes {
@@ -244,7 +245,7 @@ fn is_near(what: &str, wanted: Option<u64>, found: Option<u64>) -> Result<(), St
     }
 }
 
-/// The first place and the largest difference in time by which a rollout that agrees is not equal.
+/// Returns the first index and the largest time difference by which a rollout that agrees is not equal.
 fn inequality(recording: &Recording, found: &[Instruction], places: &[usize]) -> Option<String> {
     let swapped = places.iter().enumerate().find(|(nth, place)| nth != *place);
     let late = recording

@@ -1,7 +1,7 @@
-//! A scripted fleet in place of the world, driven by the same control loop.
+//! A scripted fleet instead of the world, driven by the same control loop.
 //!
-//! Each instruction is followed by news: applied after a while, and ready after another, unless a newer instruction
-//! comes before. Agents see what is written and report what happens; each product's agent is a model of its own.
+//! Each instruction is followed by events: the revision is applied after one delay and ready after another, unless a
+//! newer instruction comes before. Agents see writes and report events; each product's agent has its own model.
 
 use std::collections::BTreeMap;
 
@@ -19,23 +19,23 @@ use crate::world::{AgentEvent, ClusterId, DriverEvent, Event, NEW, OLD, Queue, R
 pub(super) trait Agent: Sized {
     type Step: Clone + std::fmt::Debug;
 
-    /// Whether its cluster answers those who ask it.
+    /// Returns whether the agent's cluster answers requests.
     fn is_online(&self) -> bool {
         true
     }
 
-    /// Time 0.
+    /// Starts the agent at time 0.
     fn start(&mut self, sight: &mut Sight<'_, Self::Step>) {
         let _ = sight;
     }
 
-    /// The management cluster has the object that instructs it to run a revision.
+    /// Handles the management cluster's object, which instructs it to run a revision.
     fn written(&mut self, revision: u32, is_paused: bool, sight: &mut Sight<'_, Self::Step>);
 
-    /// A step that it has planned is due.
+    /// Handles a planned step that is due.
     fn step(&mut self, step: Self::Step, sight: &mut Sight<'_, Self::Step>);
 
-    /// Something happened in its cluster.
+    /// Handles an event in its cluster.
     fn news(&mut self, news: &News, sight: &mut Sight<'_, Self::Step>);
 }
 
@@ -55,17 +55,17 @@ impl<S> Sight<'_, S> {
             .push((self.now + delay, Due::Step(self.target, step)));
     }
 
-    /// An instruction has reached the cluster.
+    /// Records that an instruction has reached the cluster.
     pub(super) fn deployed(&mut self, revision: u32) {
         self.outcome.deployed.push((self.target, revision));
     }
 
-    /// A status is written in the management cluster.
+    /// Writes a status in the management cluster.
     pub(super) fn report(&mut self, applied: u32, ready: bool) {
         self.report_health(applied, ready, false);
     }
 
-    /// As [`Self::report`], of a cluster that may also say that it fails.
+    /// Like [`Self::report`], for a cluster that may also report a failure.
     pub(super) fn report_health(&mut self, applied: u32, ready: bool, degraded: bool) {
         self.outcome
             .reports
@@ -83,7 +83,7 @@ struct Outcome<S> {
 enum Due<S> {
     /// An agent's own step.
     Step(usize, S),
-    /// Something happens, unless a newer instruction has come since that number.
+    /// An event happens, unless a newer instruction has arrived since that number.
     Happens(News, Option<usize>),
     /// An event takes effect.
     TakesEffect(News),
@@ -95,25 +95,25 @@ enum Due<S> {
 pub(super) struct Field<'r, A: Agent> {
     recording: &'r Recording,
     agents: Vec<A>,
-    /// The revision that the recording rolls out; here it is always the new one.
+    /// The revision that the recording rolls out; here it is always the new revision.
     newest: u32,
-    /// A person has stopped the rollout.
+    /// Whether a person has stopped the rollout.
     pub(super) stopped: bool,
-    /// Random waits are drawn from these streams.
+    /// The seed of random waits.
     pub(super) seed: u64,
     /// Pending events by their number.
     agenda: BTreeMap<u32, Due<A::Step>>,
     events: u32,
-    /// For each target, the number of its last instruction.
+    /// The number of each target's last instruction.
     latest: Vec<usize>,
     /// Writes of the controller that the agents have not received.
     writes: Vec<(usize, u32)>,
     pub(super) deploys: Vec<(u64, usize, u32)>,
-    /// When passes began and how long they took, in seconds.
+    /// The start and duration of each pass, in seconds.
     pub(super) passes: Vec<(f64, f64)>,
-    /// From the first change until the first pass, without the watch delay.
+    /// The delay from the first change until the first pass, without the watch delay.
     pub(super) first_wait: SimDuration,
-    /// When the product reported that the newest revision at time 0 is rolled out.
+    /// The time at which the product reported that the newest revision at time 0 is rolled out.
     pub(super) reported: Option<u64>,
     /// The conditions that the product has shown to people.
     pub(super) statuses: Vec<StatusRow>,
@@ -237,7 +237,7 @@ impl<'r, A: Agent> Field<'r, A> {
             .collect();
     }
 
-    /// A revision of the recording, as it is called here. All that is older than the installed one is old.
+    /// Returns the revision here for a revision of the recording. Any revision older than the installed one is old.
     fn native(&self, revision: u32) -> Revision {
         Revision((revision + NEW.0).saturating_sub(self.newest).max(OLD.0))
     }
@@ -294,7 +294,7 @@ impl<'r, A: Agent> Field<'r, A> {
         }
     }
 
-    /// An instruction reaches a target: news follows.
+    /// Delivers an instruction to a target, which schedules its events.
     fn deployed(&mut self, target: usize, revision: u32, queue: &mut Queue) {
         self.deploys
             .push((queue.now().as_nanos(), target, revision));

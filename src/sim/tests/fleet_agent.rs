@@ -1,13 +1,14 @@
-//! Rancher Fleet's agents, as `controllers/fleet/agent.go` models them beside the real controllers.
+//! Rancher Fleet's agents, as `controllers/fleet/agent.go` models them for the real controllers.
 
 use super::field::{Agent, Sight};
 use super::recording::News;
 use crate::units::{SimDuration, SimTime};
 
-/// From an event of a deployed resource until the agent looks; also from the first apply until it watches.
+/// Delay from an event of a deployed resource until the agent checks it, and from the first apply until the agent
+/// watches.
 const SETTLING: SimDuration = SimDuration::from_secs(5);
 
-/// An agent's action at some time.
+/// A scheduled action of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Look,
@@ -21,25 +22,26 @@ pub(super) enum Step {
 pub(super) struct FleetAgent {
     /// The deployment's id in the management cluster, and whether it is held.
     spec: Option<(u32, bool)>,
-    /// Requests with which it reads what it is to deploy: content, and values if there are any.
+    /// Number of requests for reading a deployment: its content, and values if there are any.
     reads: u64,
     told: u32,
     applied: u32,
     known: Vec<u32>,
     ready: bool,
-    /// Why it fails to apply or to run the last instruction; empty if it does not.
+    /// The reason why the last instruction fails to apply or to run; empty if it does not fail.
     failing: String,
     offline: bool,
     missed: bool,
     owes: bool,
     watches: SimTime,
     timer: bool,
-    /// The status as it was written last: what is applied, whether that is ready, and whether something fails.
+    /// The last written status: the applied revision, whether it is ready, and whether something fails.
     written: (u32, bool, bool),
 }
 
 impl FleetAgent {
-    /// An agent whose cluster runs a revision, ready. It reads content with one request, and values with another.
+    /// Creates an agent whose cluster runs a revision and is ready. It reads content with one request, and values with
+    /// another.
     pub(super) fn new(revision: u32, offline: bool, has_values: bool) -> Self {
         let spec = (revision > 0).then_some((revision, false));
         let known = vec![revision];
@@ -93,7 +95,7 @@ impl FleetAgent {
         let Some((id, _)) = self.spec else { return };
         let fails = !self.failing.is_empty();
         let (applied, was_ready, failed) = self.written;
-        // While the newest id is not applied, the status keeps the readiness of before, and a failure until it is.
+        // Until the newest id is applied, the status keeps the earlier readiness and failure.
         let now = match (self.applied == self.told, id == self.applied) {
             (false, _) => (applied, was_ready, failed || fails),
             (true, true) => (self.applied, self.ready && !fails, fails),
@@ -171,7 +173,7 @@ impl Agent for FleetAgent {
         {
             self.failing.clone_from(reason);
             changed = true;
-            // The last instructed apply has failed: that is its result.
+            // The last instructed apply has failed, which is its result.
             applied |= self.applied != self.told;
         }
         if applied {

@@ -1,21 +1,21 @@
-//! KubeFleet's member agents, as `controllers/README.md` describes them: the work applier with its requests and its
-//! looks.
+//! KubeFleet's member agents, as `controllers/README.md` describes them: the requests of the work applier and its
+//! checks.
 
 use super::field::{Agent, Sight};
 use super::recording::News;
 use crate::units::{SimDuration, SimTime};
 
-/// Delays of the next look in seconds: the first one, the second, the largest of the slow and of the fast stage.
+/// Delays until the next check in seconds: the first, the second, and the maximum of the slow and of the fast stage.
 const FIXED: f64 = 5.0;
 const SLOW: f64 = 2.0;
 const MOST_SLOW: f64 = 15.0;
 const MOST_FAST: f64 = 900.0;
 
-/// When what is installed at time 0 was given to the controllers, in seconds, and how long they waited for a cache.
+/// The time at which the resources installed at time 0 were created, in seconds, and the wait for a cache.
 const GIVEN: f64 = -110.0;
 const CACHE_WAIT: f64 = 0.1;
 
-/// An agent's action at some time.
+/// A scheduled action of an agent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
     Look,
@@ -27,7 +27,7 @@ pub(super) enum Step {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KubeFleetAgent {
-    /// The revision that the Work says, and its generation.
+    /// The revision in the Work, and its generation.
     work: Option<(u32, u64)>,
     has_finalizer: bool,
     handled: u64,
@@ -37,18 +37,18 @@ pub(super) struct KubeFleetAgent {
     missed: bool,
     busy: bool,
     again: bool,
-    /// Generation and readiness of the status as it was written last.
+    /// Generation and readiness in the last written status.
     written: Option<(u64, bool)>,
-    /// The generation that the limiter tracks, requeues so far, and the last delay in seconds.
+    /// The generation that the limiter tracks, the number of requeues so far, and the last delay in seconds.
     tracked: (u64, u32, f64),
     timer: Option<SimTime>,
     sequence: u64,
 }
 
 impl KubeFleetAgent {
-    /// An agent whose cluster runs a revision, ready, and was looked at more and more rarely. Its first report came two
-    /// requests after its Work, which came six requests and two watch delays after the bindings. No limit of requests
-    /// held then, but the work generator's hundred workers made three requests for each binding.
+    /// Creates an agent whose cluster runs a revision and is ready, with checks at growing intervals. Its first report
+    /// came two requests after its Work, which came six requests and two watch delays after the bindings. No limit of
+    /// requests applied then, but the work generator's hundred workers made three requests for each binding.
     pub(super) fn new(
         nth: usize,
         revision: u32,
@@ -76,7 +76,7 @@ impl KubeFleetAgent {
         let mut at =
             GIVEN + CACHE_WAIT + 2.0 * watch + (8.0 + 3.0 * before) * request + agent.delay();
         while at <= 0.0 {
-            // A look takes three requests.
+            // A check takes three requests.
             at += agent.delay() + 3.0 * request;
         }
         agent.timer = Some(SimTime::ZERO + SimDuration::from_secs_f64(at));
@@ -84,7 +84,7 @@ impl KubeFleetAgent {
         agent
     }
 
-    /// The requeue limiter of the work applier (`pkg/controllers/workapplier/backoff.go`).
+    /// Returns the delay of the work applier's requeue limiter (`pkg/controllers/workapplier/backoff.go`).
     fn delay(&mut self) -> f64 {
         let generation = self.work.map_or(0, |(_, generation)| generation);
         if self.tracked.0 != generation {
@@ -186,7 +186,7 @@ impl Agent for KubeFleetAgent {
 
     fn written(&mut self, revision: u32, _is_paused: bool, sight: &mut Sight<'_, Step>) {
         if revision == 0 {
-            // A deleted Work: the resources are deleted at once, with the finalizer.
+            // A deleted Work: the resources are deleted immediately, with the finalizer.
             *self = Self {
                 offline: self.offline,
                 sequence: self.sequence + 1,

@@ -1,7 +1,7 @@
-//! Whole rollouts of the products' own controllers, replayed by the native ones.
+//! Replays whole rollouts of the products' own controllers with the native schedulers.
 //!
-//! Each recording of `tests/closed-loop` is played with its own strategy file and its own scripted fleet
-//! through the same control loop as a simulated world. All must agree as [`agreement`] says.
+//! Each recording of `tests/closed-loop` is replayed with its own strategy file and its own scripted fleet, through
+//! the same control loop as a simulated world. All must agree under the rules of [`agreement`].
 
 #![expect(
     clippy::print_stdout,
@@ -37,7 +37,7 @@ use words::Shows;
 const COUNTED: &str = "recordings that are refused, and that are equal; whose words are equal, and those at equal times, \
                        and reasons that agree";
 
-/// The recording's fleet and strategy as an experiment. The error: why it is refused.
+/// Returns the recording's fleet and strategy as an experiment. The error is the reason for its rejection.
 fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let mut text =
@@ -45,7 +45,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
             .to_owned();
     for target in &recording.hello.targets {
         let labels = serde_json::to_string(&target.labels).expect("labels are text");
-        // Revisions older than the installed one are old, too.
+        // Revisions older than the installed one also count as old.
         let installed = target.revision != Some(0);
         writeln!(
             text,
@@ -67,7 +67,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     .expect("text");
     let mut groups = Vec::new();
     for (name, content) in &recording.hello.files {
-        // The program that was recorded writes the revision itself, as a tag.
+        // The recorded program writes the revision itself, as a tag.
         let content = content.replace("path: deploy}", "path: deploy, targetRevision: v1}");
         let documents = content.split("---\n");
         let (given, rest): (Vec<_>, Vec<_>) =
@@ -91,7 +91,7 @@ fn scenario(recording: &Recording, strategy: &str) -> Result<Scenario, String> {
     }
 }
 
-/// A ClusterGroup as an entry of the experiment's `clusterGroups`.
+/// Converts a ClusterGroup to an entry of the experiment's `clusterGroups`.
 fn cluster_group(document: &str) -> serde_json::Value {
     let group: serde_json::Value = serde_saphyr::from_str(document).expect("a ClusterGroup");
     let (name, labels) = (&group["metadata"]["name"], &group["metadata"]["labels"]);
@@ -103,7 +103,7 @@ fn cluster_group(document: &str) -> serde_json::Value {
     json!({"name": name, "labels": labels, "selector": group["spec"]["selector"]})
 }
 
-/// The latencies of the recording, with the product's own limit of requests.
+/// Returns the latencies of the recording, with the product's own limit of requests.
 fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     let latency = &recording.hello.latency;
     ControlLoop {
@@ -113,20 +113,20 @@ fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     }
 }
 
-/// One recording that fails does not hide the others.
+/// Catches a panic, so that a failing recording does not hide the others.
 fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }
 
-/// Recordings in which a tie of one instant decides. No other one may need this, and each of these must.
+/// Recordings that depend on a tie at one instant. No other recording may need this, and each of these must.
 ///
-/// KubeFleet: bindings that wait since the same instant come back 100 ms apart, in the order of the heap in which Go
-/// keeps them. In two rollouts such a tie also decides whether a status is in the cache when a worker looks.
+/// KubeFleet: bindings that wait since the same instant return 100 ms apart, in the order of Go's heap. In two
+/// rollouts such a tie also determines whether a status is in the cache when a worker reads it.
 ///
-/// Argo CD: a pass begins at the instant in which a comparison reaches its cache, and these comparisons take no time.
-/// The last one has 40 clusters that are ready at once; it ends after 5.64 s, and after 5.70 s here.
+/// Argo CD: a pass begins at the instant at which a comparison reaches its cache, and these comparisons take no time.
+/// In the last recording, 40 clusters are ready at the same time; it ends after 5.64 s, and after 5.70 s here.
 ///
-/// Rancher Fleet: two reports reach the controller at one instant.
+/// Rancher Fleet: two reports reach the controller at the same instant.
 const TIES: &[(&str, Tie)] = &[
     ("combined-250", Tie::Passes),
     ("steps-first-40-unlimited", Tie::Passes),
@@ -145,12 +145,12 @@ const TIES: &[(&str, Tie)] = &[
     ("rolling-update-600-max-10", Tie::Clusters),
 ];
 
-/// Recordings in which the random waits after conflicts decide, with a seed whose draws agree. With the first one, 3 of
-/// 10 seeds agree, with the second 16 of 40.
+/// Recordings that depend on the random waits after conflicts, with a seed whose draws agree. For the first one, 3 of
+/// 10 seeds agree, for the second 16 of 40.
 const DRAWS: &[(&str, u64)] = &[("steps-large-1000", 9), ("names-random-60-processors", 9)];
 
-/// The numbers of recordings that are refused, and of those that are equal. A line is printed for each recording that
-/// is not equal, and all but those that are refused must agree.
+/// Returns the numbers of rejected recordings and of equal ones. Prints a line for each recording that is not equal.
+/// All recordings that are not rejected must agree.
 fn report(product: &str, verdicts: &BTreeMap<String, Verdict>) -> [usize; 2] {
     let count = |is: fn(&Verdict) -> bool| verdicts.values().filter(|verdict| is(verdict)).count();
     let refused = count(|verdict| *verdict == Verdict::Refused);
@@ -191,7 +191,7 @@ fn show_passes<A: Agent>(recording: &Recording, field: &Field<'_, A>) {
     }
 }
 
-/// Plays a recording. The strategy is written as in an experiment.
+/// Replays a recording. The strategy is written as in an experiment.
 fn replay<A: Agent>(
     recording: &Recording,
     strategy: &str,
@@ -213,7 +213,7 @@ fn replay<A: Agent>(
     judge(recording, &field, shows)
 }
 
-/// A strategy that is refused before a run: so it is by the product, for the same reason.
+/// Checks a strategy that is rejected before a run: the product must reject it for the same reason.
 fn refused(recording: &Recording, refusal: &str) -> Verdict {
     let own = &recording.hold.explanation;
     let is_same = recording.deploy.is_empty()
@@ -226,9 +226,9 @@ fn refused(recording: &Recording, refusal: &str) -> Verdict {
     }
 }
 
-/// Whether the program's reason names what the product's reason names.
+/// Returns whether fleetsim's reason matches the product's reason.
 fn is_same_refusal(own: &str, refusal: &str) -> bool {
-    // The product's words, and what stands for them here.
+    // The product's text, and the corresponding text here.
     let pairs = [
         (
             "invalid maxUnavailable, must be int or percentage",
@@ -239,7 +239,7 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
             "is not a valid label selector operator",
             "is not an operator",
         ),
-        // The recorded release updates nothing and says nothing; later ones refuse the set.
+        // The recorded release updates nothing and reports no error; later releases reject the set.
         ("is OutOfSync", "strategy.rollingSync.steps is empty"),
         (
             "appears in more than one stages",
@@ -255,7 +255,7 @@ fn is_same_refusal(own: &str, refusal: &str) -> bool {
         .any(|(product, here)| own.contains(product) && refusal.contains(here))
 }
 
-/// Compares instructions and, where they agree, what the product showed.
+/// Compares the instructions and, if they agree, the conditions that the product showed.
 fn judge<A: Agent>(recording: &Recording, field: &Field<'_, A>, shows: &mut Shows) -> Verdict {
     let tie = TIES
         .iter()
@@ -329,7 +329,7 @@ fn rancher_fleet_follows_its_recordings() {
     );
 }
 
-/// The application controller in Argo CD's recordings has no limits, and its comparisons take no time, unless the
+/// In Argo CD's recordings the application controller has no limits, and its comparisons take no time, unless the
 /// recording says otherwise.
 const UNLIMITED: &[(&str, &str)] = &[
     ("statusProcessors", "100000"),
@@ -340,11 +340,11 @@ const UNLIMITED: &[(&str, &str)] = &[
     ("comparison", "0 s"),
 ];
 
-/// The extra time of a new process's first pass: two caches of settings are waited for, with a poll every 100 ms.
-/// Recordings of updates have this behind them at time 0.
+/// The additional time of a new process's first pass, which waits for two caches of settings, with a poll every 100
+/// ms. In recordings of updates this wait is over at time 0.
 const FIRST_WAIT: SimDuration = SimDuration::from_millis(200);
 
-/// The strategy of a recording as in an experiment, with the settings that the controllers were given.
+/// Returns the strategy of a recording as in an experiment, with the settings of the recorded controllers.
 fn argo_cd(recording: &Recording) -> String {
     let mut keys = Vec::new();
     let mut controller: BTreeMap<&str, &str> = UNLIMITED.iter().copied().collect();
@@ -369,7 +369,7 @@ fn argo_cd(recording: &Recording) -> String {
     }
     if !recording.hello.files.is_empty() {
         keys.push("file: rollout.yaml".to_owned());
-        // The program that was recorded gives applications the labels of their clusters, too.
+        // The recorded program also gives applications the labels of their clusters.
         keys.push("generate: false".to_owned());
     }
     let controller: Vec<String> = controller
@@ -383,7 +383,7 @@ fn argo_cd(recording: &Recording) -> String {
     format!("argoCd: {{{}}}", keys.join(", "))
 }
 
-/// The client's limit of the ApplicationSet controller.
+/// Adds the limit of the ApplicationSet controller's client.
 fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
     let number = |name| {
         recording
@@ -403,7 +403,7 @@ fn with_limit(recording: &Recording, timing: ControlLoop) -> ControlLoop {
     }
 }
 
-/// Plays `played`, and compares the result with `recording`.
+/// Replays `played`, and compares the result with `recording`.
 fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) -> Verdict {
     let product = &crate::products::find("argoCd")
         .expect("it is in the table")
@@ -445,10 +445,10 @@ fn argo_cd_follows_its_recordings() {
     );
 }
 
-/// Changes what the native loop plays, as a wrong rule would.
+/// Changes the replayed recording, as a wrong rule would.
 type Wrong = fn(&mut Recording);
 
-/// A recording, what is wrong, and how the first difference begins.
+/// A recording, the wrong rule, and the beginning of the first difference.
 const WRONG: &[(&str, Wrong, &str)] = &[
     ("steps-update-20", swap_steps, "instruction"),
     ("once-update-60-qps", drop_limiter, "instruction"),
@@ -476,13 +476,13 @@ fn drop_limiter(played: &mut Recording) {
         .expect("a limiter");
 }
 
-/// Names in the order of the fleet.
+/// Makes the names follow the order of the fleet.
 fn forget_names(played: &mut Recording) {
     let targets = played.hello.targets.iter_mut().enumerate();
     targets.for_each(|(nth, target)| target.name = format!("cluster-{nth:04}"));
 }
 
-/// Watches that are faster than five tries, which take 65 ms or more.
+/// Makes watches faster than five tries, which take 65 ms or more.
 fn refuse_no_pass(played: &mut Recording) {
     played.hello.latency.watch = 60_000_000;
 }
@@ -506,11 +506,11 @@ fn a_wrong_rule_does_not_agree() {
     }
 }
 
-/// The recorded process had just started: a run that is initialized has the cache of member clusters filled, and looks
-/// every 100 ms whether it is.
+/// The recorded process had just started: the initialization of a run fills the cache of member clusters, and checks
+/// every 100 ms whether it is full.
 const FIRST_READ: SimDuration = SimDuration::from_millis(100);
 
-/// Recordings begin when snapshots and bindings exist.
+/// Recordings begin when snapshots and bindings already exist.
 const AT_ONCE: &str = ", snapshotDelay: 0 s, placementDelay: 0 s";
 
 #[test]
@@ -522,7 +522,7 @@ fn kubefleet_follows_its_recordings() {
         if let Some(file) = file
             && let Some((strategy, run)) = file.clone().split_once("---\n")
         {
-            // The file has the strategy and a run of it.
+            // The file contains the strategy and a run of it.
             strategy.clone_into(file);
             recording
                 .hello

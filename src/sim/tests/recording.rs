@@ -1,10 +1,10 @@
-//! Whole rollouts that were recorded from the products' own controllers: what was asked, and what they did.
+//! Recordings of whole rollouts from the products' own controllers: the inputs, and the controllers' actions.
 //!
 //! `controllers/PROTOCOL.md` describes the first message, `controllers/README.md` the rest.
 //!
-//! Two variables of the environment choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet`
-//! and `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` keeps those whose name contains
-//! the word.
+//! Two environment variables choose recordings: `RECORDINGS=DIR` reads the folders `DIR/argocd`, `DIR/fleet` and
+//! `DIR/kubefleet` (one of them is enough) instead of the repository's; `REPLAY=WORD` selects those whose name
+//! contains the word.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,7 +35,7 @@ pub(super) struct Recording {
     pub(super) conditions: Vec<Shown>,
     /// `completed`, `failed` or `running`.
     pub(super) end: String,
-    /// The product's conditions at the end, as a reason.
+    /// The product's conditions at the end, given as the reason for the hold.
     pub(super) hold: Held,
 }
 
@@ -113,7 +113,7 @@ impl Latency {
     }
 }
 
-/// How targets behave.
+/// The scripted behaviour of targets.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Rules {
     apply: u64,
@@ -134,7 +134,7 @@ impl Rules {
         SimDuration::from_nanos(self.apply)
     }
 
-    /// From the apply of a revision until it is ready. `None`: never.
+    /// Returns the delay from the apply of a revision until it is ready. `None`: never.
     pub(super) fn ready(&self, target: usize, revision: u32) -> Option<SimDuration> {
         let exception = self.targets.get(&target).cloned().unwrap_or_default();
         let after = exception.ready.unwrap_or(self.ready);
@@ -142,7 +142,7 @@ impl Rules {
     }
 }
 
-/// A piece of news, as in the protocol.
+/// An event, as in the protocol.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(super) struct News {
@@ -186,7 +186,7 @@ pub(super) fn are_all() -> bool {
         .all(|name| std::env::var_os(name).is_none())
 }
 
-/// All recordings of a product, by name.
+/// Returns all recordings of a product, by name.
 pub(super) fn recordings(product: &str) -> Vec<Recording> {
     let own = || Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/closed-loop");
     let folder = std::env::var_os("RECORDINGS")

@@ -1,9 +1,9 @@
 //! Compares the conditions that the products' own controllers showed in the recorded rollouts with those of the native
-//! ones.
+//! schedulers.
 //!
-//! The words of each condition must be the same, in the same order. The reason for a rollout that does not end is
-//! compared with the product's own last words: the rule must stand for the product's, and the reason must name a
-//! cluster and the step that these words name.
+//! The texts of each condition must be the same, in the same order. For a rollout that does not end, the reason is
+//! compared with the product's own last texts: the rule must correspond to the product's rule, and the reason must
+//! name a cluster and the step in these texts.
 
 use std::collections::BTreeMap;
 
@@ -11,28 +11,28 @@ use super::field::{Agent, Field};
 use super::recording::{Recording, Shown};
 use crate::results::StatusRow;
 
-/// The words of one condition over time: when, and status, reason and message.
+/// The texts of one condition over time: the time, and status, reason and message.
 type Words = Vec<(u64, [String; 3])>;
 
-/// The result of all recordings of a product.
+/// The result for all recordings of a product.
 #[derive(Debug, Default)]
 pub(super) struct Shows {
-    /// Recordings whose words are equal.
+    /// The number of recordings whose texts are equal.
     pub(super) equal: usize,
-    /// Those whose times are, too: to a request and 1 ms.
+    /// The number of those whose times also agree, within a request and 1 ms.
     pub(super) in_time: usize,
-    /// The first words that differ.
+    /// The first different texts.
     pub(super) different: BTreeMap<String, String>,
-    /// Recordings that end without an end of their rollout, and whose reason agrees with the product's last words.
+    /// The number of recordings of unfinished rollouts whose reason agrees with the product's last texts.
     pub(super) held: usize,
-    /// The reason, and the product's words that it does not agree with.
+    /// The reason, and the product's texts that it contradicts.
     pub(super) contradicted: BTreeMap<String, String>,
 }
 
-/// The rows of larger sets are not shown here, only their number by status.
+/// The rows of larger sets are not shown here, only the number of rows by status.
 const ROWS_SHOWN: usize = 100;
 
-/// Conditions that recordings contain as well.
+/// Returns whether recordings also contain a condition.
 fn is_recorded(object: &str, condition: &str) -> bool {
     match object.split_once('/').expect("kind and name").0 {
         "Bundle" => ["Ready", "display.state", "unavailablePartitions"].contains(&condition),
@@ -44,7 +44,7 @@ fn is_recorded(object: &str, condition: &str) -> bool {
     }
 }
 
-/// A Fleet message without the messages of single resources, and without those of failed applies.
+/// Returns a Fleet message without the messages of single resources and of failed applies.
 fn without_resources(message: &str) -> String {
     let parts = message
         .split("; ")
@@ -59,7 +59,7 @@ fn without_resources(message: &str) -> String {
     parts.map(named).collect::<Vec<_>>().join("; ")
 }
 
-/// The words by condition, where they change. `before` is what is shown at the start.
+/// Returns the texts by condition, where they change. `before` is the state shown at the start.
 fn by_condition<'w>(
     words: impl Iterator<Item = (u64, &'w str, &'w str, [&'w str; 3])>,
     before: &BTreeMap<String, [String; 3]>,
@@ -68,17 +68,17 @@ fn by_condition<'w>(
     let mut found: BTreeMap<String, Words> = BTreeMap::new();
     for (at, object, condition, [status, reason, message]) in words {
         let is_row = condition.starts_with("applicationStatus/");
-        // A row that is gone is not recorded.
+        // The removal of a row is not recorded.
         if !is_recorded(object, condition) || is_row && (!has_rows || status.is_empty()) {
             continue;
         }
-        // Messages of Fleet are the product's own; those of the other products are shorter here.
+        // Messages of Fleet are the product's own; those of the other products are shortened here.
         let message = if object.starts_with("Bundle/") {
             message
         } else {
             ""
         };
-        // Rows are called by their clusters here, and by the template's names in the recording.
+        // Rows are named after their clusters here, and by the template in the recording.
         let condition = match condition.split_once("cluster-") {
             Some((_, number)) if is_row => format!("applicationStatus/cluster-{number}"),
             _ => condition.to_owned(),
@@ -124,7 +124,7 @@ fn of_shown(shown: &Shown) -> (u64, &str, &str, [&str; 3]) {
 }
 
 impl Shows {
-    /// Adds a recording that was played.
+    /// Adds a recording that was replayed.
     pub(super) fn add<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let (start, later): (Vec<_>, Vec<_>) = field
             .statuses
@@ -169,7 +169,7 @@ impl Shows {
             usize::from(latest <= recording.hello.latency.request().as_nanos() + 1_000_000);
     }
 
-    /// Adds the reason of a recording whose rollout did not end.
+    /// Adds the reason for a recording whose rollout did not end.
     pub(super) fn hold<A: Agent>(&mut self, recording: &Recording, field: &Field<'_, A>) {
         let own = &recording.hold;
         if recording.end == "completed" || own.explanation.is_empty() {
@@ -208,8 +208,8 @@ fn named(text: &str, start: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether a rule stands for what the product says of itself. Fleet's rules were derived from the bundle's status, and
-/// have the same names; Argo CD says only that its rollout continues, which is not a rule.
+/// Returns whether a rule corresponds to the product's own status. Fleet's rules were derived from the bundle's
+/// status, and have the same names. Argo CD reports only that its rollout continues, which is not a rule.
 fn is_same_rule(own: &str, rule: &str) -> bool {
     match own {
         "UpdateRunStuck" => ["maxConcurrency", "stages"].contains(&rule),

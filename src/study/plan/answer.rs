@@ -13,7 +13,7 @@ use crate::results::{
 };
 use crate::scenario::Plan;
 
-/// The load that the chart shows against time: that of the first limit on a load, or pulls.
+/// Returns the load that the chart shows against time: the load of the first limit on a load, or pulls.
 pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     let limit = plan.limits.iter().find(|limit| is_on_load(limit, plan));
     let measure = limit.map_or(Measure::PeakPulls, Limit::measure);
@@ -27,21 +27,21 @@ pub(super) fn load_axis(plan: &Plan) -> LoadAxis {
     }
 }
 
-/// Whether a limit is on a load of the registry or of the clusters. Within a number of tries, the clusters that are not
-/// ready are the exposure of the front, and no load.
+/// Returns whether a limit is on a load of the registry or of the clusters. In a search with a number of tries, the
+/// clusters that are not ready are the exposure of the front instead.
 fn is_on_load(limit: &Limit, plan: &Plan) -> bool {
     let measure = limit.measure();
     let is_exposure = plan.tries.is_some() && measure == Measure::PeakNotReady;
     measure.is_peak_of_load() && !is_exposure
 }
 
-/// The greatest value that a limit allows, with the limit as written.
+/// Returns the maximum that a limit allows, with the limit as written.
 fn greatest_allowed(limit: &Limit) -> Option<(f64, String)> {
     let most = limit.at_most()?;
     Some((most, limit.to_string()))
 }
 
-/// The time that tables and charts show: the objective, or the median time until ready.
+/// Returns the time that tables and charts show: the objective, or the median time until ready.
 pub(super) fn time_of(plan: &Plan) -> MeasuredStatistic {
     match plan.objective.measured() {
         Some(objective) if objective.measure.is_time() => objective,
@@ -49,7 +49,7 @@ pub(super) fn time_of(plan: &Plan) -> MeasuredStatistic {
     }
 }
 
-/// The scale of each limit: the limit itself.
+/// Returns the scale of each limit: the limit itself.
 pub(super) fn scales(plan: &Plan) -> Vec<f64> {
     let mut scales = Vec::new();
     for limit in &plan.limits {
@@ -58,10 +58,10 @@ pub(super) fn scales(plan: &Plan) -> Vec<f64> {
     scales
 }
 
-/// The answers from the runs of all races.
+/// The answers, computed from the runs of all races.
 pub(super) struct PlanAnswers<'s> {
     pub(super) task: PlannedExperiment<'s>,
-    /// In the order of the experiment.
+    /// The races in the order of the experiment.
     pub(super) races: &'s [StrategyRace],
     /// The load that the chart shows.
     pub(super) load: &'s LoadAxis,
@@ -76,7 +76,7 @@ struct RaceResult {
 }
 
 impl PlanAnswers<'_> {
-    /// One question for each world, in the order of the experiment.
+    /// Returns one question for each world, in the order of the experiment.
     pub(super) fn questions(&self) -> Vec<Question> {
         let mut results = Vec::new();
         for race in self.races {
@@ -88,7 +88,7 @@ impl PlanAnswers<'_> {
             .collect()
     }
 
-    /// The question of a world with the results of its races.
+    /// Returns the question of a world with the results of its races.
     fn question(&self, world: String, results: Vec<RaceResult>) -> Question {
         let mut answers = Vec::new();
         let mut candidates = Vec::new();
@@ -110,7 +110,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// The best of the strategies' answers in a world.
+    /// Returns the best of the strategies' answers in a world.
     fn best_of_world<'a>(
         &self,
         world: &str,
@@ -133,7 +133,7 @@ impl PlanAnswers<'_> {
         best(&winners, plan.objective.over(), plan.confidence, candidates)
     }
 
-    /// The winner of one of these races: the variant with this label.
+    /// Returns the winner of one of these races: the variant with this label.
     fn winner<'a>(&self, variant: &'a String, races: &[&StrategyRace]) -> Winner<'a> {
         let objective = &self.task.plan.objective;
         let mut own_runs = Vec::new();
@@ -153,7 +153,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// The answer and the candidates of a race.
+    /// Returns the answer and the candidates of a race.
     fn result(&self, race: &StrategyRace) -> RaceResult {
         let states = race.race.states();
         let leader = leader_of(&states);
@@ -167,7 +167,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// The answer of a race: its leader, if any candidate meets the limits.
+    /// Returns the answer of a race: its leader, if any candidate meets the limits.
     fn strategy_answer(
         &self,
         race: &StrategyRace,
@@ -176,8 +176,8 @@ impl PlanAnswers<'_> {
     ) -> StrategyAnswer {
         let is_confirmed = leader.is_none_or(|at| race.race.is_confirmed(at));
         let is_decided = is_confirmed && !states.contains(&CandidateStatus::Undecided);
-        // An uncertain answer is not offered for pasting. Of many settings, some are as good as the best one, and it
-        // is enough that the limits are met.
+        // An uncertain answer is not offered for pasting. Among many settings, some are as good as the best one, so it
+        // is sufficient that the limits are met.
         let is_offered = is_decided || (self.task.plan.tries.is_some() && is_confirmed);
         let mut answer = StrategyAnswer {
             strategy: race.key.strategy.clone(),
@@ -204,12 +204,12 @@ impl PlanAnswers<'_> {
         answer
     }
 
-    /// The label of a candidate.
+    /// Returns the label of a candidate.
     fn label(&self, race: &StrategyRace, candidate: usize) -> String {
         self.task.variant(race.variants[candidate]).label.clone()
     }
 
-    /// The record of a candidate.
+    /// Returns the record of a candidate.
     fn candidate(
         &self,
         race: &StrategyRace,
@@ -255,7 +255,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// Why a candidate is not the best, apart from its state: the limit, or the rule that held a run.
+    /// Returns why a candidate is not the best, in addition to its state: the limit, or the rule that held a run.
     fn reason(&self, race: &StrategyRace, at: usize, state: CandidateStatus) -> String {
         let limits = &self.task.plan.limits;
         match state {
@@ -276,7 +276,7 @@ impl PlanAnswers<'_> {
         }
     }
 
-    /// The objective of runs, where it is neither a time, which has its own column, nor a setting.
+    /// Returns the objective of runs, if it is neither a time, which has its own column, nor a setting.
     fn shown_value(&self, rows: &[RunRow]) -> Option<Estimate> {
         let objective = &self.task.plan.objective;
         if objective.measure().is_none() || objective.is_time() {
@@ -285,7 +285,7 @@ impl PlanAnswers<'_> {
         span(objective.over(), &self.task.objectives(rows))
     }
 
-    /// The number of runs that did not finish, by the rule that held them.
+    /// Returns the number of unfinished runs, by the rule that held them.
     fn unfinished(&self, rows: &[RunRow]) -> Vec<(String, u64)> {
         let mut by_rule: BTreeMap<String, u64> = BTreeMap::new();
         for row in rows {
@@ -296,7 +296,7 @@ impl PlanAnswers<'_> {
         by_rule.into_iter().collect()
     }
 
-    /// Whether a run did not finish, or never reached what a limit is about.
+    /// Returns whether a run did not finish, or never reached a time that a limit refers to.
     fn is_unfinished(&self, row: &RunRow) -> bool {
         if self.task.value(row).is_infinite() {
             return true;
@@ -309,7 +309,7 @@ impl PlanAnswers<'_> {
     }
 }
 
-/// The value of each limit, if it is finite, and the number of runs beyond it.
+/// Returns the value of each limit, if it is finite, and the number of runs beyond it.
 fn judged_limits(plan: &Plan, rows: &[RunRow]) -> Vec<(Option<f64>, u64)> {
     let mut judged = Vec::new();
     for limit in &plan.limits {
@@ -320,7 +320,7 @@ fn judged_limits(plan: &Plan, rows: &[RunRow]) -> Vec<(Option<f64>, u64)> {
     judged
 }
 
-/// A statistic of values with the least and the greatest one. `None` when a value is infinite.
+/// Returns a statistic of values with their minimum and maximum. `None`: a value is infinite.
 fn span(over: Statistic, values: &[f64]) -> Option<Estimate> {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);

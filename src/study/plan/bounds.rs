@@ -1,32 +1,33 @@
-//! Confidence bounds of a quantile and of a share, from few runs and without an assumption on their distribution.
+//! Confidence bounds of a quantile and of a share, from few runs and without assumptions about their distribution.
 //!
-//! - The r-th least of n values is a bound of the p-quantile, and the probability that it is wrong is a tail of the
+//! - The r-th smallest of n values is a bound of the p-quantile. The probability that it is wrong is a tail of the
 //!   binomial distribution (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties make it smaller.
 //! - A bound that is computed again after every few runs is wrong more often than a single one. So bounds are computed
-//!   at fixed numbers of runs ([`looks`]), and the first j looks may together use j / (j + 1) of the probability of
-//!   error ([`ErrorBudget`]). A look uses what the ranks really need, and leaves the rest to later looks.
-//! - For paired runs, McNemar's exact test compares how often only one of both is below a threshold (McNemar,
-//!   Psychometrika 12, 1947). It removes the noise that both share. The threshold is the unknown quantile, so the test
-//!   must succeed for every value of its confidence interval.
+//!   at fixed numbers of runs ([`looks`]), and the first j looks together may use j / (j + 1) of the probability of
+//!   error ([`ErrorBudget`]). A look uses only the error that its ranks need, and leaves the rest to later looks.
+//! - For paired runs, McNemar's exact test compares how often only one of the two is below a threshold (McNemar,
+//!   Psychometrika 12, 1947). It removes the noise that the two share. The threshold is the unknown quantile, so the
+//!   test must succeed for every value of its confidence interval.
 
 use crate::stats::{bisected, sorted};
 
-/// Fewest runs after which a mean or a quantile is judged.
+/// Minimum number of runs after which a mean or a quantile is evaluated.
 pub(super) const FIRST_LOOK: usize = 10;
 
-/// The numbers of runs at which means and quantiles are judged: 10, 13, 17, 22, …, by a quarter more each time.
+/// Returns the numbers of runs at which means and quantiles are evaluated: 10, 13, 17, 22, …, growing by a quarter
+/// each time.
 pub(super) fn looks() -> impl Iterator<Item = usize> {
     std::iter::successors(Some(FIRST_LOOK), |runs| Some(runs + runs.div_ceil(4)))
 }
 
-/// The looks of a race with at most `most` runs per candidate: those below, and the last one at `most`.
+/// Returns the looks of a race with at most `most` runs per candidate: those below `most`, and the last one at `most`.
 pub(super) fn looks_to(most: usize) -> impl Iterator<Item = usize> {
     looks()
         .take_while(move |look| *look < most)
         .chain((most >= FIRST_LOOK).then_some(most))
 }
 
-/// The first look at `runs` runs or more.
+/// Returns the first look at `runs` runs or more.
 pub(super) fn look_from(runs: usize) -> usize {
     looks()
         .find(|look| *look >= runs)
@@ -49,7 +50,7 @@ impl Bounds {
         high: f64::INFINITY,
     };
 
-    /// True if both sides have a bound, and they enclose a value.
+    /// Returns true if both sides have a bound and there is a value between them.
     fn is_interval(self) -> bool {
         self.low <= self.high && self.low.is_finite() && self.high.is_finite()
     }
@@ -70,7 +71,8 @@ impl ErrorBudget {
         Self { total, spent: 0.0 }
     }
 
-    /// The error that look number `look` (from 1) may spend. The first j looks together have j / (j + 1) of the total.
+    /// Returns the error that look number `look` (from 1) may spend. The first j looks together have j / (j + 1) of
+    /// the total.
     fn available(&self, look: usize) -> f64 {
         self.total * look as f64 / (look as f64 + 1.0) - self.spent
     }
@@ -90,13 +92,13 @@ struct LookRanks {
 /// The ranks that bound the `p`-quantile at each look.
 #[derive(Clone, Debug)]
 pub(super) struct QuantileRanks {
-    /// In the order of the looks.
+    /// The ranks in the order of the looks.
     looks: Vec<LookRanks>,
 }
 
 impl QuantileRanks {
-    /// Ranks for up to `most` runs. Over all looks, the lower bounds are wrong with probability at most `low_error`,
-    /// and the upper bounds with `high_error`.
+    /// Computes the ranks for up to `most` runs. Over all looks, the lower bounds are wrong with probability at most
+    /// `low_error`, and the upper bounds with `high_error`.
     pub(super) fn new(p: f64, low_error: f64, high_error: f64, most: usize) -> Self {
         let mut low_budget = ErrorBudget::new(low_error);
         let mut high_budget = ErrorBudget::new(high_error);
@@ -113,7 +115,7 @@ impl QuantileRanks {
         Self { looks }
     }
 
-    /// The bounds from the values of the first runs.
+    /// Returns the bounds from the values of the first runs.
     pub(super) fn bounds(&self, values: &[f64]) -> Bounds {
         let mut bounds = Bounds::NONE;
         for look in &self.looks {
@@ -132,18 +134,18 @@ impl QuantileRanks {
         bounds
     }
 
-    /// The number of runs of the first look that has an upper bound. `None`: no look has one.
+    /// Returns the number of runs of the first look that has an upper bound. `None`: no look has one.
     pub(super) fn first_upper(&self) -> Option<usize> {
         let first = self.looks.iter().find(|look| look.upper.is_some())?;
         Some(first.runs)
     }
 }
 
-/// The smallest rank (from 0) of `runs` sorted values that bounds the `p`-quantile from above with the error that look
-/// number `look` (from 1) may spend. It takes this error out of the budget.
+/// Returns the smallest rank (from 0) of `runs` sorted values that bounds the `p`-quantile from above with the error
+/// that look number `look` (from 1) may spend. The error is deducted from the budget.
 fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Option<usize> {
     let available = budget.available(look);
-    // The value of a rank is below the quantile only if more than `rank` values are.
+    // The value at `rank` is below the quantile only if more than `rank` of the values are.
     let ranks: Vec<usize> = (0..runs).collect();
     let rank = ranks.partition_point(|rank| at_least(rank + 1, runs, p) > available);
     if rank == runs {
@@ -153,13 +155,15 @@ fn upper_rank(runs: usize, p: f64, budget: &mut ErrorBudget, look: usize) -> Opt
     Some(rank)
 }
 
-/// The ranks for [`is_greater_in_pairs`]: half of its error is for the interval of the quantile, a quarter at each end.
+/// Returns the ranks for [`is_greater_in_pairs`]: half of its error is for the interval of the quantile, a quarter at
+/// each end.
 pub(super) fn paired_ranks(p: f64, error: f64, most: usize) -> QuantileRanks {
     QuantileRanks::new(p, error / 4.0, error / 4.0, most)
 }
 
-/// Whether paired values show that the `p`-quantile of `other` is greater than that of `base`; wrong with probability
-/// at most `error` over all looks. Both have the same length and finite values. `ranks` are those of [`paired_ranks`].
+/// Returns whether paired values show that the `p`-quantile of `other` is greater than that of `base`; wrong with
+/// probability at most `error` over all looks. Both slices have the same length and finite values. `ranks` come from
+/// [`paired_ranks`].
 pub(super) fn is_greater_in_pairs(
     base: &[f64],
     other: &[f64],
@@ -180,7 +184,7 @@ pub(super) fn is_greater_in_pairs(
     false
 }
 
-/// Whether McNemar's test succeeds with this error for every threshold of the interval of `base`'s quantile.
+/// Returns whether McNemar's test succeeds with this error for every threshold in the interval of `base`'s quantile.
 fn is_greater_within(base: &[f64], other: &[f64], interval: Bounds, error: f64) -> bool {
     if !interval.is_interval() {
         return false;
@@ -193,14 +197,14 @@ fn is_greater_within(base: &[f64], other: &[f64], interval: Bounds, error: f64) 
 /// A threshold of McNemar's test.
 #[derive(Clone, Copy, Debug)]
 struct Threshold {
-    /// The value that both are compared with.
+    /// The value that both samples are compared with.
     value: f64,
-    /// The threshold is just above the value.
+    /// Whether the threshold is just above the value.
     is_above: bool,
 }
 
-/// The thresholds in an interval at which the counts of [`mcnemar`] change. Between two values, the counts are those
-/// just above the lower one.
+/// Returns the thresholds in an interval at which the counts of [`mcnemar`] change. Between two values, the counts are
+/// those just above the lower one.
 fn thresholds(base: &[f64], other: &[f64], interval: Bounds) -> Vec<Threshold> {
     let Bounds { low, high } = interval;
     let mut values = Vec::new();
@@ -231,9 +235,9 @@ fn thresholds(base: &[f64], other: &[f64], interval: Bounds) -> Vec<Threshold> {
     thresholds
 }
 
-/// The probability of this many pairs or more with only `base` below a threshold, if `other` is below it at least as
-/// often. `base` counts as below when it is less, `other` when it is at most the threshold: so that the test is valid
-/// for distributions with atoms.
+/// Returns the probability of this many or more pairs with only `base` below a threshold, if `other` is below it at
+/// least as often. `base` counts as below when it is less than the threshold, `other` when it is at most the
+/// threshold, so that the test is valid for distributions with atoms.
 fn mcnemar(base: &[f64], other: &[f64], threshold: Threshold) -> f64 {
     let mut only_base = 0;
     let mut only_other = 0;
@@ -249,7 +253,7 @@ fn mcnemar(base: &[f64], other: &[f64], threshold: Threshold) -> f64 {
     at_least(only_base, only_base + only_other, 0.5)
 }
 
-/// The probability that at least `k` of `n` independent trials succeed, each with probability `p`.
+/// Returns the probability that at least `k` of `n` independent trials succeed, each with probability `p`.
 pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
     if k == 0 {
         return 1.0;
@@ -261,7 +265,7 @@ pub(super) fn at_least(k: usize, n: usize, p: f64) -> f64 {
     tail.min(1.0)
 }
 
-/// The probability that exactly `k` of `n` independent trials succeed, each with probability `p` above 0.
+/// Returns the probability that exactly `k` of `n` independent trials succeed, each with probability `p` above 0.
 fn exactly(k: usize, n: usize, p: f64) -> f64 {
     let ln_choose = ln_factorial(n) - ln_factorial(k) - ln_factorial(n - k);
     // The logarithm of 1 - p is infinite for p = 1, where no trial fails.
@@ -273,14 +277,14 @@ fn exactly(k: usize, n: usize, p: f64) -> f64 {
     libm::exp(ln_choose + k as f64 * libm::log(p) + ln_failures)
 }
 
-/// The logarithm of n!.
+/// Returns the logarithm of n!.
 fn ln_factorial(n: usize) -> f64 {
     libm::lgamma(n as f64 + 1.0)
 }
 
-/// Lower confidence bound of a share, given `kept` of `n` runs: the share for which `kept` or more have probability
-/// `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n` it is the n-th root of `error`, from
-/// which the rule of three follows.
+/// Returns a lower confidence bound of a share, given `kept` of `n` runs: the share for which `kept` or more have
+/// probability `error` (Clopper, Pearson, Biometrika 26, 1934; one-sided). With `kept = n` it is the n-th root of
+/// `error`, from which the rule of three follows.
 pub(super) fn share_at_least(kept: usize, n: usize, error: f64) -> f64 {
     if kept == 0 {
         return 0.0;
@@ -335,7 +339,7 @@ mod tests {
             (None, Some(58)),
             "0.95^59 = 0.0485 and 0.95^58 = 0.0510"
         );
-        // Of ten values, the least and the greatest bound a median: 2^-10 < 0.001.
+        // The minimum and the maximum of ten values bound a median: 2^-10 < 0.001.
         let ranks = QuantileRanks::new(0.5, 0.002, 0.002, 10);
         assert_eq!(
             ranks.bounds(&[5.0, 1.0, 4.0, 2.0, 9.0, 3.0, 8.0, 6.0, 7.0, 10.0]),
@@ -348,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn pairs_show_a_difference_that_is_small_beside_the_noise_of_both() {
+    fn pairs_show_a_difference_that_is_small_compared_with_the_noise() {
         let mut draws = crate::stats::draws::Draws::new(4);
         let base: Vec<f64> = (0..109).map(|_| 1000.0 + 50.0 * draws.normal()).collect();
         let other: Vec<f64> = base
@@ -367,7 +371,7 @@ mod tests {
 
     #[test]
     fn equal_quantiles_of_paired_runs_are_rarely_called_different() {
-        // Both have the median 90: one always, the other with 90 or 130 at equal chances.
+        // Both have the median 90: one is always 90, the other 90 or 130 with equal probability.
         const ROUNDS: u32 = 400;
         let mut draws = crate::stats::draws::Draws::new(5);
         let (mut wrong, paired) = (0, paired_ranks(0.5, 0.05, 55));
@@ -383,14 +387,14 @@ mod tests {
     }
 
     #[test]
-    fn binomial_tails_are_those_of_the_tables() {
+    fn binomial_tails_equal_the_tables() {
         for (k, n, p, expected) in [
             (0, 5, 0.3, 1.0),
             (1, 1, 0.01, 0.01),
             (2, 2, 0.05, 0.0025),
             // 1 - 0.9^10
             (1, 10, 0.1, 0.651_321_559_9),
-            // ten heads in ten
+            // Ten heads in ten tosses.
             (10, 10, 0.5, 0.000_976_562_5),
             // P(X >= 8 | 10, 1/2) = 56 / 1024
             (8, 10, 0.5, 0.054_687_5),

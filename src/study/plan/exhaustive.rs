@@ -1,11 +1,11 @@
-//! The choice from all replicates of all candidates by a simple rule: the best candidate that meets all limits.
+//! Chooses from all replicates of all candidates by a simple rule: the best candidate that meets all limits.
 //!
-//! It shows whether the search found the same with fewer runs.
+//! This shows whether the search found the same answer with fewer runs.
 
 use super::{PlannedExperiment, StrategyRace};
 use crate::results::{ExhaustiveSearch, PlanRecord, RunRow, StrategyAnswer};
 
-/// The choice of each race, in the order of the record's answers, and whether the search agrees with it.
+/// Returns the choice of each race, in the order of the record's answers, and whether the search agrees with it.
 pub(super) fn exhaustive(
     races: &[StrategyRace],
     task: PlannedExperiment<'_>,
@@ -29,7 +29,7 @@ pub(super) fn exhaustive(
     }
 }
 
-/// The race of an answer. Answers are in the order of the worlds, races in that of the variants.
+/// Returns the race of an answer. Answers are in the order of the worlds, races in the order of the variants.
 fn race_of<'r>(races: &'r [StrategyRace], world: &str, strategy: &str) -> &'r StrategyRace {
     races
         .iter()
@@ -44,7 +44,7 @@ struct AllReplicates<'s> {
 }
 
 impl AllReplicates<'_> {
-    /// The candidate with the least objective of those that meet all limits; among equals, the first.
+    /// Returns the candidate with the smallest objective of those that meet all limits; among equals, the first.
     fn best(&self) -> Option<usize> {
         let mut best = None;
         for candidate in 0..self.race.variants.len() {
@@ -58,8 +58,8 @@ impl AllReplicates<'_> {
         best
     }
 
-    /// Whether the search's answer meets the limits and is as good as the best candidate, within the zone of
-    /// indifference; or whether both are none.
+    /// Returns whether the search's answer meets the limits and is as good as the best candidate, within the zone of
+    /// indifference; or whether neither has an answer.
     fn agrees(&self, best: Option<usize>, answer: &StrategyAnswer) -> bool {
         let planned = (0..self.race.variants.len())
             .find(|&candidate| Some(self.label(candidate)) == answer.variant.as_deref());
@@ -74,19 +74,19 @@ impl AllReplicates<'_> {
         }
     }
 
-    /// The label of a candidate.
+    /// Returns the label of a candidate.
     fn label(&self, candidate: usize) -> &str {
         &self.task.variant(self.race.variants[candidate]).label
     }
 
-    /// The replicates of a candidate that the experiment asks for.
+    /// Returns the replicates of a candidate that the experiment asks for.
     fn rows(&self, candidate: usize) -> &[RunRow] {
         let rows = &self.race.runs[candidate];
         let most = self.task.experiment.replicates as usize;
         &rows[..rows.len().min(most)]
     }
 
-    /// Whether all runs of a candidate finished, and meet all limits.
+    /// Returns whether all runs of a candidate finished and meet all limits.
     fn meets_limits(&self, candidate: usize) -> bool {
         let rows = self.rows(candidate);
         let is_finished = rows.iter().all(|row| self.task.value(row).is_finite());
@@ -94,7 +94,7 @@ impl AllReplicates<'_> {
         is_finished && limits.all(|limit| limit.judge(rows).holds)
     }
 
-    /// The objective of a candidate: that of its runs, or its setting.
+    /// Returns the objective of a candidate: of its runs, or its setting.
     fn objective(&self, candidate: usize) -> f64 {
         let objective = &self.task.plan.objective;
         let variant = self.task.variant(self.race.variants[candidate]);

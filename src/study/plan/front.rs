@@ -1,10 +1,10 @@
-//! The front of a search within a number of tries: of the settings that were tried, those that no other beats in time,
-//! load and exposure together.
+//! The Pareto front of a search with a number of tries: the tried settings that no other setting beats in time, load
+//! and exposure together.
 //!
-//! All have the same first replicates, so their medians are compared in pairs, as it were. Values within about 1% of
-//! each other count as equal, and of equal settings the one that was tried first is on the front.
+//! All settings have the same first replicates, so their medians are paired. Values within about 1% of each other
+//! count as equal, and among equal settings the one that was tried first is on the front.
 //!
-//! Left out: how certain it is that a setting is on the front. It rests on [`FIRST_RUNS`] runs.
+//! Left out: the confidence that a setting is on the front. The front is based on [`FIRST_RUNS`] runs.
 
 use super::{PlannedExperiment, StrategyRace};
 use crate::results::{Candidate, FrontPlace, LoadAxis, Measure, MeasuredStatistic, RunRow};
@@ -15,13 +15,13 @@ use crate::scenario::FIRST_RUNS;
 pub(super) struct FrontMeasures {
     time: MeasuredStatistic,
     load: Measure,
-    /// The measure of the targets that are at risk.
+    /// The measure of the targets at risk.
     pub(super) exposure: Measure,
 }
 
 impl FrontMeasures {
-    /// The time and the load of the plan, and as exposure the targets that receive a defective release. Without a
-    /// defect, the clusters that are not ready at the same time.
+    /// Chooses the time and the load of the plan and, as the exposure, the targets that receive a defective release.
+    /// Without a defect, the exposure is the clusters that are not ready at the same time.
     pub(super) fn of(time: MeasuredStatistic, load: &LoadAxis, races: &[StrategyRace]) -> Self {
         let mut runs = races.iter().flat_map(|race| &race.runs).flatten();
         let exposure = if runs.any(|row| row.exposed_targets > 0) {
@@ -36,7 +36,7 @@ impl FrontMeasures {
         }
     }
 
-    /// The place of a setting, before it is compared with the others. `is_present`: it is the setting as it stands.
+    /// Returns the point of a setting, before it is compared with the others. `is_present`: it is the current setting.
     pub(super) fn place(
         self,
         task: PlannedExperiment<'_>,
@@ -72,18 +72,18 @@ pub(super) fn mark(candidates: &mut [Candidate]) {
     }
 }
 
-/// The measures of a setting in steps. `None`: some run did not finish.
+/// Returns the measures of a setting in steps. `None`: some run did not finish.
 pub(super) fn steps(place: &FrontPlace) -> Option<FrontSteps> {
     Some([step(place.time?), step(place.load), step(place.exposure)])
 }
 
-/// The number of the step of about 1% that a value is in.
+/// Returns the index of the step of about 1% that contains a value.
 fn step(value: f64) -> i64 {
     (100.0 * libm::log(value.max(1e-3))).round() as i64
 }
 
-/// Whether each point is on the front: no other is at most as large in all measures and smaller in one. Of equal points
-/// only the first is.
+/// Returns whether each point is on the front: no other point is at most as large in all measures and smaller in one.
+/// Among equal points only the first is.
 pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
     let mut order: Vec<(FrontSteps, usize)> = Vec::new();
     for (at, point) in points.iter().enumerate() {
@@ -91,7 +91,7 @@ pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
             order.push((*point, at));
         }
     }
-    // A point that dominates another one comes before it.
+    // A point that dominates another one is sorted before it.
     order.sort_unstable();
     let mut front: Vec<FrontSteps> = Vec::new();
     let mut is_optimal = vec![false; points.len()];
@@ -105,7 +105,7 @@ pub(super) fn optimal(points: &[Option<FrontSteps>]) -> Vec<bool> {
     is_optimal
 }
 
-/// Whether a point is at most as large as another one in all measures.
+/// Returns whether a point is at most as large as another one in all measures.
 fn is_at_most(point: &FrontSteps, other: &FrontSteps) -> bool {
     point.iter().zip(other).all(|(a, b)| a <= b)
 }
@@ -116,7 +116,7 @@ mod tests {
     use crate::engine::{Streams, dist};
 
     #[test]
-    fn the_front_is_that_of_the_definition() {
+    fn the_front_follows_the_definition() {
         for seed in 0..300 {
             let mut stream = Streams::new(seed, 0).stream_nth("front", "points", 0);
             let mut draw = || (dist::unit(&mut stream) * 6.0) as i64;

@@ -1,43 +1,45 @@
 //! Confidence bounds of a mean that hold for skewed times, at any number of runs.
 //!
-//! A test by betting: capital of 1 grows by the factor 1 + λ (x - m) with each run. If the mean is at most m, capital
-//! is not expected to grow, and it ever reaches 1 / ε with probability at most ε (Ville; Waudby-Smith, Ramdas,
-//! "Estimating means of bounded random variables by betting", J. R. Statist. Soc. B 86 (2024)). No factor may be
-//! negative, so a bet needs a lowest value. Capital is split evenly over fixed bets λ, and those that the lowest value
-//! forbids count as lost.
+//! A test by betting: a capital of 1 grows by the factor 1 + λ (x - m) with each run. If the mean is at most m, the
+//! expected capital does not grow, and the probability that it ever reaches 1 / ε is at most ε (Ville; Waudby-Smith,
+//! Ramdas, "Estimating means of bounded random variables by betting", J. R. Statist. Soc. B 86 (2024)). No factor may
+//! be negative, so a bet needs a lowest value. The capital is split evenly over fixed bets λ, and bets that the lowest
+//! value forbids count as lost.
 //!
-//! Without a lowest value no bound of a mean holds: an event that no run shows may move the mean by any amount. So the
-//! bounds are those of a mean in which the rarest [`RARE`] of the runs, at the unfavourable end, count no more than
-//! the rest. After [`runs_to_see`] runs, the worst run seen is at that end or beyond it.
+//! Without a lowest value there is no valid bound of a mean: an event that occurs in no run may move the mean by any
+//! amount. So the bounds are for a mean in which the rarest [`RARE`] of the runs, at the unfavourable end, count no
+//! more than the rest. After [`runs_to_see`] runs, the worst observed run is at that end or beyond it.
 
 use crate::stats::bisected;
 
-/// Share of runs at the unfavourable end that a statement on a mean does not cover beyond the worst run seen. It is the
-/// share of `confirm`: statements are about 95% of the runs.
+/// Share of runs at the unfavourable end that a statement about a mean does not cover beyond the worst observed run.
+/// It equals the share of `confirm`: statements are about 95% of the runs.
 pub(super) const RARE: f64 = 0.05;
 
-/// Fractions of the greatest bet that a known lowest value of 0 allows.
+/// Fractions of the maximum bet that a known lowest value of 0 allows.
 const FRACTIONS: [f64; 6] = [0.05, 0.15, 0.35, 0.6, 0.85, 0.99];
 /// Bets relative to the first run's value: 2^-6 to 2^12 of its inverse.
 const EXPONENTS: std::ops::RangeInclusive<i32> = -6..=12;
 
-/// Number of runs after which events of a share of [`RARE`] have occurred, but for a probability of `error`.
+/// Returns the number of runs after which events with a probability of [`RARE`] have occurred, except with probability
+/// `error`.
 pub(super) fn runs_to_see(error: f64) -> usize {
     (libm::log(error) / libm::log1p(-RARE)).ceil() as usize
 }
 
-/// Whether the values show that their mean is greater than 0, without a known lowest value. Wrong with probability at
-/// most `error`, at any number of values. `scale` is their order of magnitude, known after the first run.
+/// Returns whether the values show that their mean is greater than 0, without a known lowest value. Wrong with
+/// probability at most `error`, at any number of values. `scale` is their order of magnitude, known after the first
+/// run.
 pub(super) fn is_above_zero(values: &[f64], scale: f64, error: f64) -> bool {
     values.len() >= runs_to_see(error / 2.0) && capital(values, scale) >= libm::log(2.0 / error)
 }
 
-/// True if the pairs show that the mean of `other` is greater, as [`is_above_zero`].
+/// Returns true if the pairs show that the mean of `other` is greater, as in [`is_above_zero`].
 pub(super) fn is_greater_in_pairs(base: &[f64], other: &[f64], error: f64) -> bool {
     is_above_zero(&differences(base, other), base[0], error)
 }
 
-/// By how much each value of `other` is greater than its pair in `base`.
+/// Returns the difference of each value of `other` from its pair in `base`.
 pub(super) fn differences(base: &[f64], other: &[f64]) -> Vec<f64> {
     let mut differences = Vec::new();
     for (base, other) in base.iter().zip(other) {
@@ -46,7 +48,7 @@ pub(super) fn differences(base: &[f64], other: &[f64]) -> Vec<f64> {
     differences
 }
 
-/// Lower bound of the mean of values that are never negative.
+/// Returns a lower bound of the mean of non-negative values.
 pub(super) fn lower(values: &[f64], error: f64) -> f64 {
     let (bound, _) = bisected((0.0, greatest(values)), 40, |mean| {
         !is_lower_bound(values, mean, error)
@@ -54,7 +56,7 @@ pub(super) fn lower(values: &[f64], error: f64) -> f64 {
     bound
 }
 
-/// Whether values that are never negative show that their mean is at least this one.
+/// Returns whether non-negative values show that their mean is at least this one.
 fn is_lower_bound(values: &[f64], mean: f64, error: f64) -> bool {
     if mean <= 0.0 {
         return false;
@@ -66,7 +68,7 @@ fn is_lower_bound(values: &[f64], mean: f64, error: f64) -> bool {
     log_mean(&capital) >= -libm::log(error)
 }
 
-/// Upper bound of the mean. Infinite before [`runs_to_see`].
+/// Returns an upper bound of the mean. Infinite before [`runs_to_see`].
 pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     let greatest = greatest(values);
     if values.len() < runs_to_see(error / 2.0) || !greatest.is_finite() {
@@ -85,18 +87,18 @@ pub(super) fn upper(values: &[f64], error: f64) -> f64 {
     bound
 }
 
-/// Whether the values show that their mean is at most this one.
+/// Returns whether the values show that their mean is at most this one.
 fn is_upper_bound(values: &[f64], mean: f64, error: f64) -> bool {
     let room: Vec<f64> = values.iter().map(|value| mean - value).collect();
     is_above_zero(&room, values[0], error)
 }
 
-/// The greatest of values that are never negative.
+/// Returns the maximum of non-negative values.
 fn greatest(values: &[f64]) -> f64 {
     values.iter().copied().fold(0.0, f64::max)
 }
 
-/// Logarithm of the capital from all values but the first, which chose the scale.
+/// Returns the logarithm of the capital from all values except the first, which determines the scale.
 fn capital(values: &[f64], scale: f64) -> f64 {
     let scale = if scale.abs() > 0.0 { scale.abs() } else { 1.0 };
     let least = values.iter().copied().fold(f64::INFINITY, f64::min);
@@ -113,12 +115,12 @@ fn capital(values: &[f64], scale: f64) -> f64 {
     log_mean(&capital)
 }
 
-/// The logarithm of the capital that a bet wins with these values. `of`: by what share it grows with a value.
+/// Returns the logarithm of the capital that a bet wins with these values. `of`: the relative growth with a value.
 fn sum_ln(values: &[f64], of: impl Fn(f64) -> f64) -> f64 {
     values.iter().map(|value| libm::log1p(of(*value))).sum()
 }
 
-/// Logarithm of the mean of numbers that are given by their logarithms.
+/// Returns the logarithm of the mean of numbers that are given by their logarithms.
 fn log_mean(logs: &[f64]) -> f64 {
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     if !most.is_finite() {
@@ -173,7 +175,7 @@ mod tests {
                 assert!(above.is_finite() && below > 0.0, "{name}");
                 wrong += usize::from(below > mean) + usize::from(above < mean);
             }
-            // Both bounds are wrong with at most 5%.
+            // Each bound may be wrong in 5% of the rounds.
             assert!(wrong <= ROUNDS / 10, "{name}: {wrong} of {ROUNDS}");
         }
     }

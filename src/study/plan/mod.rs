@@ -2,8 +2,8 @@
 //!
 //! A round simulates the runs that all races request, in parallel, and then decides from all results in index order.
 //! So the same file and seed give the same runs and the same answer on any number of threads. A variant and replicate
-//! is the same run as in `fleetsim run`. Within a number of tries, a [`Tuner`] chooses the candidates of each race
-//! before it begins.
+//! give the same run as in `fleetsim run`. In a search with a number of tries, a [`Tuner`] chooses the candidates of
+//! each race before it begins.
 
 mod answer;
 mod bounds;
@@ -45,17 +45,17 @@ struct PlannedExperiment<'s> {
 }
 
 impl<'s> PlannedExperiment<'s> {
-    /// The variant with this number.
+    /// Returns the variant with this index.
     fn variant(self, number: usize) -> &'s Variant {
         &self.experiment.variants[number]
     }
 
-    /// Whether candidates of one race differ in this setting.
+    /// Returns whether candidates of one race differ in this setting.
     fn is_searched(self, setting: &Setting) -> bool {
         setting.is_of_strategy() || self.plan.objective.is_setting(setting)
     }
 
-    /// The searched settings of a variant.
+    /// Returns the searched settings of a variant.
     fn searched_settings(self, variant: usize) -> Vec<&'s Setting> {
         let settings = self.variant(variant).settings.iter();
         settings
@@ -63,8 +63,8 @@ impl<'s> PlannedExperiment<'s> {
             .collect()
     }
 
-    /// The value of a run for the race; infinite for a run that did not finish. If the objective is not a duration, an
-    /// unfinished run counts only if some limit bounds a duration.
+    /// Returns the value of a run for the race; infinite for a run that did not finish. If the objective is not a
+    /// duration, an unfinished run keeps its value only if some limit bounds a duration.
     fn value(self, run: &RunRow) -> f64 {
         let objective = &self.plan.objective;
         if objective.is_time() || run.is_done() || self.has_time_limit() {
@@ -74,13 +74,13 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// Whether some limit bounds a duration.
+    /// Returns whether some limit bounds a duration.
     fn has_time_limit(self) -> bool {
         let mut limits = self.plan.limits.iter();
         limits.any(|limit| limit.measure().is_time())
     }
 
-    /// The statistic of the objective over runs.
+    /// Returns the statistic of the objective over runs.
     fn objective_of(self, runs: &[RunRow]) -> f64 {
         let mut values = Vec::new();
         for run in runs {
@@ -89,7 +89,7 @@ impl<'s> PlannedExperiment<'s> {
         self.plan.objective.over().of(&values)
     }
 
-    /// The objective of each run, also of those that did not finish.
+    /// Returns the objective of each run, including unfinished runs.
     fn objectives<'r>(self, runs: impl IntoIterator<Item = &'r RunRow>) -> Vec<f64> {
         let mut values = Vec::new();
         for run in runs {
@@ -98,7 +98,7 @@ impl<'s> PlannedExperiment<'s> {
         values
     }
 
-    /// A run as a race sees it.
+    /// Returns the sample of a run for its race.
     fn sample(self, run: &RunRow) -> Sample {
         let mut excess = Vec::new();
         for limit in &self.plan.limits {
@@ -110,7 +110,7 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// The race of a variant. A setting that is the objective distinguishes candidates, not worlds.
+    /// Returns the race of a variant. A setting that is the objective distinguishes candidates, not worlds.
     fn race_of(self, variant: &Variant) -> RaceKey {
         let world = Setting::of_world(&variant.settings)
             .filter(|setting| !self.plan.objective.is_setting(setting));
@@ -120,7 +120,7 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// The variants of each race, in the order of the experiment.
+    /// Returns the variants of each race, in the order of the experiment.
     fn variants_by_race(self) -> Vec<(RaceKey, Vec<usize>)> {
         let mut variants = Vec::new();
         for (number, variant) in self.experiment.variants.iter().enumerate() {
@@ -129,7 +129,7 @@ impl<'s> PlannedExperiment<'s> {
         grouped(variants)
     }
 
-    /// The rules of a race between this many candidates.
+    /// Returns the rules of a race between this many candidates.
     fn rules(self, candidates: usize) -> RaceRules {
         let plan = self.plan;
         let mut demands = Vec::new();
@@ -151,7 +151,7 @@ impl<'s> PlannedExperiment<'s> {
         rules
     }
 
-    /// The greatest number of runs per candidate, if bounds need this many.
+    /// Returns the maximum number of runs per candidate, if bounds need this many.
     fn most_runs(self, needed: usize) -> usize {
         match self.plan.most {
             Some(most) => most as usize,
@@ -159,8 +159,8 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// Candidate variants and the tuner that picks among them. If the current setting is also a point of the grid, the
-    /// duplicate is dropped.
+    /// Returns the candidate variants and the tuner that picks among them. If the current setting is also a point of
+    /// the grid, the duplicate is dropped.
     fn tuning(self, mut variants: Vec<usize>, tries: usize) -> Tuning {
         let present = self.present_setting(&variants);
         let duplicate = present.and_then(|present| self.duplicate_of(present, &variants[1..]));
@@ -180,15 +180,14 @@ impl<'s> PlannedExperiment<'s> {
         }
     }
 
-    /// The variant of a race with several whose settings are those of the experiment, without any searched one: the
-    /// first.
+    /// Returns the first variant of a race with several variants that has only the experiment's own settings.
     fn present_setting(self, variants: &[usize]) -> Option<usize> {
         let &first = variants.first()?;
         let is_present = variants.len() > 1 && self.searched_settings(first).is_empty();
         is_present.then_some(first)
     }
 
-    /// The first of these variants that has the same strategy with the same settings as another one.
+    /// Returns the first of these variants that has the same strategy with the same settings as another one.
     fn duplicate_of(self, variant: usize, others: &[usize]) -> Option<usize> {
         let strategy = &*self.variant(variant).scenario.strategy;
         let mut others = others.iter().copied();
@@ -196,25 +195,25 @@ impl<'s> PlannedExperiment<'s> {
     }
 }
 
-/// The key of a race among those of an experiment.
+/// The key that identifies a race of an experiment.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct RaceKey {
-    /// The settings of the world in short.
+    /// A short form of the world's settings.
     world: String,
     /// The strategy's name.
     strategy: String,
 }
 
-/// The choice of a race's candidates within a number of tries.
+/// The choice of a race's candidates in a search with a number of tries.
 struct Tuning {
     /// All variants that may become candidates.
     variants: Vec<usize>,
-    /// Picks among them.
+    /// The tuner that picks among them.
     tuner: Tuner,
 }
 
 impl Tuning {
-    /// The rank of a variant among all that may become candidates.
+    /// Returns the rank of a variant among all that may become candidates.
     fn rank_of(&self, variant: usize) -> usize {
         self.variants
             .iter()
@@ -226,19 +225,19 @@ impl Tuning {
 /// One race: a strategy in a world.
 struct StrategyRace {
     key: RaceKey,
-    /// The candidates of the race: numbers of the experiment's variants.
+    /// The candidates of the race, as indices of the experiment's variants.
     variants: Vec<usize>,
-    /// Chooses the candidates. `None`: all variants of the race are.
+    /// The choice of the candidates. `None`: all variants of the race are candidates.
     tuning: Option<Tuning>,
     race: Race,
-    /// Of each candidate, in the order of replicates.
+    /// The runs of each candidate, in the order of replicates.
     runs: Vec<Vec<RunRow>>,
     /// The last round in which each candidate ran.
     rounds: Vec<u32>,
 }
 
 impl StrategyRace {
-    /// A race between these variants, or within a number of tries between those that a tuner picks.
+    /// Creates a race between these variants or, with a number of tries, between those that a tuner picks.
     fn new(key: RaceKey, variants: Vec<usize>, task: PlannedExperiment<'_>) -> Self {
         let is_tuned = task.plan.tries.is_some();
         let mut race = Self {
@@ -259,7 +258,7 @@ impl StrategyRace {
         race
     }
 
-    /// Lets further settings take part, up to its tries. Returns the runs that they need.
+    /// Adds further settings to the race, up to its number of tries. Returns the runs that they need.
     fn tune(&mut self, task: PlannedExperiment<'_>) -> Vec<RunsWanted> {
         let Some(mut tuning) = self.tuning.take() else {
             return Vec::new();
@@ -288,7 +287,7 @@ impl StrategyRace {
         self.rounds.push(0);
     }
 
-    /// Makes all variants of the race candidates that a tuner did not pick.
+    /// Makes the variants that a tuner did not pick candidates.
     fn enter_rest(&mut self, task: PlannedExperiment<'_>) {
         let all = match &self.tuning {
             Some(tuning) => tuning.variants.clone(),
@@ -301,15 +300,15 @@ impl StrategyRace {
         }
     }
 
-    /// Adds the run that a race requested.
+    /// Adds a run that the race requested.
     fn record(&mut self, candidate: usize, run: RunRow, round: u32, sample: Sample) {
         self.race.add(candidate, sample);
         self.runs[candidate].push(run);
         self.rounds[candidate] = round;
     }
 
-    /// The candidates whose neighbours may be better: the best that meets the limits, or exceeds them least, and those
-    /// on the front.
+    /// Returns the candidates whose neighbours may be better: the best that meets the limits or exceeds them least,
+    /// and those on the front.
     fn leading(&self, task: PlannedExperiment<'_>) -> Vec<usize> {
         let optimal = self.on_front(task);
         let scales = answer::scales(task.plan);
@@ -329,7 +328,7 @@ impl StrategyRace {
         leading
     }
 
-    /// Whether each candidate is on the front of this race.
+    /// Returns whether each candidate is on the front of this race.
     fn on_front(&self, task: PlannedExperiment<'_>) -> Vec<bool> {
         let measures = front::FrontMeasures::of(
             answer::time_of(task.plan),
@@ -344,7 +343,7 @@ impl StrategyRace {
     }
 }
 
-/// By how much runs exceed the limits: the sum of the excesses as shares of the limits' scales.
+/// Returns the total excess of runs over the limits: the sum of the excesses as shares of the limits' scales.
 fn excess(plan: &Plan, scales: &[f64], rows: &[RunRow]) -> f64 {
     let mut shares = Vec::new();
     for (limit, scale) in plan.limits.iter().zip(scales) {
@@ -362,7 +361,7 @@ fn excess(plan: &Plan, scales: &[f64], rows: &[RunRow]) -> f64 {
 /// journal works as in [`super::simulate`].
 ///
 /// # Errors
-/// When a run could not be saved.
+/// Returns an error if a run could not be saved.
 pub fn search(
     experiment: &Experiment,
     plan: &Plan,
@@ -381,10 +380,10 @@ pub fn search(
     })
 }
 
-/// As [`search`], with runs from any source: `run` returns the run of a variant's number and a replicate.
+/// Like [`search`], with runs from any source: `run` returns the run with a variant's index and a replicate.
 ///
 /// # Errors
-/// Those of `run`.
+/// Returns the errors of `run`.
 pub fn search_among(
     experiment: &Experiment,
     plan: &Plan,
@@ -406,11 +405,11 @@ pub fn search_among(
 /// One run that a race requests.
 #[derive(Clone, Copy, Debug)]
 struct RaceJob {
-    /// The number of the race.
+    /// The index of the race.
     race: usize,
-    /// The candidate's number in the race.
+    /// The index of the candidate in the race.
     candidate: usize,
-    /// Its variant's number in the experiment.
+    /// The index of the variant in the experiment.
     variant: usize,
     replicate: u32,
 }
@@ -428,7 +427,7 @@ fn simulated(
 /// A search in progress.
 struct SettingSearch<'s> {
     task: PlannedExperiment<'s>,
-    /// In the order of the experiment.
+    /// The races in the order of the experiment.
     races: Vec<StrategyRace>,
     /// Number of runs so far.
     spent: u64,
@@ -437,7 +436,7 @@ struct SettingSearch<'s> {
 }
 
 impl<'s> SettingSearch<'s> {
-    /// A search before its first run.
+    /// Creates a search before its first run.
     fn new(task: PlannedExperiment<'s>) -> Self {
         let mut races = Vec::new();
         for (key, variants) in task.variants_by_race() {
@@ -475,7 +474,8 @@ impl<'s> SettingSearch<'s> {
         Ok(())
     }
 
-    /// The runs that all races request for the next round. While some race takes new candidates in, only these run.
+    /// Returns the runs that all races request for the next round. While some race adds candidates, only the runs of
+    /// these are returned.
     fn requested(&mut self) -> Vec<RaceJob> {
         let mut tuned = Vec::new();
         for race in &mut self.races {
@@ -493,7 +493,7 @@ impl<'s> SettingSearch<'s> {
         jobs
     }
 
-    /// Adds jobs for the replicates that a candidate does not have, up to a number of them.
+    /// Adds jobs for the replicates that a candidate lacks, up to the number `up_to`.
     fn push_jobs(&self, jobs: &mut Vec<RaceJob>, race: usize, candidate: usize, up_to: usize) {
         let of_race = &self.races[race];
         for replicate in of_race.runs[candidate].len()..up_to {
@@ -506,7 +506,7 @@ impl<'s> SettingSearch<'s> {
         }
     }
 
-    /// Drops the jobs that the budget does not allow. The search then stops after the others.
+    /// Drops the jobs that exceed the budget. The search then stops after the others.
     fn cut_to_budget(&mut self, jobs: &mut Vec<RaceJob>) {
         let Some(budget) = self.task.plan.runs else {
             return;
@@ -538,13 +538,13 @@ impl<'s> SettingSearch<'s> {
         Ok(())
     }
 
-    /// All runs so far, by variant and replicate.
+    /// Returns all runs so far, by variant and replicate.
     fn runs(&self) -> Vec<RunRow> {
         let runs = self.races.iter().flat_map(|race| &race.runs);
         runs.flatten().cloned().collect()
     }
 
-    /// The answer from the runs so far.
+    /// Returns the answer from the runs so far.
     fn record(&self) -> PlanRecord {
         let PlannedExperiment { experiment, plan } = self.task;
         let load = answer::load_axis(plan);
@@ -588,7 +588,7 @@ impl<'s> SettingSearch<'s> {
     }
 }
 
-/// Upper bound of the runs that [`search`] reports as done.
+/// Returns an upper bound of the runs that [`search`] reports as done.
 #[must_use]
 pub fn run_count_at_most(experiment: &Experiment, plan: &Plan, exhaustive: bool) -> u64 {
     let task = PlannedExperiment { experiment, plan };

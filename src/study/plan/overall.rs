@@ -1,10 +1,11 @@
-//! The best of the strategies' answers in one world, and whether the runs show that it is.
+//! The best of the strategies' answers in one world, and whether the runs confirm it.
 //!
-//! Each strategy has its own race. Their winners have the same replicates, so they are compared in pairs, with bounds
+//! Each strategy has its own race. The winners have the same replicates, so they are compared in pairs, with bounds
 //! that assume no distribution. Any two of all candidates might have been compared, so each pair has an equal part of
 //! the error.
 //!
-//! Left out: further runs to decide between strategies. Where the runs do not show the best, the answer says so.
+//! Left out: further runs to decide between strategies. If the runs do not show which strategy is best, the answer
+//! says so.
 
 use super::bounds::{is_greater_in_pairs, looks_to, paired_ranks};
 use super::means;
@@ -12,7 +13,7 @@ use crate::results::Statistic;
 
 /// The answer of one strategy.
 pub(super) struct Winner<'a> {
-    /// The label of its variant.
+    /// The label of the strategy's best variant.
     pub(super) variant: &'a String,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
@@ -23,14 +24,14 @@ pub(super) struct Winner<'a> {
 /// The best of the winners.
 #[derive(Debug, PartialEq)]
 pub(super) struct BestAnswer<'a> {
-    /// The label of its variant.
+    /// The label of the best variant.
     pub(super) variant: &'a String,
-    /// Whether the runs show that it is the best.
+    /// Whether the runs confirm that this variant is the best.
     pub(super) is_shown: bool,
 }
 
 impl Winner<'_> {
-    /// Whether this one has the smaller statistic over common replicates, or the smaller setting.
+    /// Returns whether this winner has the smaller statistic over common replicates, or the smaller setting.
     fn is_better(&self, other: &Self, over: Statistic) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
             return own < other;
@@ -39,7 +40,7 @@ impl Winner<'_> {
         over.of(&self.values[..common]) < over.of(&other.values[..common])
     }
 
-    /// Whether the runs show that this one has the smaller statistic; wrong with probability `error`.
+    /// Returns whether the runs show that this winner has the smaller statistic; wrong with probability `error`.
     fn is_shown_better(&self, other: &Self, over: Statistic, error: f64) -> bool {
         if let (Some(own), Some(other)) = (self.setting, other.setting) {
             return own < other;
@@ -63,7 +64,7 @@ impl Winner<'_> {
     }
 }
 
-/// The best of the winners. `candidates`: the number of those of all strategies.
+/// Returns the best of the winners. `candidates`: the number of candidates of all strategies.
 pub(super) fn best<'a>(
     winners: &[Winner<'a>],
     over: Statistic,
@@ -94,7 +95,8 @@ mod tests {
     use super::*;
     use crate::engine::{Streams, dist};
 
-    /// Whether the faster of two is named, and shown, when one takes `by` seconds less; each run has 10 s of noise.
+    /// Returns whether the faster of two is named, and whether it is confirmed, when it takes `by` seconds less; each
+    /// run has 10 s of noise.
     fn found(by: f64, over: Statistic, seed: u64) -> (bool, bool) {
         let streams = Streams::new(seed, 0);
         let values = |name: &str, less: f64| -> Vec<f64> {
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_clear_difference_is_shown_and_equal_strategies_are_not_told_apart() {
+    fn a_clear_difference_is_shown_and_equal_strategies_are_not_distinguished() {
         for over in [Statistic::Mean, Statistic::Quantile(0.5)] {
             assert_eq!(found(8.0, over, 1), (true, true), "{over:?}");
             let wrong = (0..100).filter(|&seed| found(0.0, over, seed).1).count();

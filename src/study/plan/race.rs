@@ -1,30 +1,31 @@
-//! A race finds the best candidate that meets all limits with few runs.
+//! A race that finds the best candidate that meets all limits, with few runs.
 //!
-//! Every candidate runs once. Further runs go where they help to decide:
+//! Every candidate runs once. Further runs are spent where they help to decide:
 //!
-//! 1. A candidate that demonstrably exceeds a limit is out. For a limit on every run, one run that exceeds it is proof.
-//!    A mean or a quantile is judged from ten runs on.
-//! 2. The others run ten times, the fewest for a comparison.
-//! 3. The leader, the best of the rest over common replicates, runs until it has met all limits in `confirm` runs, in
-//!    doubling steps, and until its runs show that it meets the limits on means and quantiles. So a candidate that
-//!    exceeds a limit occasionally is out before the others are compared with it.
-//! 4. The leader runs until its objective has an upper bound, and the others in growing steps until each is worse than
-//!    the leader, or not better by more than the zone of indifference.
+//! 1. A candidate that demonstrably exceeds a limit is excluded. For a limit on every run, one run that exceeds it is
+//!    proof. A mean or a quantile is evaluated from ten runs on.
+//! 2. The others run ten times, the minimum for a comparison.
+//! 3. The leader is the best of the rest over common replicates. It runs in doubling steps until it has met all limits
+//!    in `confirm` runs and its runs show that it meets the limits on means and quantiles. So a candidate that
+//!    occasionally exceeds a limit is excluded before the others are compared with it.
+//! 4. The leader runs until its objective has an upper bound, and the others run in growing steps until each is worse
+//!    than the leader, or not better by more than the zone of indifference.
 //!
-//! No decision is final: all follow from the runs so far. A candidate that was worse than a former leader, which then
-//! exceeded a limit, is in the race again.
+//! No decision is final: all decisions follow from the runs so far. A candidate that was worse than a former leader
+//! returns to the race if that leader later exceeds a limit.
 //!
-//! The guarantee, with probability `confidence`: no worse candidate beats the best one. For that, the best must never
-//! appear worse than another one, nor appear to exceed a limit that it meets, at any look. With limits on means or
-//! quantiles, each has half of the error. A comparison is decided by the bounds of both objectives, or by the paired
-//! runs, each with half of its error. Only the lower bound of the best can exclude it, so lower bounds have half of an
-//! error each; upper bounds and pairs are as many as the others, who share the other half. [`super::bounds`] and
-//! [`super::means`] describe the bounds. They assume no distribution.
+//! The guarantee, with probability `confidence`: no worse candidate beats the best one. For that, the best candidate
+//! must never appear worse than another one, nor appear to exceed a limit that it meets, at any look. With limits on
+//! means or quantiles, each of these two has half of the error. A comparison is decided by the bounds of both
+//! objectives, or by the paired runs, each with half of its error. Only the lower bound of the best candidate can
+//! exclude it, so each lower bound has half of the error; upper bounds and pairs are as many as the other candidates,
+//! which share the other half. [`super::bounds`] and [`super::means`] describe the bounds. They assume no
+//! distribution.
 //!
-//! Where the objective is a setting, its values need no runs. The best value that meets all limits is the answer.
+//! If the objective is a setting, its values need no runs. The best value that meets all limits is the answer.
 //!
-//! Not assumed: that a larger setting is faster, or has a higher load. Such an assumption would save runs, but hide
-//! the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
+//! It is not assumed that a larger setting is faster, or has a higher load. Such an assumption would save runs, but
+//! hide the worlds in which it is wrong. The cost of not assuming it is one run of every candidate.
 
 use super::bounds::{
     Bounds, FIRST_LOOK, QuantileRanks, is_greater_in_pairs, look_from, looks_to, paired_ranks,
@@ -34,10 +35,10 @@ use super::means;
 use crate::results::{CandidateStatus, Estimate, Statistic, WithinLimits};
 use crate::stats::in_turn;
 
-/// Runs of a candidate by default, beyond those of the experiment, up to which a bound of a limit is waited for: enough
+/// Default maximum number of runs of a candidate, if the experiment has fewer, for the bound of a limit: sufficient
 /// for a 99th percentile.
 const MOST_FOR_LIMITS: usize = 1_000;
-/// The same for a comparison.
+/// The same for the bound of a comparison.
 const MOST_FOR_COMPARISONS: usize = 215;
 
 /// The parameters of a race.
@@ -55,22 +56,22 @@ pub struct RaceRules {
     pub confirm: usize,
     /// Maximum number of runs per candidate.
     pub most: usize,
-    /// The same for comparisons; the rest is for showing that the leader meets the limits.
+    /// Maximum number of runs for comparisons; the rest is for showing that the leader meets the limits.
     pub most_compared: usize,
 }
 
-/// The numbers of runs after which an answer can have its bounds.
+/// The numbers of runs after which the bounds of an answer are possible.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsForBounds {
-    /// For the bound of the objective that a comparison needs.
+    /// The number of runs for the bound of the objective that a comparison needs.
     pub objective: usize,
-    /// For the bounds of all limits; 0 without limits.
+    /// The number of runs for the bounds of all limits; 0 without limits.
     pub limits: usize,
 }
 
 impl RaceRules {
-    /// The numbers of runs after which the objective and all limits can have the bounds that an answer among this many
-    /// candidates needs.
+    /// Returns the numbers of runs after which the objective and all limits can have the bounds that an answer among
+    /// this many candidates needs.
     #[must_use]
     pub fn runs_for_bounds(&self, candidates: usize) -> RunsForBounds {
         let errors = Errors::of(self, candidates);
@@ -85,7 +86,7 @@ impl RaceRules {
     }
 }
 
-/// The number of runs, at most `most`, after which a statistic can have an upper bound with this error.
+/// Returns the number of runs, at most `most`, after which a statistic can have an upper bound with this error.
 fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
     match over {
         Statistic::Every => FIRST_LOOK,
@@ -96,17 +97,17 @@ fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
     }
 }
 
-/// One run of a candidate, as the race sees it.
+/// One run of a candidate, reduced to the values that the race needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
     /// The value to minimise; infinite if the run did not finish.
     pub value: f64,
-    /// For each limit, by how much the run exceeds it; at most 0 if it meets the limit.
+    /// For each limit, the excess of the run; at most 0 if it meets the limit.
     pub excess: Vec<f64>,
 }
 
 impl Sample {
-    /// Whether the run finished and meets all limits.
+    /// Returns whether the run finished and meets all limits.
     fn meets_limits(&self) -> bool {
         self.value.is_finite() && self.excess.iter().all(|excess| *excess <= 0.0)
     }
@@ -115,24 +116,24 @@ impl Sample {
 /// A request of a race for runs of one candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RunsWanted {
-    /// The number of the candidate in the race.
+    /// The index of the candidate in the race.
     pub candidate: usize,
-    /// The number of replicates that it should have then.
+    /// The number of replicates that the candidate should then have.
     pub up_to: usize,
 }
 
 /// The split of the probability of error.
 #[derive(Clone, Copy, Debug)]
 struct Errors {
-    /// Of each lower bound of an objective.
+    /// Error of each lower bound of an objective.
     low: f64,
-    /// Of each upper bound.
+    /// Error of each upper bound.
     high: f64,
-    /// Of each comparison of pairs.
+    /// Error of each comparison of pairs.
     paired: f64,
-    /// That a candidate seems to exceed a limit, for each limit on a mean or a quantile.
+    /// Error of seeming to exceed a limit, for each limit on a mean or a quantile.
     exclude: f64,
-    /// That a candidate seems to meet a limit, for each of them and each candidate.
+    /// Error of seeming to meet a limit, for each of these limits and each candidate.
     confirm: f64,
 }
 
@@ -161,14 +162,15 @@ impl Errors {
 pub struct Race {
     rules: RaceRules,
     errors: Errors,
-    /// All candidates that may take part, over which the error is split.
+    /// The number of candidates that may take part, over which the error is split.
     candidates: usize,
-    /// Whether settings with the same runs are equal: of many combinations, some differ in what never matters.
+    /// Whether settings with the same runs are equal: among many combinations, some differ only in settings that have
+    /// no effect.
     same_is_equal: bool,
     runs: Vec<Vec<Sample>>,
-    /// Ranks of the objective's bounds. `None`: it is a mean, or a setting.
+    /// Ranks of the objective's bounds. `None`: the objective is a mean or a setting.
     ranks: Option<QuantileRanks>,
-    /// Those for comparing its pairs.
+    /// Ranks for comparing its pairs.
     paired_ranks: Option<QuantileRanks>,
     /// The same for each limit.
     limit_ranks: Vec<Option<QuantileRanks>>,
@@ -179,8 +181,8 @@ pub struct Race {
 }
 
 impl Race {
-    /// A race before any of its candidates has entered. With `same_is_equal`, settings count as equal whose runs are
-    /// the same in every one of at least ten replicates.
+    /// Creates a race without candidates. With `same_is_equal`, settings count as equal if their runs are the same in
+    /// each of at least ten replicates.
     #[must_use]
     pub fn new(candidates: usize, same_is_equal: bool, rules: RaceRules) -> Self {
         let errors = Errors::of(&rules, candidates);
@@ -235,7 +237,7 @@ impl Race {
         };
     }
 
-    /// The replicates that a candidate has.
+    /// Returns the number of replicates that a candidate has.
     #[must_use]
     pub fn runs(&self, candidate: usize) -> usize {
         self.runs[candidate].len()
@@ -247,7 +249,7 @@ impl Race {
         self.rules.demands.len()
     }
 
-    /// The candidates that run next; empty when the race is over.
+    /// Returns the candidates that run next; empty when the race is over.
     #[must_use]
     pub fn next(&self) -> Vec<RunsWanted> {
         let all: Vec<usize> = (0..self.runs.len()).collect();
@@ -277,7 +279,7 @@ impl Race {
         }
     }
 
-    /// The candidates of these that have fewer than `runs` replicates, as requests for this many.
+    /// Returns requests for `runs` replicates of each candidate that has fewer.
     fn wanted_below(&self, runs: usize, candidates: &[usize]) -> Vec<RunsWanted> {
         let mut wanted = Vec::new();
         for &candidate in candidates {
@@ -289,8 +291,8 @@ impl Race {
         wanted
     }
 
-    /// The runs that the leader needs before others are compared with it: to confirm the limits, and for the upper
-    /// bound of its objective. `is_compared`: some candidate is not decided.
+    /// Returns the runs that the leader needs before others are compared with it: to confirm the limits, and for the
+    /// upper bound of its objective. `is_compared`: some candidate is undecided.
     fn next_of_leader(&self, leader: usize, is_compared: bool) -> Option<RunsWanted> {
         let have = self.runs(leader);
         let confirm = if self.rules.demands.is_empty() {
@@ -318,13 +320,13 @@ impl Race {
         })
     }
 
-    /// Further runs of the pending candidates, and those that the leader needs to be compared with them in pairs.
+    /// Returns further runs of the pending candidates, and those that the leader needs for pairs with them.
     fn next_comparisons(&self, leader: usize, pending: &[usize]) -> Vec<RunsWanted> {
         let have = self.runs(leader);
         let mut wanted = Vec::new();
         let mut pairs = have;
         for &candidate in pending {
-            // Pairs need both: a leader with fewer runs catches up.
+            // Pairs need both runs, so a leader with fewer runs catches up.
             let up_to = self
                 .after(self.runs(candidate).min(have))
                 .min(self.rules.most_compared);
@@ -342,10 +344,10 @@ impl Race {
         wanted
     }
 
-    /// The state of each candidate; all of them have run.
+    /// Returns the state of each candidate; all of them have run.
     ///
     /// # Panics
-    /// When a candidate has not run.
+    /// Panics if a candidate has not run.
     #[must_use]
     pub fn states(&self) -> Vec<CandidateStatus> {
         let out: Vec<Option<CandidateStatus>> =
@@ -363,7 +365,7 @@ impl Race {
         states
     }
 
-    /// The state of a candidate in a race with this leader. `out`: why it is out, if it is.
+    /// Returns the state of a candidate in a race with this leader. `out`: the reason if it is excluded.
     fn state(
         &self,
         candidate: usize,
@@ -371,7 +373,7 @@ impl Race {
         leader: usize,
     ) -> CandidateStatus {
         match out {
-            // A limit that it may exceed does not matter for what is worse than the leader.
+            // A limit that the candidate may exceed does not matter if the candidate is worse than the leader.
             Some(CandidateStatus::Undecided)
                 if self.compared(leader, candidate) == CandidateStatus::Slower =>
             {
@@ -383,9 +385,9 @@ impl Race {
         }
     }
 
-    /// Number of runs in which a candidate met all limits, number of its runs, and the lower confidence bound of the
-    /// share of all runs that do. The error is split over the candidates, as any of them might meet the limits by
-    /// chance.
+    /// Returns the number of runs in which a candidate met all limits, the number of its runs, and the lower
+    /// confidence bound of the share of all runs that meet them. The error is split over the candidates, because any
+    /// of them might meet the limits by chance.
     #[must_use]
     pub fn kept(&self, candidate: usize) -> WithinLimits {
         let runs = &self.runs[candidate];
@@ -409,15 +411,16 @@ impl Race {
         }
     }
 
-    /// Whether a candidate met all limits in the required number of runs, and is shown to meet those on means and
-    /// quantiles.
+    /// Returns whether a candidate met all limits in the required number of runs, and is shown to meet those on means
+    /// and quantiles.
     #[must_use]
     pub fn is_confirmed(&self, candidate: usize) -> bool {
         let enough = self.rules.demands.is_empty() || self.runs(candidate) >= self.rules.confirm;
         enough && self.unshown(candidate).is_none()
     }
 
-    /// The candidate with the smallest share of unfinished runs, then with the smallest sum of relative excesses.
+    /// Returns the candidate with the smallest share of unfinished runs, then with the smallest sum of relative
+    /// excesses.
     #[must_use]
     pub fn closest(&self, scales: &[f64]) -> Option<usize> {
         let mut distances = Vec::new();
@@ -432,13 +435,13 @@ impl Race {
         Some(closest)
     }
 
-    /// The number of a candidate's runs that did not finish.
+    /// Returns the number of a candidate's unfinished runs.
     fn unfinished(&self, candidate: usize) -> usize {
         let runs = self.runs[candidate].iter();
         runs.filter(|run| run.value.is_infinite()).count()
     }
 
-    /// The share of unfinished runs of a candidate, and the sum of its excesses as shares of the scales.
+    /// Returns the share of unfinished runs of a candidate, and the sum of its excesses as shares of the scales.
     fn distance(&self, candidate: usize, scales: &[f64]) -> [f64; 2] {
         let mut excesses = Vec::new();
         for (limit, demand) in self.rules.demands.iter().enumerate() {
@@ -451,8 +454,8 @@ impl Race {
         ]
     }
 
-    /// Difference of a candidate's objective from another's over common replicates, with the least and the greatest
-    /// difference of a replicate. `None` for an unfinished run, and where the objective is a setting.
+    /// Returns the difference of a candidate's objective from another's over common replicates, with the minimum and
+    /// maximum difference of a replicate. `None`: a run did not finish, or the objective is a setting.
     #[must_use]
     pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
         let pairs = self.runs(base).min(self.runs(other));
@@ -473,13 +476,13 @@ impl Race {
         })
     }
 
-    /// The first limit that a candidate demonstrably exceeds.
+    /// Returns the first limit that a candidate demonstrably exceeds.
     #[must_use]
     pub fn broken(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| self.is_broken(candidate, limit))
     }
 
-    /// Whether a candidate demonstrably exceeds a limit.
+    /// Returns whether a candidate demonstrably exceeds a limit.
     fn is_broken(&self, candidate: usize, limit: usize) -> bool {
         let excess = self.excess(candidate, limit);
         match (self.rules.demands[limit], &self.limit_ranks[limit]) {
@@ -491,13 +494,14 @@ impl Race {
         }
     }
 
-    /// The first limit that a candidate is not shown to meet. A limit on every run is met as long as no run exceeds it.
+    /// Returns the first limit that a candidate is not shown to meet. A limit on every run is met as long as no run
+    /// exceeds it.
     #[must_use]
     pub fn unshown(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| !self.is_shown(candidate, limit))
     }
 
-    /// Whether the runs show that a candidate meets a limit.
+    /// Returns whether the runs show that a candidate meets a limit.
     fn is_shown(&self, candidate: usize, limit: usize) -> bool {
         let excess = self.excess(candidate, limit);
         match (self.rules.demands[limit], &self.limit_ranks[limit]) {
@@ -507,7 +511,7 @@ impl Race {
         }
     }
 
-    /// Whether the runs show that the mean of the excess is at most 0.
+    /// Returns whether the runs show that the mean of the excess is at most 0.
     fn is_mean_shown(&self, excess: &[f64]) -> bool {
         let error = self.errors.confirm;
         let room: Vec<f64> = excess.iter().map(|excess| -excess).collect();
@@ -518,12 +522,13 @@ impl Race {
         means::is_above_zero(&room, room[0], error)
     }
 
-    /// The next look of a candidate with this many runs.
+    /// Returns the next look of a candidate with this many runs.
     fn after(&self, runs: usize) -> usize {
         look_from(runs + 1).min(self.rules.most)
     }
 
-    /// The best that is not out, by the statistic over common replicates; among equals, the first.
+    /// Returns the best candidate that is not excluded, by the statistic over common replicates; among equals, the
+    /// first.
     fn leader(&self, out: &[Option<CandidateStatus>]) -> Option<usize> {
         let mut leader = None;
         for (candidate, out) in out.iter().enumerate() {
@@ -537,13 +542,13 @@ impl Race {
         leader
     }
 
-    /// Whether a candidate has a smaller objective than another one over their common replicates.
+    /// Returns whether a candidate has a smaller objective than another one over their common replicates.
     fn is_better(&self, candidate: usize, other: usize) -> bool {
         let common = self.runs(other).min(self.runs(candidate));
         self.objective(candidate, common) < self.objective(other, common)
     }
 
-    /// The objective of a candidate over its first runs.
+    /// Returns the objective of a candidate over its first runs.
     fn objective(&self, candidate: usize, runs: usize) -> f64 {
         match &self.settings {
             Some(values) => values[candidate],
@@ -551,7 +556,7 @@ impl Race {
         }
     }
 
-    /// The values of a candidate's first runs.
+    /// Returns the values of a candidate's first runs.
     fn values(&self, candidate: usize, runs: usize) -> Vec<f64> {
         let mut values = Vec::new();
         for run in &self.runs[candidate][..runs] {
@@ -560,7 +565,7 @@ impl Race {
         values
     }
 
-    /// By how much each run of a candidate exceeds a limit.
+    /// Returns the excess of each run of a candidate over a limit.
     fn excess(&self, candidate: usize, limit: usize) -> Vec<f64> {
         let mut excess = Vec::new();
         for run in &self.runs[candidate] {
@@ -569,8 +574,8 @@ impl Race {
         excess
     }
 
-    /// Why a candidate is out. `None`: it is not. Undecided: it has all its runs, and they do not show that it meets
-    /// the limits, although another candidate might.
+    /// Returns why a candidate is excluded. `None`: it is not. Undecided: it has all its runs, and they do not show
+    /// that it meets the limits, although another candidate might.
     fn out(&self, candidate: usize) -> Option<CandidateStatus> {
         let runs = &self.runs[candidate];
         assert!(
@@ -587,7 +592,7 @@ impl Race {
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
     }
 
-    /// True if the pairs show that `other` is greater.
+    /// Returns true if the pairs show that `other` is greater.
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
@@ -595,7 +600,7 @@ impl Race {
         }
     }
 
-    /// Compares a candidate with the leader. All runs of both finished.
+    /// Compares a candidate with the leader. All runs of both have finished.
     fn compared(&self, leader: usize, other: usize) -> CandidateStatus {
         if let Some(values) = &self.settings {
             return if values[other] > values[leader] {
@@ -617,7 +622,7 @@ impl Race {
     }
 
     /// Compares a candidate with the leader over their common replicates. A candidate that is shown to take at least
-    /// `within` times as long is as good as the leader.
+    /// `within` times as long counts as equal to the leader.
     fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {
@@ -639,14 +644,14 @@ impl Race {
     }
 }
 
-/// The candidate that is the best by these states.
+/// Returns the best candidate according to these states.
 pub(super) fn leader_of(states: &[CandidateStatus]) -> Option<usize> {
     states
         .iter()
         .position(|state| *state == CandidateStatus::Best)
 }
 
-/// The ranks of the bounds of a quantile with these errors. `None`: the statistic is not a quantile.
+/// Returns the ranks of the bounds of a quantile with these errors. `None`: the statistic is not a quantile.
 fn ranks(over: Statistic, low_error: f64, high_error: f64, most: usize) -> Option<QuantileRanks> {
     match over {
         Statistic::Quantile(p) => Some(QuantileRanks::new(p, low_error, high_error, most)),

@@ -1,15 +1,15 @@
-//! Which settings a search within a number of tries looks at: of several settings together, all combinations are often
-//! too many to run.
+//! Chooses the settings that a search with a number of tries examines, because the combinations of several settings
+//! are often too many to run.
 //!
 //! The space is the grid of the candidates' values, in the order in which they are written. The search begins with the
-//! present setting, the two corners and points that fill the space evenly: half of the tries. The points are an
-//! additive recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
+//! present setting, the two corners and points that fill the space evenly, which use half of the tries. The points are
+//! an additive recurrence with the powers of the generalised golden ratio (Roberts, "The unreasonable effectiveness of
 //! quasirandom sequences", 2018), which needs no random numbers. Then it refines: it tries the neighbours, one step of
-//! one setting away, of the best setting so far until there are none left, and after that of those on the front. Tries
-//! that remain fill the space further. With as many tries as combinations, every combination is tried.
+//! one setting away, of the best setting so far until none is left, and then the neighbours of the settings on the
+//! front. The remaining tries fill the space further. With as many tries as combinations, every combination is tried.
 //!
 //! Left out: any assumption about how time or load depend on a setting. So a narrow optimum far from all points can be
-//! missed, and the answer is about the settings that were tried. Tests compare it with an exhaustive search.
+//! missed, and the answer covers only the settings that were tried. Tests compare it with an exhaustive search.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,27 +20,27 @@ use crate::results::{Setting, grouped};
 /// A point of the grid: the rank of its value for each setting.
 type GridPoint = Vec<usize>;
 
-/// The search in one race. Candidates are numbered as in the race's list of all.
+/// The search in one race. Candidates are numbered as in the race's full list.
 #[derive(Clone, Debug)]
 pub struct Tuner {
     /// Number of values of each setting.
     sizes: Vec<usize>,
-    /// The point of each candidate. `None`: it is outside of the grid.
+    /// The point of each candidate. `None`: it is outside the grid.
     points: Vec<Option<GridPoint>>,
     /// The candidate of each point.
     at: BTreeMap<GridPoint, usize>,
-    /// The setting as it stands.
+    /// The current setting.
     present: Option<usize>,
     tried: BTreeSet<usize>,
-    /// The greatest number of candidates to try.
+    /// The maximum number of candidates to try.
     tries: usize,
-    /// Points that were drawn from the sequence.
+    /// The number of points drawn from the sequence.
     drawn: u64,
 }
 
 impl Tuner {
-    /// A search among candidates with these searched settings, which form a grid; one without any is outside of it.
-    /// `present` is tried first.
+    /// Creates a search among candidates with these searched settings, which form a grid; a candidate without any is
+    /// outside the grid. `present` is tried first.
     #[must_use]
     pub fn new(candidates: &[Vec<&Setting>], present: Option<usize>, tries: usize) -> Self {
         let axes = axes(candidates);
@@ -64,8 +64,8 @@ impl Tuner {
         }
     }
 
-    /// The candidates to try next; empty when the tries are spent. `leading`: those whose neighbours are tried, the
-    /// most important first.
+    /// Returns the candidates to try next; empty when the tries are spent. `leading`: the candidates whose neighbours
+    /// are tried, the most important first.
     pub fn next(&mut self, leading: &[usize]) -> Vec<usize> {
         let left = self.tries.saturating_sub(self.tried.len());
         let mut chosen = if self.points.len() <= self.tries {
@@ -80,14 +80,14 @@ impl Tuner {
         chosen
     }
 
-    /// All candidates that were not tried.
+    /// Returns all candidates that were not tried.
     fn untried(&self) -> Vec<usize> {
         let mut candidates: Vec<usize> = (0..self.points.len()).collect();
         candidates.retain(|at| !self.tried.contains(at));
         candidates
     }
 
-    /// The present setting, the two corners, and points that fill the space evenly: half of the tries.
+    /// Returns the present setting, the two corners, and points that fill the space evenly, for half of the tries.
     fn first_points(&mut self) -> Vec<usize> {
         let least: GridPoint = vec![0; self.sizes.len()];
         let greatest: GridPoint = self.sizes.iter().map(|size| size - 1).collect();
@@ -103,7 +103,7 @@ impl Tuner {
         chosen
     }
 
-    /// The neighbours of the first leading candidate that has any, or else points that fill the space further.
+    /// Returns the neighbours of the first leading candidate that has any, or else points that fill the space further.
     fn refinement(&mut self, leading: &[usize], left: usize) -> Vec<usize> {
         for &candidate in leading {
             let near = self.neighbours(candidate);
@@ -114,7 +114,7 @@ impl Tuner {
         self.spread(left.min(2 * self.sizes.len()), &[])
     }
 
-    /// Candidates one step of one setting away that were not tried.
+    /// Returns the untried candidates one step of one setting away.
     fn neighbours(&self, of: usize) -> Vec<usize> {
         let Some(point) = &self.points[of] else {
             return Vec::new();
@@ -136,8 +136,8 @@ impl Tuner {
         neighbours
     }
 
-    /// Up to `wanted` further points of the sequence, without those of `besides`. Where the sequence repeats itself for
-    /// long, the first ones of the grid.
+    /// Returns up to `wanted` further points of the sequence, without those of `besides`. If the sequence repeats
+    /// itself for long, returns the first points of the grid.
     fn spread(&mut self, wanted: usize, besides: &[usize]) -> Vec<usize> {
         let ratios = ratios(self.sizes.len());
         let mut excluded = self.tried.clone();
@@ -166,7 +166,7 @@ impl Tuner {
         found
     }
 
-    /// The point of the sequence with this number.
+    /// Returns the point of the sequence with this number.
     fn point_of_sequence(&self, number: u64, ratios: &[f64]) -> GridPoint {
         let number = number as f64;
         let mut point = Vec::new();
@@ -181,11 +181,11 @@ impl Tuner {
 /// One searched setting of the grid.
 struct SearchedAxis<'s> {
     path: &'s str,
-    /// In the order in which they are written.
+    /// The values in the order in which they are written.
     values: Vec<&'s str>,
 }
 
-/// The searched settings of candidates with all their values.
+/// Returns the searched settings of candidates with all their values.
 fn axes<'s>(candidates: &[Vec<&'s Setting>]) -> Vec<SearchedAxis<'s>> {
     let mut settings = Vec::new();
     for &setting in candidates.iter().flatten() {
@@ -198,7 +198,7 @@ fn axes<'s>(candidates: &[Vec<&'s Setting>]) -> Vec<SearchedAxis<'s>> {
         .collect()
 }
 
-/// The point of a candidate with these settings. `None`: it has none.
+/// Returns the point of a candidate with these settings. `None`: it has none.
 fn point(settings: &[&Setting], axes: &[SearchedAxis<'_>]) -> Option<GridPoint> {
     if settings.is_empty() {
         return None;
@@ -215,7 +215,7 @@ fn point(settings: &[&Setting], axes: &[SearchedAxis<'_>]) -> Option<GridPoint> 
     Some(point)
 }
 
-/// Powers of the inverse of the generalised golden ratio: the root of x^(d+1) = x + 1 for d settings.
+/// Returns powers of the inverse of the generalised golden ratio: the root of x^(d+1) = x + 1 for d settings.
 fn ratios(settings: usize) -> Vec<f64> {
     let power = 1.0 / (settings as f64 + 1.0);
     let mut golden = 2.0;
@@ -231,7 +231,7 @@ fn ratios(settings: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// The grid of this many values of each setting, after the present setting.
+    /// Returns the grid of this many values of each setting, after the present setting.
     fn grid(sizes: &[usize]) -> Vec<Vec<Setting>> {
         let mut points: Vec<Vec<Setting>> = vec![Vec::new()];
         for (axis, size) in sizes.iter().enumerate() {
@@ -251,7 +251,7 @@ mod tests {
         std::iter::once(Vec::new()).chain(points).collect()
     }
 
-    /// All that is tried when the neighbours of the least value so far are followed.
+    /// Returns all candidates tried when the neighbours of the smallest value so far are followed.
     fn tried(
         sizes: &[usize],
         tries: usize,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_tried_twice_and_tries_are_kept_to_the_last() {
+    fn no_setting_is_tried_twice_and_all_tries_are_used() {
         for (sizes, tries) in [
             (vec![6, 6, 6, 6], 100),
             (vec![40], 9),
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_value_of_a_bowl_is_found_from_few_tries() {
+    fn the_minimum_of_a_bowl_is_found_with_few_tries() {
         for target in [[0, 5, 2, 3], [5, 5, 0, 0], [2, 2, 3, 3], [1, 4, 4, 1]] {
             let distance = |point: &[usize]| -> usize {
                 point

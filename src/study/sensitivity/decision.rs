@@ -10,14 +10,14 @@ const INDIFFERENCE: f64 = 0.01;
 
 /// A question with a short answer.
 pub(super) enum StudiedDecision {
-    /// The variant of a world with the least objective that meets all limits.
+    /// The variant of a world with the smallest objective that meets all limits.
     Best {
         world: String,
         objective: MeasuredStatistic,
         limits: Vec<Limit>,
         candidates: Vec<DecisionCandidate>,
     },
-    /// Whether an assertion holds. The product is that of the strategy it is for.
+    /// Whether an assertion holds, with the product of its strategy.
     Holds {
         assertion: Assertion,
         places: Vec<usize>,
@@ -27,13 +27,13 @@ pub(super) enum StudiedDecision {
 
 /// A variant that may be the best of its world.
 pub(super) struct DecisionCandidate {
-    /// Its place among the chosen variants.
+    /// The index among the chosen variants.
     place: usize,
     /// The strategy with its settings.
     name: String,
 }
 
-/// All decisions of an experiment, for the chosen variants.
+/// Returns all decisions of an experiment, for the chosen variants.
 pub(super) fn all(
     varied: &VariedExperiment,
     chosen: &[usize],
@@ -60,7 +60,7 @@ pub(super) fn all(
     decisions
 }
 
-/// The candidates of each world, in the order of the variants.
+/// Returns the candidates of each world, in the order of the variants.
 fn worlds(variants: &[&Variant]) -> Vec<(String, Vec<DecisionCandidate>)> {
     let mut of_worlds = Vec::new();
     for (place, variant) in variants.iter().enumerate() {
@@ -73,7 +73,7 @@ fn worlds(variants: &[&Variant]) -> Vec<(String, Vec<DecisionCandidate>)> {
     grouped(of_worlds)
 }
 
-/// The decision whether an assertion holds. `None`: it is for none of these variants.
+/// Returns the decision whether an assertion holds. `None`: it applies to none of these variants.
 fn holds(
     assertion: &Assertion,
     variants: &[&Variant],
@@ -98,7 +98,7 @@ fn holds(
 }
 
 impl StudiedDecision {
-    /// The question, as the report shows it.
+    /// Returns the question, as the report shows it.
     pub(super) fn question(&self) -> String {
         match self {
             Self::Best {
@@ -114,7 +114,7 @@ impl StudiedDecision {
         }
     }
 
-    /// The product that it is about, if it is about one.
+    /// Returns the product that the decision is about, if it is about one product.
     pub(super) const fn product(&self) -> Option<&'static str> {
         match self {
             Self::Best { .. } => None,
@@ -122,8 +122,8 @@ impl StudiedDecision {
         }
     }
 
-    /// The answer of these runs. An `earlier` best variant stays the answer while no other is better by more than the
-    /// zone of indifference.
+    /// Returns the answer of these runs. An `earlier` best variant stays the answer while no other variant is better
+    /// by more than the zone of indifference.
     pub(super) fn answer(&self, runs: &SampleRuns, earlier: Option<&str>) -> String {
         let answer = match self {
             Self::Holds {
@@ -144,7 +144,7 @@ impl StudiedDecision {
     }
 }
 
-/// Whether these variants meet an assertion.
+/// Returns whether these variants meet an assertion.
 fn is_met(assertion: &Assertion, places: &[usize], runs: &SampleRuns) -> bool {
     let mut places = places.iter();
     places.all(|&place| assertion.limit.judge(&runs[place]).holds)
@@ -157,7 +157,7 @@ struct MeasuredCandidate<'n> {
     value: f64,
 }
 
-/// The candidates that meet the limits in these runs.
+/// Returns the candidates that meet the limits in these runs.
 fn measured<'n>(
     runs: &SampleRuns,
     objective: MeasuredStatistic,
@@ -177,7 +177,7 @@ fn measured<'n>(
     measured
 }
 
-/// The candidate that has the least finite objective, or the `earlier` one if it is as good.
+/// Returns the candidate with the smallest finite objective, or the `earlier` one if it is as good.
 fn best<'n>(candidates: &[MeasuredCandidate<'n>], earlier: Option<&str>) -> Option<&'n str> {
     let finite = candidates
         .iter()

@@ -1,14 +1,14 @@
-//! Sensitivity: how much each constant of the model matters for an experiment, and for the decision it supports.
+//! Sensitivity: the effect of each constant of the model on an experiment and on the decision it supports.
 //!
-//! One at a time: every constant is put at both ends of its range while the others keep their values, with the random
-//! numbers of the same replicates, so that a difference is due to the constant. Where a decision has another answer at
-//! an end, bisection finds the value at which it changes. The constants that make any difference are then screened
-//! together (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental Modelling &
-//! Software 22 (2007)), which shows effects that depend on other constants.
+//! One at a time: every constant is set to both ends of its range while the others keep their values, with the random
+//! numbers of the same replicates, so that a difference is due to the constant. If a decision changes at an end,
+//! bisection finds the value at which it changes. The constants that have any effect are then screened together
+//! (Morris, Technometrics 33 (1991); mu* after Campolongo, Cariboni, Saltelli, Environmental Modelling & Software 22
+//! (2007)), which shows effects that depend on other constants.
 //!
-//! Left out: correlations between constants, and a constant whose effect appears only together with another one; the
-//! first part finds no difference there, so it is not screened. A decision that changes twice within a range is
-//! reported with one of the changes. Bisection and screening use the same runs again wherever values are equal.
+//! Left out: correlations between constants, and a constant whose effect appears only together with another one (the
+//! first part finds no effect, so the constant is not screened). A decision that changes twice within a range is
+//! reported with only one of the changes. Bisection and screening reuse runs if the values are equal.
 
 mod decision;
 mod morris;
@@ -33,9 +33,9 @@ use sample::{Levels, SampleRuns, Sampler};
 #[derive(Clone, Debug, Default)]
 pub struct SensitivityRules {
     /// The measure that the best variant minimises, with its statistic. `None`: the plan's objective, or the clusters
-    /// with a defective revision where there are any, or the completion time.
+    /// with a defective revision if there are any, or the completion time.
     pub objective: Option<MeasuredStatistic>,
-    /// Limits that the best variant must meet. `None`: those of the plan.
+    /// Limits that the best variant must meet. `None`: the limits of the plan.
     pub limits: Option<Vec<Limit>>,
     /// Further measures.
     pub measures: Vec<Measure>,
@@ -43,19 +43,19 @@ pub struct SensitivityRules {
     pub only: Vec<String>,
     /// Variants whose names contain one of these. Empty: all.
     pub variants: Vec<String>,
-    /// Most runs of the screening.
+    /// Maximum number of runs of the screening.
     pub screening: u64,
-    /// Most runs of all parts. `None`: no limit other than that of the screening.
+    /// Maximum number of runs of all parts. `None`: only the screening is limited.
     pub most: Option<u64>,
-    /// Halvings of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only its ends are
-    /// compared.
+    /// Number of halvings of a range in which a decision changes, such as [`crate::results::HALVINGS`]. 0: only the
+    /// ends are compared.
     pub halvings: u32,
 }
 
-/// The constants among these that decide the answer of an experiment, from one run at both ends of each range.
+/// Returns the constants among these that change the answer of an experiment, from one run at both ends of each range.
 ///
 /// # Errors
-/// Those of [`sensitivity`].
+/// Returns the errors of [`sensitivity`].
 pub fn deciding(
     varied: &VariedExperiment,
     only: Vec<String>,
@@ -72,16 +72,16 @@ pub fn deciding(
     )
 }
 
-/// The purpose of the runs other than those of one constant at a time.
+/// The runs other than those of one constant at a time.
 struct FurtherRuns {
-    /// Halvings of each search for the value that changes a decision.
+    /// Number of halvings of each search for the value that changes a decision.
     halvings: u32,
-    /// Runs of the screening.
+    /// Number of runs of the screening.
     screening: u64,
 }
 
 impl SensitivityRules {
-    /// Runs of one constant at a time.
+    /// Returns the number of runs of one constant at a time.
     #[must_use]
     pub fn least_runs(&self, varied: &VariedExperiment) -> u64 {
         let constants = self.chosen_constants(varied);
@@ -97,7 +97,7 @@ impl SensitivityRules {
         samples * u64::from(varied.base().replicates)
     }
 
-    /// The further runs that the limit of all runs allows, with this number of searches.
+    /// Returns the further runs that the limit on all runs allows, with this number of searches.
     fn further_runs(&self, varied: &VariedExperiment, searches: usize) -> FurtherRuns {
         let Some(most) = self.most else {
             return FurtherRuns {
@@ -119,7 +119,7 @@ impl SensitivityRules {
         }
     }
 
-    /// The numbers of the variants to analyse.
+    /// Returns the indices of the variants to analyse.
     fn chosen_variants(&self, varied: &VariedExperiment) -> Vec<usize> {
         let mut chosen = Vec::new();
         for (at, variant) in varied.base().variants.iter().enumerate() {
@@ -134,7 +134,7 @@ impl SensitivityRules {
         chosen
     }
 
-    /// The numbers of the constants to vary.
+    /// Returns the indices of the constants to vary.
     fn chosen_constants(&self, varied: &VariedExperiment) -> Vec<usize> {
         let mut chosen = Vec::new();
         for (at, constant) in varied.constants().iter().enumerate() {
@@ -147,10 +147,10 @@ impl SensitivityRules {
     }
 }
 
-/// The runs at the values in force and at both ends of every range.
+/// The runs with the values in force and at both ends of every range.
 struct OneAtATime {
     base: SampleRuns,
-    /// Of each chosen constant.
+    /// The runs of each chosen constant.
     ends: Vec<RangeRuns>,
 }
 
@@ -161,7 +161,7 @@ struct RangeRuns {
 }
 
 impl RangeRuns {
-    /// The runs at one of the ends.
+    /// Returns the runs at one of the ends.
     const fn at(&self, is_high: bool) -> &SampleRuns {
         if is_high { &self.high } else { &self.low }
     }
@@ -171,7 +171,7 @@ impl RangeRuns {
 /// journal works as in [`super::simulate`].
 ///
 /// # Errors
-/// When a run could not be saved, or values of constants do not fit together.
+/// Returns an error if a run could not be saved, or values of constants do not fit together.
 pub fn sensitivity(
     varied: &VariedExperiment,
     rules: &SensitivityRules,
@@ -193,7 +193,7 @@ pub fn sensitivity(
             active.push(at);
         }
     }
-    // The screening does not depend on the decisions. It comes first, because its runs are known in one round of
+    // The screening does not depend on the decisions. It comes first, because its runs are known in a single round of
     // shards.
     let mut changes = Changes::new(&decisions, &found, &constants);
     let further = rules.further_runs(varied, changes.searches.len());
@@ -242,16 +242,16 @@ fn one_at_a_time(
     })
 }
 
-/// The quantities that are looked at: measures, the objective and the limits.
+/// The quantities to analyse: measures, the objective and the limits.
 struct Headline {
     objective: MeasuredStatistic,
     limits: Vec<Limit>,
-    /// The objective's measure first.
+    /// The measures, starting with the objective's.
     measures: Vec<Measure>,
 }
 
 impl Headline {
-    /// The quantities of an analysis. `base`: the runs at the values in force.
+    /// Returns the quantities of an analysis. `base`: the runs with the values in force.
     fn of(varied: &VariedExperiment, rules: &SensitivityRules, base: &SampleRuns) -> Self {
         let experiment = varied.base();
         let objective = match rules.objective {
@@ -279,7 +279,7 @@ impl Headline {
         }
     }
 
-    /// The objective as text, e.g. `completion_s, median`.
+    /// Returns the objective as text, e.g. `completion_s, median`.
     fn objective_text(&self) -> String {
         let over = match self.objective.over {
             Statistic::Every => "worst run".to_owned(),
@@ -291,8 +291,8 @@ impl Headline {
     }
 }
 
-/// The objective of the plan, or else the clusters with a defective revision where there are any, or the time until
-/// ready. The time that a plan's tables show stands for a setting.
+/// Returns the objective of the plan, or else the clusters with a defective revision if there are any, or the time
+/// until ready. If the plan's objective is a setting, the time in its tables is used.
 fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStatistic {
     if let Some(plan) = &experiment.plan {
         let measure = plan.objective.measure();
@@ -309,7 +309,7 @@ fn default_objective(experiment: &Experiment, base: &SampleRuns) -> MeasuredStat
     })
 }
 
-/// A constant with its range as text.
+/// Returns a constant with its range as text.
 fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     ConstantRange {
         constant: constant.own_name.clone(),
@@ -321,13 +321,13 @@ fn range_of(constant: &VariedConstant, has_effect: bool) -> ConstantRange {
     }
 }
 
-/// The median of a measure over runs. `None`: half of the runs or more did not reach it.
+/// Returns the median of a measure over runs. `None`: half of the runs or more did not reach it.
 fn median(measure: Measure, runs: &[RunRow]) -> Option<f64> {
     let median = MeasuredStatistic::median(measure).of(runs);
     median.is_finite().then_some(median)
 }
 
-/// The effect of each constant on each measure of each variant.
+/// Returns the effect of each constant on each measure of each variant.
 fn effects(
     sampler: &Sampler<'_>,
     found: &OneAtATime,
@@ -362,21 +362,21 @@ fn effects(
 /// One search for the value that changes a decision.
 struct ChangeSearch {
     decision: usize,
-    /// Place among the chosen constants.
+    /// The index among the chosen constants.
     constant: usize,
     is_high: bool,
-    /// Shares of the way to the end: the answer is the same, and another.
+    /// Shares of the way to the end at which the answer is the same, and at which it differs.
     same: f64,
     other: f64,
 }
 
 impl ChangeSearch {
-    /// The share of the way to the end that is tried next.
+    /// Returns the share of the way to the end that is tried next.
     fn middle(&self) -> f64 {
         f64::midpoint(self.same, self.other)
     }
 
-    /// The level of the constant that is tried next.
+    /// Returns the level of the constant that is tried next.
     fn level(&self) -> Level {
         let share = self.middle();
         Level::Toward(if self.is_high { share } else { -share })
@@ -400,12 +400,12 @@ struct Changes<'a> {
     constants: &'a [usize],
     /// The answer to each decision with the values in force.
     answers: Vec<String>,
-    /// One for each end of a range with another answer.
+    /// One search for each end of a range with another answer.
     searches: Vec<ChangeSearch>,
 }
 
 impl<'a> Changes<'a> {
-    /// The answers with the values in force, and the ends of ranges with another answer.
+    /// Returns the answers with the values in force, and the ends of ranges with other answers.
     fn new(
         decisions: &'a [StudiedDecision],
         found: &'a OneAtATime,
@@ -439,17 +439,17 @@ impl<'a> Changes<'a> {
         changes
     }
 
-    /// The answer to a decision from other runs. An answer that is still as good stays.
+    /// Returns the answer to a decision from other runs. An answer that is still as good stays.
     fn answer(&self, decision: usize, runs: &SampleRuns) -> String {
         self.decisions[decision].answer(runs, Some(&self.answers[decision]))
     }
 
-    /// Whether these runs have the same answer to a decision as those with the values in force.
+    /// Returns whether these runs give the same answer to a decision as those with the values in force.
     fn is_same(&self, decision: usize, runs: &SampleRuns) -> bool {
         self.answer(decision, runs) == self.answers[decision]
     }
 
-    /// Halves the range of each search this many times.
+    /// Halves the range of each search the given number of times.
     fn bisect(&mut self, sampler: &mut Sampler<'_>, halvings: u32) -> Result<(), StudyError> {
         let replicates = self.found.base.first().map_or(0, Vec::len) as u32;
         for _ in 0..halvings {
@@ -467,7 +467,7 @@ impl<'a> Changes<'a> {
         Ok(())
     }
 
-    /// Every decision with its answers at the ends of the ranges, and where they change.
+    /// Returns every decision with its answers at the ends of the ranges, and the values at which they change.
     fn records(&self, varied: &VariedExperiment) -> Vec<DecisionRecord> {
         let mut records = Vec::new();
         for (number, decision) in self.decisions.iter().enumerate() {
@@ -485,7 +485,7 @@ impl<'a> Changes<'a> {
         records
     }
 
-    /// A decision at one end of a constant's range. `place`: that of the constant among the chosen ones.
+    /// Returns a decision at one end of a constant's range. `place`: the constant's index among the chosen ones.
     fn end(
         &self,
         varied: &VariedExperiment,
@@ -518,7 +518,7 @@ struct Screened {
     trajectories: u32,
 }
 
-/// The elementary effects of the active constants, from as many trajectories as the budget allows.
+/// Returns the elementary effects of the active constants, from as many trajectories as the budget allows.
 fn screen(
     sampler: &mut Sampler<'_>,
     budget: u64,
@@ -531,7 +531,7 @@ fn screen(
     } else {
         (budget / each.max(1)).min(1_000) as u32
     };
-    // One trajectory has no spread.
+    // A single trajectory has no spread.
     if count < 2 {
         return Ok(Screened {
             rows: Vec::new(),
@@ -556,7 +556,7 @@ fn screen(
     })
 }
 
-/// The levels of the active constants at each point of a trajectory.
+/// Returns the levels of the active constants at each point of a trajectory.
 fn combinations(trajectory: &Trajectory, active: &[usize]) -> Vec<Levels> {
     let mut combinations = Vec::new();
     for point in &trajectory.points {
@@ -566,7 +566,7 @@ fn combinations(trajectory: &Trajectory, active: &[usize]) -> Vec<Levels> {
     combinations
 }
 
-/// The mean and the spread of the elementary effects of each constant on each measure of each variant.
+/// Returns the mean and the spread of the elementary effects of each constant on each measure of each variant.
 fn screening_rows(
     sampler: &Sampler<'_>,
     effects: &Effects,

@@ -14,15 +14,15 @@ const STEP: f64 = 2.0 / 3.0;
 
 /// A walk through the grid.
 pub(super) struct Trajectory {
-    /// One point more than there are constants.
+    /// The points, one more than there are constants.
     pub(super) points: Vec<Vec<f64>>,
-    /// The constant that moves before each point but the first.
+    /// The constant that moves before each point except the first.
     order: Vec<usize>,
 }
 
-/// The trajectory with this number; `seed` is the experiment's.
+/// Returns the trajectory with this number; `seed` is the experiment's.
 pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory {
-    // Another factor than the generator's own step, whose multiples would be shifts of one sequence.
+    // A factor other than the generator's own step, whose multiples would be shifts of one sequence.
     let mut indices = Indices::new(
         seed.rotate_left(32) ^ (u64::from(number) + 1).wrapping_mul(0xD134_2543_DE82_EF95),
     );
@@ -36,28 +36,28 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     let mut points = vec![point.clone()];
     for &moved in &order {
         point[moved] += if point[moved] < 0.5 { STEP } else { -STEP };
-        // Sums of thirds, back on the grid.
+        // Rounds sums of thirds to the grid.
         point[moved] = (point[moved] * 3.0).round() / 3.0;
         points.push(point.clone());
     }
     Trajectory { points, order }
 }
 
-/// The measure of an elementary effect.
+/// Identifies the measure of an elementary effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct EffectKey {
-    /// The constant's place among the active ones.
+    /// The constant's index among the active ones.
     pub(super) constant: usize,
-    /// The variant's place among the chosen ones.
+    /// The variant's index among the chosen ones.
     pub(super) variant: usize,
-    /// The measure's place among those of the analysis.
+    /// The measure's index among those of the analysis.
     pub(super) measure: usize,
 }
 
 /// Elementary effects, in the order of their trajectories.
 pub(super) type Effects = HashMap<EffectKey, Vec<f64>>;
 
-/// Adds the elementary effects of a trajectory with the one run of each variant at each of its points.
+/// Adds the elementary effects of a trajectory, given one run of each variant at each of its points.
 pub(super) fn add_effects(
     effects: &mut Effects,
     trajectory: &Trajectory,
@@ -71,7 +71,7 @@ pub(super) fn add_effects(
             for (measure, of_measure) in measures.iter().enumerate() {
                 let before = of_measure.of(&before[0]);
                 let after = of_measure.of(&after[0]);
-                // A time that is not reached on one side has no difference.
+                // There is no difference if a time is not reached on one side.
                 if let (Some(before), Some(after)) = (before, after) {
                     let key = EffectKey {
                         constant,
@@ -119,7 +119,7 @@ mod tests {
                 counts[(share * 3.0).round() as usize] += 1;
             }
         }
-        // 24,000 shares in clusters of up to four equal ones: 6,000 each, standard error below 130.
+        // 24,000 shares in clusters of up to four equal ones: 6,000 each, with a standard error below 130.
         assert!(
             counts.iter().all(|count| count.abs_diff(6_000) < 500),
             "{counts:?}"

@@ -9,20 +9,20 @@ use crate::study::batches::experiments_at_once;
 use crate::study::queue::in_order;
 use crate::study::{JournalEntry, StudyError, row_of, whole};
 
-/// Most experiments that are in memory together.
+/// Maximum number of experiments in memory.
 const BATCH: usize = 32;
 
 /// The runs of each chosen variant, in the order of their replicates.
 pub(super) type SampleRuns = Vec<Vec<RunRow>>;
 
-/// Levels of some constants, by number.
+/// Levels of some constants, by index.
 pub(super) type Levels = Vec<(usize, Level)>;
 
 /// A level of a constant as a key.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 struct LevelKey {
     constant: usize,
-    /// Whether the level is a share of the way to an end of the range, or else a quantile.
+    /// Whether the level is a share of the way to an end of the range; otherwise it is a quantile.
     is_toward: bool,
     /// The bits of the share.
     bits: u64,
@@ -31,9 +31,9 @@ struct LevelKey {
 /// A variant at levels of the constants that its strategy has.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 struct SampleId {
-    /// The number of the combination of levels.
+    /// The index of the combination of levels.
     combination: u32,
-    /// The variant's place among the chosen ones.
+    /// The variant's index among the chosen ones.
     place: usize,
 }
 
@@ -44,19 +44,18 @@ struct SampleRange {
     replicates: Range<u32>,
 }
 
-/// Simulates variants at levels of constants. Each variant is simulated once at each combination of the levels that
-/// it depends on: a constant of Argo CD's controllers changes no run of Rancher Fleet.
+/// Simulates variants at levels of constants. Each variant is simulated once at each combination of the levels that it
+/// depends on: a constant of Argo CD's controllers does not affect runs of Rancher Fleet.
 pub(super) struct Sampler<'s> {
     pub(super) varied: &'s VariedExperiment,
     /// The chosen variants.
     pub(super) variants: Vec<usize>,
     journal: &'s Journal,
     run_done: &'s (dyn Fn() + Sync),
-    /// Numbers of the combinations so far, which identify their runs in the journal. They follow from the results
-    /// alone.
+    /// Indices of the combinations so far, which identify their runs in the journal. They depend only on the results.
     numbers: HashMap<Vec<LevelKey>, u32>,
     known: HashMap<SampleRange, Vec<RunRow>>,
-    /// Runs so far.
+    /// The number of runs so far.
     pub(super) runs: u64,
 }
 
@@ -75,7 +74,7 @@ struct SampleJob<'e> {
 }
 
 impl<'s> Sampler<'s> {
-    /// A sampler before its first run.
+    /// Creates a sampler before its first run.
     pub(super) fn new(
         varied: &'s VariedExperiment,
         variants: Vec<usize>,
@@ -93,24 +92,24 @@ impl<'s> Sampler<'s> {
         }
     }
 
-    /// The names of the chosen variants.
+    /// Returns the names of the chosen variants.
     pub(super) fn labels(&self) -> impl Iterator<Item = &str> {
         self.variants
             .iter()
             .map(|&at| self.varied.base().variants[at].label.as_str())
     }
 
-    /// The strategy of the variant at this place.
+    /// Returns the strategy of the variant with this index.
     fn strategy(&self, place: usize) -> &'s str {
         &self.varied.base().variants[self.variants[place]].strategy
     }
 
-    /// The product of the variant at this place.
+    /// Returns the product of the variant with this index.
     pub(super) fn product(&self, place: usize) -> Option<&'static str> {
         self.varied.product(self.strategy(place))
     }
 
-    /// The runs of these replicates at each combination of levels.
+    /// Returns the runs of these replicates at each combination of levels.
     pub(super) fn samples(
         &mut self,
         combinations: &[Levels],
@@ -143,19 +142,19 @@ impl<'s> Sampler<'s> {
         Ok(runs)
     }
 
-    /// Whether these replicates of a sample were simulated.
+    /// Returns whether these replicates of a sample were simulated.
     fn is_known(&self, sample: SampleId, replicates: &Range<u32>) -> bool {
         let replicates = replicates.clone();
         self.known.contains_key(&SampleRange { sample, replicates })
     }
 
-    /// The replicates of a sample, which were simulated.
+    /// Returns the replicates of a sample that was simulated.
     fn known_runs(&self, sample: SampleId, replicates: &Range<u32>) -> Vec<RunRow> {
         let replicates = replicates.clone();
         self.known[&SampleRange { sample, replicates }].clone()
     }
 
-    /// The identity of a variant at some levels.
+    /// Returns the identity of a variant at some levels.
     fn id(&mut self, levels: &[(usize, Level)], place: usize) -> SampleId {
         let strategy = self.strategy(place);
         let constants = self.varied.constants();
@@ -166,7 +165,7 @@ impl<'s> Sampler<'s> {
                 key.push(level_key(*constant, *level));
             }
         }
-        // The numbers below are those of a study of the same experiment.
+        // The lower numbers belong to a study of the same experiment.
         let next = self.numbers.len() as u32 + 1;
         SampleId {
             combination: *self.numbers.entry(key).or_insert(next),
@@ -189,7 +188,7 @@ impl<'s> Sampler<'s> {
         Ok(())
     }
 
-    /// Simulates samples whose experiments are in memory together.
+    /// Simulates samples whose experiments are in memory at the same time.
     fn simulate(
         &mut self,
         batch: &[MissingRuns<'_>],
@@ -222,7 +221,7 @@ impl<'s> Sampler<'s> {
         Ok(simulated)
     }
 
-    /// The row of one run.
+    /// Returns the row of one run.
     fn run(&self, job: &SampleJob<'_>) -> Result<RunRow, StudyError> {
         let SampleId { combination, place } = job.sample;
         let number = combination * self.variants.len() as u32 + place as u32;
@@ -236,7 +235,7 @@ impl<'s> Sampler<'s> {
     }
 }
 
-/// A level as a key.
+/// Returns a level as a key.
 fn level_key(constant: usize, level: Level) -> LevelKey {
     let (is_toward, share) = match level {
         Level::Toward(share) => (true, share),

@@ -1,4 +1,4 @@
-//! A small experiment whose answer is known by hand.
+//! Tests with a small experiment whose answer is computed by hand.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::results::{HALVINGS, READY_TIME, to_json};
 use crate::scenario::Overrides;
 
-/// One cluster of one node, all delays of no importance: the pull of 100 MB over 100 Mbit/s takes 8 s.
+/// One cluster of one node with negligible delays: the pull of 100 MB over 100 Mbit/s takes 8 s.
 const TEXT: &str = "
 name: one
 seed: 1
@@ -131,7 +131,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
         .clone()
         .unwrap_or_else(|| panic!("{decision:?}"));
     assert_eq!(low.answer, "is exceeded");
-    // The rest of the time in the worst run, without the 8 s of the pull.
+    // The remaining time in the worst run, without the 8 s of the pull.
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let times = (0..2).map(|replicate| {
@@ -140,7 +140,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
         run.run.completion_s.expect("complete")
     });
     let rest = times.fold(0.0, f64::max) - 8.0;
-    // 8 s · 5^share + rest = 30 s, to 1/64 of the way.
+    // 8 s · 5^share + rest = 30 s, within 1/64 of the way.
     let exact = libm::log((30.0 - rest) / 8.0) / libm::log(5.0);
     assert!(exact < 1.0, "{rest}");
     assert!(
@@ -151,7 +151,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
 }
 
 #[test]
-fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
+fn the_screening_equals_one_by_hand_on_any_number_of_threads() {
     let only = ["fleet[*].downlink", "node.pullConstant"];
     let record = analysed(1, &only, 2 * 3 * 8);
     assert_eq!(record.trajectories, 8);
@@ -162,7 +162,7 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
             .find(|row| row.constant == constant && row.variant == "all");
         found.expect("screened").clone()
     };
-    // From the low to the high end a pull's constant adds half a second, whatever else there is.
+    // A pull's constant adds half a second between its low and its high end, whatever else there is.
     let constant = row("node.pullConstant");
     assert!(
         (constant.mu - 0.5).abs() < 0.01 && constant.sigma < 0.01,
@@ -183,7 +183,7 @@ fn the_screening_agrees_with_the_hand_and_not_with_the_threads() {
 }
 
 #[test]
-fn a_variant_beside_those_of_other_products_has_the_effects_that_it_has_alone() {
+fn a_variant_has_the_same_effects_alone_and_together_with_other_products() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let products = "strategies: {fleet: {rancherFleet: {}}, foundry: {cloudFoundry: {}}}\n";
     let world = TEXT.split("strategies").next().expect("a world");
@@ -230,7 +230,7 @@ fn all_parts_together_take_at_most_the_runs_of_the_budget() {
     let each = variants * u64::from(varied.base().replicates);
     for (left, searches, expected) in [
         (0, 2, (0, 0)),
-        // Two halvings of each of two searches, and one run is left.
+        // Two halvings of each of two searches, and one run remains.
         (4 * each + 1, 2, (2, 1)),
         (13 * each, 2, (6, each.min(500))),
         (10, 0, (6, 10)),

@@ -1,6 +1,6 @@
-"""Runs the cells of docs/analysis.md as a notebook would: one namespace, and the value of a last expression is shown.
+"""Runs the cells of docs/analysis.md like a notebook: one namespace, and the value of a last expression is shown.
 
-Reads a JSON list of [language, code] from standard input; prints a JSON list of what each cell printed.
+Reads a JSON list of [language, code] from standard input; prints a JSON list of the cells' outputs.
 """
 
 import ast
@@ -34,6 +34,6 @@ for language, code in json.load(sys.stdin):
             run_python(code, namespace)
         else:
             run_sql(code)
-    # Editors and Git dislike blanks at the end of lines.
+    # Editors and Git complain about trailing blanks.
     outputs.append("\n".join(line.rstrip() for line in printed.getvalue().rstrip().splitlines()))
 json.dump(outputs, sys.stdout)

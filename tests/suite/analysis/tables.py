@@ -1,7 +1,7 @@
-"""Tells how pandas and DuckDB read CSV files without any options, and checks that a key identifies each row.
+"""Reports how pandas and DuckDB read CSV files without any options, and checks that a key identifies each row.
 
 Arguments: a table's file and the columns of its key, joined by a comma, and so on. Prints JSON: for each file, a list of
-[column, pandas' type, DuckDB's type, whether all of it is empty].
+[column, pandas' type, DuckDB's type, whether it is completely empty].
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Prints the texts of a column as pandas and DuckDB read them without any options: JSON, a list each.
+"""Prints the texts of a column as read by pandas and DuckDB without any options: JSON, one list each.
 
 Arguments: a table's file, and the column.
 """

@@ -1,5 +1,5 @@
-//! `fleetsim calibrate`: it recovers the parameters of generated streams with all pitfalls of real ones, and refuses
-//! what it cannot read.
+//! `fleetsim calibrate` recovers the parameters of generated streams with all pitfalls of real ones, and rejects
+//! unreadable input.
 
 mod page;
 mod pasted;
@@ -77,7 +77,8 @@ fn latencies_and_rates_of_a_stream_with_all_pitfalls_are_recovered() {
             "--predict",
         ],
     );
-    // Standard errors of the medians of about 95 values: 1.25 sigma / sqrt(95) is 1.0% and 1.5%; three of them.
+    // Standard errors of the medians of about 95 values: 1.25 sigma / sqrt(95) is 1.0% and 1.5%; the bounds are three
+    // standard errors.
     for (name, truth, bound) in [
         ("scheduled_to_pulling", TO_PULLING_S, 0.03),
         ("pulled_to_started", TO_STARTED_S, 0.05),
@@ -152,7 +153,7 @@ fn latencies_and_rates_of_a_stream_with_all_pitfalls_are_recovered() {
 }
 
 #[test]
-fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
+fn lists_compressed_files_and_standard_input_give_the_same_values() {
     let stream = benchmark(2);
     let home = folder_with(&[
         ("events.json", &stream.list()),
@@ -207,7 +208,7 @@ fn a_list_a_compressed_file_and_standard_input_give_the_same_values() {
 }
 
 #[test]
-fn the_settings_paste_into_an_experiment() {
+fn the_settings_can_be_pasted_into_an_experiment() {
     let home = events();
     calibrated(
         home.path(),
@@ -380,7 +381,7 @@ fn metrics_and_columns_are_calibrated_together() {
 }
 
 #[test]
-fn what_cannot_be_read_is_one_error_with_its_place_and_nothing_is_written() {
+fn unreadable_input_is_one_error_with_its_position_and_nothing_is_written() {
     let good = benchmark(3).text();
     let cut = &good[..good.len() - 30];
     let cases: [(&str, &str, &[&str], &str); 11] = [
@@ -515,7 +516,7 @@ fn a_rollout_is_predicted_from_the_events_of_another() {
     );
 }
 
-/// Writes a stream to standard input of `calibrate`, part by part, and returns the most memory that it needed for it.
+/// Writes a stream to standard input of `calibrate`, part by part, and returns its peak memory.
 #[cfg(target_os = "linux")]
 fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize, u64) {
     let home = folder_with(&[]);
@@ -554,9 +555,9 @@ fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize
 
 #[test]
 #[cfg(target_os = "linux")]
-fn streams_of_any_length_are_never_held_whole() {
+fn streams_are_never_held_in_memory_as_a_whole() {
     const PARTS: usize = 400;
-    // An exporter repeats its events; so does a list that is made of several.
+    // An exporter repeats its events, and so does a list that is merged from several.
     let lines = benchmark(1).text();
     let objects: Vec<&str> = lines
         .lines()
@@ -583,7 +584,7 @@ fn streams_of_any_length_are_never_held_whole() {
         _ => format!("{series},"),
     });
     let events = ["--events", "-", "--resamples", "20", "--no-charts"];
-    // The program itself, which is larger in a test's build.
+    // The program itself, which is larger in a test build.
     let (_, program) = memory_for(&events, std::iter::once(lines.clone()));
     for (name, (written, most)) in [
         (

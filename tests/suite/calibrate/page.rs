@@ -1,6 +1,6 @@
-//! The commands of `docs/calibrate.md` run, and print what the page shows.
+//! The commands of `docs/calibrate.md` run, and print the output that the page shows.
 //!
-//! `UPDATE_DOCS=1 cargo test --test suite calibrate::page` writes what they print now into the page.
+//! `UPDATE_DOCS=1 cargo test --test suite calibrate::page` writes their current output into the page.
 
 use std::fs;
 
@@ -9,7 +9,7 @@ use super::stream::{benchmark, small};
 
 const PAGE: &str = "docs/calibrate.md";
 
-/// Files of the names that the page uses.
+/// A folder with files of the names that the page uses.
 fn home() -> tempfile::TempDir {
     let events = small(1).text();
     let manifest =
@@ -55,7 +55,7 @@ fn the_commands_of_the_page_run_and_print_what_it_shows() {
         let arguments = command
             .split_whitespace()
             .map(|word| word.trim_matches('"'));
-        // What is not shown needs no exact p-values.
+        // Commands whose output is not shown need no exact p-values.
         let few = if language == "console" {
             &["--no-charts"][..]
         } else {

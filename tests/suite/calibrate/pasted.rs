@@ -1,4 +1,5 @@
-//! What `fleetsim calibrate` prints for pasting is what it fitted: it is simulated, and compared with the data.
+//! The settings that `fleetsim calibrate` prints for pasting are the fitted ones: they are simulated and compared with
+//! the data.
 
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ fn warnings(record: &Value) -> String {
 }
 
 #[test]
-fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
+fn images_with_equal_layer_counts_leave_no_default_in_the_pasted_settings() {
     let mut stream = EventStream::new(3);
     for (nth, bytes) in [100_000_000, 200_000_000, 400_000_000, 800_000_000]
         .into_iter()
@@ -38,7 +39,7 @@ fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
         entry(&rates["parameters"], "name", "part of each layer")["value"].is_null(),
         "{rates}"
     );
-    // It is pasted nevertheless, and so is the rate of a connection that the fit does not have.
+    // It is pasted nevertheless, and so is the rate of a connection, which the fit lacks.
     for setting in [
         "node.pullConstant",
         "node.unpackPerLayer",
@@ -71,7 +72,7 @@ fn images_with_equal_layer_counts_leave_no_default_in_what_is_pasted() {
 }
 
 #[test]
-fn sizes_alone_are_pasted_with_nothing_left_to_unpack() {
+fn settings_fitted_to_sizes_alone_are_as_accurate_as_the_fit() {
     let mut stream = EventStream::new(4);
     for (nth, bytes) in [4_000_000_000_u64, 8_000_000_000, 16_000_000_000]
         .into_iter()
@@ -89,14 +90,14 @@ fn sizes_alone_are_pasted_with_nothing_left_to_unpack() {
     }
     let home = folder_with(&[("events.jsonl", &stream.text())]);
     let record = calibrated(home.path(), &["--events", "events.jsonl"]);
-    // What is pasted is what was fitted, as good as that is.
+    // The pasted settings are as accurate as the fit.
     let [fitted, simulated] =
         ["median_error", "simulated_error"].map(|error| number(&record["rates"][error]));
     assert!((fitted - simulated).abs() < 0.01, "{fitted} {simulated}");
 }
 
 #[test]
-fn a_start_after_an_init_container_whose_events_were_lost_is_no_start_overhead() {
+fn a_start_after_an_init_container_with_lost_events_is_not_start_overhead() {
     let mut stream = EventStream::new(5);
     let main = "spec.containers{shop}";
     for pod in 0..30 {

@@ -1,11 +1,11 @@
-//! Kubernetes events as a real exporter writes them, with known parameters and every pitfall that real streams have.
+//! Kubernetes events in the format of a real exporter, with known parameters and every pitfall of real streams.
 //!
-//! The form is that of the events of container-chonks@fa06749: JSON lines after the exporter's own log line, times in
-//! seconds, and nanoseconds in the hexadecimal end of the names.
+//! The format is that of the events of container-chonks@fa06749: JSON lines after the exporter's own log line, times
+//! in seconds, and nanoseconds in the hexadecimal end of the names.
 
 use fleetsim::engine::{EntityKey, Stream, Streams, dist};
 
-/// The truth: latencies in seconds (medians), and the pull model.
+/// The true values: latencies in seconds (medians), and the pull model.
 pub(crate) const TO_PULLING_S: f64 = 0.44;
 pub(crate) const TO_STARTED_S: f64 = 0.08;
 pub(crate) const CONSTANT_S: f64 = 0.25;
@@ -15,19 +15,19 @@ pub(crate) const UNPACK_BYTES_PER_S: f64 = 160e6;
 /// 2024-10-02T17:20:00Z in nanoseconds.
 const START: i64 = 1_727_889_600_000_000_000;
 
-/// A stream in the making.
+/// A stream that is being generated.
 pub(crate) struct EventStream {
     rng: Stream,
     lines: Vec<String>,
     pods: u32,
 }
 
-/// The kubelet's version, by what its messages have.
+/// The kubelet's version, by the content of its messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kubelet {
     /// 1.18: neither duration nor size.
     Bare,
-    /// 1.26: a duration with the wait.
+    /// 1.26: a duration that includes the wait.
     Duration,
     /// 1.30 and later.
     Full,
@@ -44,12 +44,12 @@ impl EventStream {
         }
     }
 
-    /// JSON lines.
+    /// The stream as JSON lines.
     pub(crate) fn text(&self) -> String {
         self.lines.concat()
     }
 
-    /// A list as `kubectl get events -o json` prints it, on one line.
+    /// The stream as a list, as printed by `kubectl get events -o json`, on one line.
     pub(crate) fn list(&self) -> String {
         let events: Vec<&str> = self.lines[1..].iter().map(|line| line.trim_end()).collect();
         format!(
@@ -90,7 +90,7 @@ impl EventStream {
         ));
     }
 
-    /// A pod that is scheduled at `at` and pulls an image of equal layers; returns when it started.
+    /// Adds a pod that is scheduled at `at` and pulls an image of equal layers; returns when it started.
     pub(crate) fn pod(
         &mut self,
         node: &str,
@@ -160,7 +160,7 @@ impl EventStream {
         started
     }
 
-    /// Removes the events of the last pod with this reason, as an exporter does with old ones.
+    /// Removes the events of the last pod with this reason, as an exporter does with old events.
     fn discard(&mut self, reason: &str) {
         let pod = format!("\"name\":\"shop-{:04}\"", self.pods);
         let is_gone = |line: &String| {
@@ -169,7 +169,7 @@ impl EventStream {
         self.lines.retain(|line| !is_gone(line));
     }
 
-    /// The last lines again with a higher count, as an exporter writes a repeated event.
+    /// Repeats the last lines with a higher count, as an exporter writes a repeated event.
     fn repeat(&mut self, lines: usize) {
         let again: Vec<String> = self.lines[self.lines.len() - lines..].to_vec();
         self.lines.extend(
@@ -179,7 +179,7 @@ impl EventStream {
         );
     }
 
-    /// A pod whose init container pulls, whose main container fails once, and which restarts.
+    /// Adds a pod whose init container pulls, whose main container fails once, and which restarts.
     fn awkward(&mut self, node: &str, at: f64) {
         let (init, main) = ("spec.initContainers{migrate}", "spec.containers{shop}");
         let pod = "awkward";

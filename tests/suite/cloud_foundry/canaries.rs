@@ -1,4 +1,4 @@
-//! Canaries: pauses, users who continue or cancel, and the status that the API shows of them.
+//! Canaries: pauses, users who continue or cancel, and the status that the API shows.
 
 use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
 
@@ -36,7 +36,8 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
         for pair in stages.windows(2) {
             let (before, after) = (pair[0].0.clone(), pair[1].0.clone());
             let pause = told_between(&run, after).0 - ready_by(&run, before);
-            // Seen in the pass after the last is ready, continued ten minutes later, done in the pass after that.
+            // Seen in the pass after the last instance is ready, continued ten minutes later, and done in the pass
+            // after that.
             assert!(
                 (600.0..=611.0).contains(&pause),
                 "a pause of {pause} s before {}",
@@ -46,7 +47,7 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
     }
 }
 
-/// What the API showed of the deployment, change by change.
+/// The states of the deployment in the API, change by change.
 fn shown(run: &RunRecord) -> Vec<(f64, String)> {
     let text = |row: &StatusRow| {
         format!(
@@ -61,10 +62,11 @@ fn shown(run: &RunRecord) -> Vec<(f64, String)> {
 }
 
 #[test]
-fn the_status_of_a_deployment_is_that_of_the_api() {
+fn the_status_of_a_deployment_equals_that_of_the_api() {
     let run = run("update", "", &format!("{{{STEPS}, continueAfter: 10m}}"));
     let words: Vec<String> = shown(&run).into_iter().map(|(_, text)| text).collect();
-    // Two steps, a user who continues after each, and the end. The presenter shows no PREPAUSED: scaling is DEPLOYING.
+    // Two steps, a user who continues after each, and the end. The presenter does not show PREPAUSED: scaling is
+    // DEPLOYING.
     assert_eq!(
         words,
         [
@@ -91,7 +93,7 @@ fn the_status_of_a_deployment_is_that_of_the_api() {
         Some(times[8].to_bits()),
         "completion is reported by this status"
     );
-    // One that nobody continues: the reason for the stall is the status.
+    // A deployment that is never continued: the reason for the stall is the status.
     let run = run_with("update", "", &format!("{{{STEPS}}}"), &[]);
     let shown = shown(&run);
     let (_, last) = shown
@@ -112,7 +114,7 @@ fn the_status_of_a_deployment_is_that_of_the_api() {
 }
 
 #[test]
-fn a_canary_that_nobody_continues_stalls_and_says_so() {
+fn a_canary_that_is_never_continued_stalls_with_that_reason() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(
@@ -150,7 +152,7 @@ fn a_canary_step_with_a_crash_is_never_reached() {
 }
 
 #[test]
-fn a_cancelled_deployment_goes_back() {
+fn a_cancelled_deployment_is_rolled_back() {
     let run = run("update", "", &format!("{{{STEPS}, cancelAfter: 10m}}"));
     assert_eq!(
         (run.run.outcome, told(&run), run.run.targets_done),

@@ -18,7 +18,7 @@ use super::common::loaded;
 
 const CLUSTERS: usize = 1000;
 
-/// An experiment with this strategy in a folder of its own.
+/// Writes an experiment with this strategy to a folder.
 fn write(folder: &Path, release: &str, faults: &str, strategy: &str) {
     let text = format!(
         "name: cloud-foundry
@@ -50,7 +50,7 @@ fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
     run_with(release, faults, strategy, &[])
 }
 
-/// The same, with parts of the experiment replaced.
+/// Runs the same experiment, with parts of it replaced.
 fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)]) -> RunRecord {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), release, faults, strategy);
@@ -75,7 +75,7 @@ fn told(run: &RunRecord) -> usize {
         .count()
 }
 
-/// When the first and the last of these instances were told.
+/// The times at which the first and the last of these instances were instructed.
 fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
     let times = run.clusters[instances]
         .iter()
@@ -102,7 +102,7 @@ fn with_file(body: &str, strategy: &str) -> tempfile::TempDir {
     folder
 }
 
-/// Most instances that the app lacked when a pass began.
+/// Maximum number of instances that the app lacked at the start of a pass.
 fn most_lacking(run: &RunRecord) -> u64 {
     run.passes
         .iter()

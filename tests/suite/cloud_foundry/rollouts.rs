@@ -30,7 +30,7 @@ fn a_first_push_starts_all_instances_simultaneously() {
 }
 
 #[test]
-fn a_first_push_does_not_end_where_cells_are_missing() {
+fn a_first_push_does_not_complete_if_cells_are_missing() {
     let run = run("initial", "offline: {share: 1%}, pullFailure: 2%", "{}");
     assert_eq!(
         (run.run.outcome, told(&run)),
@@ -71,7 +71,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
             "the request starts the first batch"
         );
         assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
-        // The updater's period, and nothing else, starts passes.
+        // Only the updater's period starts passes.
         for (index, pass) in run.passes.iter().enumerate() {
             assert!(
                 (pass.t_s - 5.0 * index as f64).abs() < 1e-9,
@@ -124,8 +124,8 @@ fn the_file_can_set_how_often_an_instance_restarts_immediately() {
 }
 
 #[test]
-fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
-    // About ten of 1 000 crash for ever, and there is room for all of them among 20 in flight.
+fn a_deployment_grows_while_crashing_instances_appear_to_start() {
+    // About ten of 1 000 crash indefinitely, and all of them fit into the 20 in flight.
     let short = ("horizon: 24h", "horizon: 30m");
     let at_once = run_with(
         "update",
@@ -133,7 +133,7 @@ fn a_deployment_grows_while_the_instances_that_crash_look_as_if_they_start() {
         "{maxInFlight: 20}",
         &[short],
     );
-    // Nothing is started again before the horizon: the first crash that a pass sees is the end of all growth.
+    // No instance is restarted before the horizon: the first crash that a pass sees ends all growth.
     let never = (
         "faults:",
         "node: {crashBackoff: {immediate: 0, initial: 1h, max: 1h}}\nfaults:",
@@ -280,7 +280,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
             end.waiting, CLUSTERS as u64,
             "{pulls}: all run the old revision"
         );
-        // The old image is still on the nodes: it is asked for again only where every start asks the registry.
+        // The old image is still on the nodes: requests for it occur only if every start asks the registry.
         let new = run
             .clusters
             .iter()
@@ -366,7 +366,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
 }
 
 #[test]
-fn instances_on_shared_cells_cost_one_copy_a_cell() {
+fn instances_on_shared_cells_cost_one_copy_per_cell() {
     let on = |cells: &str| {
         let distribution = format!("distribution: {{{cells}}}\nrelease:");
         super::run_with(
@@ -378,7 +378,7 @@ fn instances_on_shared_cells_cost_one_copy_a_cell() {
         .run
     };
     let (alone, shared) = (on("direct: {}"), on("cells: {count: 125}"));
-    // 1 000 instances download 20 MB each, or 125 cells do. The rest are manifests and configs, which also differ.
+    // 1 000 instances download 20 MB each, or 125 cells do. The rest is manifests and configs, which also differ.
     assert_eq!((alone.egress_bytes - shared.egress_bytes) / 20_000_000, 875);
     assert!(
         shared.egress_bytes < 126 * 20_000_000,

@@ -1,4 +1,4 @@
-//! The time-out of an app's health check: an instance that is not healthy by then crashes and is started again.
+//! The time-out of an app's health check: an instance that is not healthy by then crashes and is restarted.
 
 use fleetsim::results::RunOutcome;
 
@@ -9,7 +9,7 @@ const ALIKE: (&str, &str) = ("agent: {", "node: {startSpread: 0}\nagent: {");
 
 const WORKLOAD: &str = "start: 4 s, readiness: {period: 10 s}";
 
-/// An app whose instances answer after `start`, and must by `timeout`.
+/// An app whose instances answer after `start`, and must answer within `timeout`.
 fn with_timeout(start: &str, timeout: &str) -> String {
     format!("start: {start}, startTimeout: {timeout}")
 }
@@ -47,6 +47,6 @@ fn instances_that_miss_their_start_timeout_hold_the_deployment() {
         ],
     );
     assert_ne!(run.run.outcome, RunOutcome::Complete);
-    // The updater grows by routable instances, of which there are none, and not while all look unhealthy.
+    // The updater adds as many instances as are routable (none here), and does not add any while all look unhealthy.
     assert_eq!((run.run.targets_done, told(&run)), (0, 40));
 }

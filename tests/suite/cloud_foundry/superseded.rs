@@ -1,4 +1,4 @@
-//! Deployments that supersede another one, and the bug that loses instances then.
+//! Deployments that supersede another one, and the bug by which they lose instances.
 
 use fleetsim::results::RunOutcome;
 
@@ -8,8 +8,8 @@ use crate::common::{fleetsim, peak_in_flight};
 #[test]
 fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() {
     // Step 1 had 500 new instances: 501 old ones and 500 of the canary, 1001 in all. The first pass, at 5 s, has no
-    // routable instance yet and one too many; it takes the 500 away. As shipped they count all the same, so that one
-    // more goes of the 501: 500 are left of 1000. Without the defect it is 501.
+    // routable instance yet and one instance too many; it removes the 500. As shipped, they are still counted, so one
+    // more of the 501 is removed: 500 of 1000 are left. Without the defect 501 are left.
     for (bugs, lacking) in [("", 500), (", upstreamBugs: {purge: false}", 499)] {
         let supersedes = "supersedes: {instances: 500, state: PAUSED}";
         let run = run(
@@ -32,15 +32,15 @@ fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() 
 }
 
 #[test]
-fn the_purge_defect_can_take_the_last_instance_that_serves() {
+fn the_purge_defect_can_remove_the_last_instance_that_serves() {
     let lost = |bugs: &str| {
         let strategy = format!(
             "{{maxInFlight: 1000, supersedes: {{instances: 1000, state: PREPAUSED}}, upstreamBugs: {{{bugs}}}}}"
         );
         most_lacking(&run("update", "", &strategy))
     };
-    // One old instance beside 1000 of the canary, one more than is kept, and no new one is routable yet. The purge
-    // takes the 1000; with the defect the one too many is taken from the oldest process as well.
+    // One old instance and 1000 of the canary, one more than is kept, and no new instance is routable yet. The purge
+    // removes the 1000; with the defect, the surplus instance is also removed from the oldest process.
     assert_eq!((lost("purge: true"), lost("purge: false")), (1000, 999));
 }
 
@@ -71,7 +71,7 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
         shipped.run.completion_s, plain.run.completion_s,
         "interim instances are old instances"
     );
-    // The trap fails the pass that finishes, and by then all instances are routable.
+    // The trap fails the pass that would finish, and by then all instances are routable.
     assert_eq!(shipped.run.completion_s, mended.run.completion_s);
 }
 
@@ -110,7 +110,7 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
         "{}",
         run.run.held()
     );
-    // The canary's 400 are gone, and so is the one too many: nothing brings them back.
+    // The canary's 400 are gone, and so is the surplus instance: they are never replaced.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
 }
 

@@ -1,4 +1,4 @@
-//! What reaches the server from elsewhere, or broken.
+//! Requests to the server that come from elsewhere, or are malformed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ strategies: {batches: {batches: {size: 500}}}
 "#;
 
 #[test]
-fn requests_of_others_and_broken_ones_get_nothing() {
+fn foreign_and_malformed_requests_get_nothing() {
     let served = Served::begin(EXPERIMENT);
     let (host, path) = (&served.host, &served.path);
     let body = question("a", &[]).to_string();
@@ -37,7 +37,7 @@ fn requests_of_others_and_broken_ones_get_nothing() {
     let get = |path: &str, lines: &str| format!("GET {path} HTTP/1.1\r\n{lines}\r\n");
     let long = "x".repeat(20_000);
     let cases = [
-        // Who asks.
+        // Requests from other origins.
         (
             get(path, "Host: attacker.example\r\n"),
             403,
@@ -128,7 +128,7 @@ fn requests_of_others_and_broken_ones_get_nothing() {
             405,
             "may I ask?",
         ),
-        // Broken and huge.
+        // Malformed and huge requests.
         ("\0\x01\x02\r\n\r\n".to_owned(), 400, "no request"),
         ("GET\r\n\r\n".to_owned(), 400, "half a line"),
         (
@@ -184,7 +184,7 @@ fn requests_of_others_and_broken_ones_get_nothing() {
             "{what}: nothing of the experiment"
         );
     }
-    // A body of megabytes, and one that never comes.
+    // A body of megabytes, and a body that never arrives.
     let mut huge =
         format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3000000\r\n\r\n")
             .into_bytes();
@@ -201,7 +201,7 @@ fn requests_of_others_and_broken_ones_get_nothing() {
         "{:?}",
         start.elapsed()
     );
-    // It still answers its own page, and says how the page may be used.
+    // It still serves its own page, with the headers that restrict its use.
     let page = served.send(get(path, &format!("Host: {host}\r\n")).as_bytes());
     assert!(page.starts_with("HTTP/1.1 200 "));
     for line in [
@@ -306,7 +306,7 @@ fn a_closed_page_stops_its_work() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_ends_it() {
+fn ctrl_c_ends_the_server() {
     let mut served = Served::begin(EXPERIMENT);
     let _reader = served.connect();
     let id = rustix::process::Pid::from_child(&served.program);
@@ -314,9 +314,9 @@ fn ctrl_c_ends_it() {
     assert_eq!(served.program.wait().expect("it ends").code(), Some(130));
 }
 
-/// Connections without the token took all places: 32 of them that send a byte now and then blocked the owner.
+/// Connections without the token took all slots: 32 connections that sent a byte now and then blocked the owner.
 #[test]
-fn drips_of_one_byte_take_no_place_from_the_owner() {
+fn slow_connections_do_not_block_the_owner() {
     let served = Served::begin(EXPERIMENT);
     let get = format!(
         "GET {} HTTP/1.1\r\nHost: {}\r\n\r\n",
@@ -346,7 +346,7 @@ fn drips_of_one_byte_take_no_place_from_the_owner() {
     for drip in &mut drips {
         drip.set_read_timeout(Some(Duration::from_secs(2)))
             .expect("a timeout");
-        // Its head had five seconds in all.
+        // Its head had five seconds in total.
         let end = std::io::Read::read_to_end(drip, &mut Vec::new());
         assert!(
             end.is_ok_and(|read| read < 1_000) || drip.write_all(b"G").is_err(),
@@ -355,9 +355,9 @@ fn drips_of_one_byte_take_no_place_from_the_owner() {
     }
 }
 
-/// The rest of a refused request is taken, but not for ever.
+/// The rest of a refused request is read, but not indefinitely.
 #[test]
-fn a_refused_request_that_goes_on_in_drips_is_closed() {
+fn a_refused_request_that_continues_slowly_is_closed() {
     let served = Served::begin(EXPERIMENT);
     let mut stream = served.connect();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").expect("sent");

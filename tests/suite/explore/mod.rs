@@ -1,7 +1,7 @@
-//! `fleetsim explore`: its page, its server, and the simulator in the page answer as `fleetsim run` does.
+//! `fleetsim explore`: its page, its server, and the simulator in the page give the same answers as `fleetsim run`.
 //!
-//! The page is tested in a browser, as the page of results is; `FLEETSIM_WEB` names the simulator as WebAssembly, which
-//! `web/build` makes. Without these, tests say so and pass; where `CI` is set, there must be a browser.
+//! The page is tested in a browser, like the page of results; `FLEETSIM_WEB` names the simulator as WebAssembly, which
+//! `web/build` makes. Without these, tests say so and pass; if `CI` is set, there must be a browser.
 
 mod attacks;
 mod page;
@@ -88,10 +88,10 @@ impl Served {
         stream
     }
 
-    /// Sends bytes, and returns all that comes back.
+    /// Sends bytes, and returns the whole response.
     fn send(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // The server may answer before it has taken all of it.
+        // The server may respond before it has read everything.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);
@@ -140,7 +140,7 @@ fn question(page: &str, set: &[&str]) -> Value {
     json!({"id": 1, "page": page, "before": FIRST, "after": FIRST, "set": set})
 }
 
-/// The simulator as WebAssembly. `None` says how to get it.
+/// The simulator as WebAssembly. `None` if it is missing; prints how to get it.
 fn engine() -> Option<std::path::PathBuf> {
     let named = std::env::var_os("FLEETSIM_WEB").map(std::path::PathBuf::from);
     if named.is_none() {
@@ -162,7 +162,7 @@ fn page_file(folder: &Path, engine: &Path) -> std::path::PathBuf {
 }
 
 #[test]
-fn an_answer_has_curves_measures_and_what_to_paste() {
+fn an_answer_has_curves_measures_and_settings_to_paste() {
     let served = Served::begin(EXPERIMENT);
     let set = "strategies.careful.rancherFleet.maxUnavailable=25%";
     let answers = served.ask(&question("a", &[set]), 3);
@@ -194,7 +194,7 @@ fn an_answer_has_curves_measures_and_what_to_paste() {
     // 10% of 40 clusters are 4, and 25% are 10; a Deployment of 2 replicas updates one pod at a time.
     assert_eq!(pulls["values"], json!(["4 pulls", "10 pulls"]));
     assert_eq!(pulls["difference"], "+6 pulls");
-    // The link is full in both, but for rounding.
+    // The link is full in both, except for rounding.
     assert_eq!(row("peak egress")["sign"], 0);
     assert_eq!(
         row("completion")["sign"],
@@ -234,7 +234,7 @@ fn two_rollouts_that_never_complete_have_no_difference() {
 }
 
 #[test]
-fn errors_are_those_of_set_with_the_place_and_the_fix() {
+fn errors_equal_those_of_set_with_the_position_and_the_fix() {
     let served = Served::begin(EXPERIMENT);
     let told = |set: &[&str]| served.ask(&question("a", set), 1)[0]["errors"].clone();
     let unit = json!([{"at": "registry.egress", "message": "`0` has no unit; write e.g. `10 Gbit/s` or `unlimited`", "fix": ""}]);

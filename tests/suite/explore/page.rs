@@ -1,4 +1,4 @@
-//! The page in a real browser, from a server and as one file: the same page with another engine.
+//! The page in a real browser, from a server and as a single file: the same page with different engines.
 
 use std::time::{Duration, Instant};
 
@@ -31,13 +31,13 @@ fn row(page: &mut Page, heading: &str) -> Vec<String> {
     cells.split('|').map(str::to_owned).collect()
 }
 
-/// What a reader does, by keyboard alone.
+/// Uses the page like a reader, with the keyboard only.
 fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     until(page, ANSWERED);
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
     // Without a change, before and after are equal.
     assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
-    // The swept setting has a slider over its values: 10% and 50% of 40 clusters, each with one pull at a time.
+    // The swept setting has a slider with its values: 10% and 50% of 40 clusters, each with one pull at a time.
     let slider = "document.querySelector('#groups input[type=range]')";
     page.evaluate(&format!("{slider}.focus()"));
     page.press("End", 1);
@@ -66,7 +66,7 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
         "the interval leaves out zero: {:?}",
         row(page, "completion")
     );
-    // A value that is not in the sweep, typed; the server says what is wrong with another.
+    // A typed value that is not in the sweep; for an invalid value the server returns the error.
     let input = "document.querySelector('#groups .value input')";
     page.evaluate(&format!(
         "{input}.focus(); {input}.value = '25%'; {input}.dispatchEvent(new Event('change'))"
@@ -92,7 +92,7 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     page.evaluate("document.getElementById('reset').click()");
     until(page, &format!("{ANSWERED} && !location.hash"));
     assert_eq!(row(page, "peak pulls")[2], "4 pulls");
-    // Every control has a name, and nothing is a heading or a table without one.
+    // Every control has a name, and so does every heading and table.
     let nameless = "[...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).length";
     assert_eq!(page.whole(nameless), 0, "controls without a name");
     for attribute in [
@@ -140,7 +140,7 @@ fn a_reader_explores_the_page_of_a_server() {
             .iter()
             .any(|start| url.starts_with(start))
     });
-    // A link opens with what was seen.
+    // A link opens with the settings that it was copied with.
     let link = format!("{}#set=registry.egress%3D100+Mbit%2Fs", served.address());
     let mut page = Page::open_at(&browser, &link, 1280, 900);
     until(&mut page, ANSWERED);

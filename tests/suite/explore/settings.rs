@@ -1,4 +1,5 @@
-//! 100 random settings: the server, the simulator in a page and `fleetsim run` have equal measures, to the byte.
+//! For 100 random settings, the server, the simulator in a page and `fleetsim run` have the same measures, byte for
+//! byte.
 
 use std::fs;
 
@@ -76,7 +77,7 @@ fn measures(csv: &str, variant: &str) -> Vec<String> {
         .collect()
 }
 
-/// What `fleetsim run` has for the first strategy with these settings, by the library that it calls.
+/// The measures of `fleetsim run` for the first strategy with these settings, through the library that it calls.
 fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
     let overrides = Overrides {
         set: set.to_vec(),
@@ -107,7 +108,7 @@ fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn the_server_has_the_measures_of_run_for_a_hundred_settings() {
+fn the_server_gives_the_measures_of_run_for_100_settings() {
     let served = Served::begin(EXPERIMENT);
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     for set in settings(100) {
@@ -125,7 +126,7 @@ fn the_server_has_the_measures_of_run_for_a_hundred_settings() {
 }
 
 #[test]
-fn the_program_has_these_measures_too() {
+fn the_program_also_gives_these_measures() {
     for set in settings(4) {
         let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
         let mut run = fleetsim(folder.path());
@@ -148,7 +149,7 @@ fn the_program_has_these_measures_too() {
 }
 
 #[test]
-fn the_simulator_in_a_page_has_the_measures_of_run_for_a_hundred_settings() {
+fn the_simulator_in_a_page_gives_the_measures_of_run_for_100_settings() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };

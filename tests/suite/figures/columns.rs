@@ -1,10 +1,10 @@
-//! Tables of READMEs whose columns are measures: the forms of their cells.
+//! Tables in READMEs whose columns are measures, and the formats of their cells.
 
 use std::path::Path;
 
 use super::{cell, grouped, row_of};
 
-/// The text with the values of the tables in its marked columns.
+/// The text with current values in the marked columns of its tables.
 pub(super) fn current(text: &str, results: &Path) -> String {
     let mut columns: Vec<&str> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
@@ -133,7 +133,7 @@ fn written(column: &str, variants: &[&str], results: &Path) -> String {
     }
 }
 
-/// Three digits in the unit that fits.
+/// Three digits in a suitable unit.
 fn time(seconds: f64, ends: Option<[Option<f64>; 2]>, brackets: (&str, &str)) -> String {
     let units = [
         ("s", 1.0, 100.0),
@@ -160,7 +160,7 @@ fn time(seconds: f64, ends: Option<[Option<f64>; 2]>, brackets: (&str, &str)) ->
     )
 }
 
-/// A value with the ends of its interval, where they differ from it.
+/// A value with the ends of its interval, if they differ from it.
 fn with_ends(
     value: f64,
     decimals: usize,
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_of_columns_have_the_form_that_their_comment_names() {
+    fn cells_of_columns_have_the_format_named_in_their_comment() {
         let home = tempfile::tempdir().expect("a temporary folder");
         let table = "variant,measure,runs,finished,mean,median,median_ci95_low,median_ci95_high,min,max,reference,\
                      diff_mean,diff_mean_ci95_low,diff_mean_ci95_high\n\
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn small_shares_are_not_written_as_none() {
+    fn small_shares_are_not_written_as_zero() {
         assert_eq!(
             [0.0, 0.01, 0.06, 4.94, 9.96].map(share),
             ["0 %", "< 0.1 %", "0.1 %", "4.9 %", "10 %"]

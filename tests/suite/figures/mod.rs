@@ -1,17 +1,17 @@
-//! Figures in the READMEs of experiments, and in the front page, are those of the committed tables. `UPDATE_DOCS=1`
-//! writes them again.
+//! Numbers in the READMEs of experiments and on the front page must be those of the committed tables. `UPDATE_DOCS=1`
+//! updates them.
 //!
-//! A figure in a text is tied to a cell by a comment that follows it, without a space between:
+//! A number in a text is tied to a cell by a comment that follows it, without a space between:
 //!
 //! `24.3 min<!-- summary.csv | from-git maxUnavailable=25% | reachable_ready_s | median -->`
 //!
-//! The comment names a table of the experiment's results (on the front page, with its folder), the variant, the measure and the column. In a table without
-//! measures (`runs.csv`), the measure is empty. The figure may have a unit; it must be the cell's value, rounded to the
-//! decimals that the figure has. A fifth part relates the value to that of another variant: `/ one-by-one` is the
-//! ratio, `- one-by-one` the difference.
+//! The comment names a table of the experiment's results (on the front page, with its folder), the variant, the
+//! measure and the column. For a table without measures (`runs.csv`), the measure is empty. The number may have a
+//! unit; it must be the cell's value, rounded to the number's decimals. A fifth part relates the value to that of
+//! another variant: `/ one-by-one` is the ratio, `- one-by-one` the difference.
 //!
-//! The columns of a whole table are those of `summary.csv` where a comment before it names them, and a comment at the
-//! end of each row names its variants (`%%` stands between several, and `@2` takes the second one):
+//! The columns of a whole table are those of `summary.csv` if a comment before it names them, and a comment at the end
+//! of each row names its variants (`%%` separates several, and `@2` selects the second one):
 //!
 //! ```text
 //! <!-- columns: - | reachable_ready_s time ci | peak_pulls count -->
@@ -21,10 +21,10 @@
 //! | 25 % | 24.3 min [24.2–24.4] | 278 <!-- from-git maxUnavailable=25% --> |
 //! ```
 //!
-//! Forms: `time` (in the unit that fits, or `never`), `share` (in percent), `count`, `fixed1` (one decimal), `GB`,
-//! `runs` (that finished), `change` (the difference to the reference, in percent of it). `ci` adds the 95 % interval,
-//! `range` the least and the greatest of the runs, `total` takes the median over draws of the constants from
-//! `uncertainty.csv` with its interval, and `-` leaves the column alone.
+//! Formats: `time` (in a suitable unit, or `never`), `share` (in percent), `count`, `fixed1` (one decimal), `GB`,
+//! `runs` (number of finished runs), `change` (the difference from the reference, in percent of it). `ci` adds the 95
+//! % interval, `range` the minimum and the maximum of the runs, `total` uses the median over draws of the constants
+//! from `uncertainty.csv` with its interval, and `-` leaves the column unchanged.
 //!
 //! A block after `<!-- quote: FILE | LINE -->` is the paragraph of the file that begins with that line. The file is in
 //! the folder of the page, or in `results`.
@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::common::root;
 
-/// Units that a figure may have, and their size in that of the tables.
+/// Allowed units of a number, and their size in the unit of the tables.
 const UNITS: [(&str, f64); 14] = [
     ("min", 60.0),
     ("ms", 1e-3),
@@ -56,10 +56,10 @@ const UNITS: [(&str, f64); 14] = [
     ("", 1.0),
 ];
 
-/// Figures in texts that are checked at least; those in whole tables come on top.
+/// Minimum number of checked numbers in texts; those in whole tables are additional.
 const FEWEST: usize = 100;
 
-/// A figure in a text: its digits and unit, where the digits are, and the parts of its comment.
+/// A number in a text: its digits and unit, the position of the digits, and the parts of its comment.
 struct Figure<'t> {
     digits: &'t str,
     place: std::ops::Range<usize>,
@@ -100,10 +100,10 @@ fn figures(text: &str) -> Vec<Figure<'_>> {
     found
 }
 
-/// The rows of a table, each by the names of the columns.
+/// The rows of a table, with their cells by column name.
 type Rows = Arc<Vec<BTreeMap<String, String>>>;
 
-/// A table, read once.
+/// A table, cached after the first read.
 fn rows_of(path: &Path) -> Rows {
     static READ: Mutex<BTreeMap<PathBuf, Rows>> = Mutex::new(BTreeMap::new());
     let mut read = READ.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,7 +120,7 @@ fn rows_of(path: &Path) -> Rows {
     Arc::clone(read.entry(path.to_owned()).or_insert_with(parse))
 }
 
-/// The row of a cell.
+/// The row that contains a cell.
 fn row_of(results: &Path, cell: &[&str]) -> BTreeMap<String, String> {
     let &[table, variant, measure, _] = cell else {
         panic!("a cell has four parts")
@@ -140,7 +140,7 @@ fn row_of(results: &Path, cell: &[&str]) -> BTreeMap<String, String> {
     (*row).clone()
 }
 
-/// The value of a cell; `None` where it is empty.
+/// The value of a cell; `None` if it is empty.
 fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     let row = row_of(results, cell);
     let text = row
@@ -152,7 +152,7 @@ fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     })
 }
 
-/// The value of a figure: that of its cell, or its ratio or difference to that of another variant.
+/// The value of a number: that of its cell, or its ratio or difference to that of another variant.
 fn value(results: &Path, parts: &[&str]) -> f64 {
     let own = cell(results, &parts[..4]).unwrap_or_else(|| panic!("{parts:?} is empty"));
     let Some(relation) = parts.get(4) else {
@@ -168,7 +168,7 @@ fn value(results: &Path, parts: &[&str]) -> f64 {
     }
 }
 
-/// A number with as many decimals as the digits have, and separators.
+/// A number with the same number of decimals as `like`, and separators.
 fn written(value: f64, like: &str) -> String {
     grouped(
         value,
@@ -191,7 +191,7 @@ fn grouped(value: f64, decimals: usize) -> String {
     grouped + rest
 }
 
-/// The text with the values of the cells in place of its figures, and of its quotations.
+/// The text with current values instead of its numbers and quotations.
 fn current(text: &str, page: &Path, results: &Path) -> String {
     let mut now = text.to_owned();
     for figure in figures(text).into_iter().rev() {
@@ -203,7 +203,7 @@ fn current(text: &str, page: &Path, results: &Path) -> String {
     quoted(&columns::current(&now, results), page)
 }
 
-/// The text with the paragraphs of results in place of its quotations.
+/// The text with current paragraphs of results instead of its quotations.
 fn quoted(text: &str, page: &Path) -> String {
     let form = regex::Regex::new(r"(?s)<!-- quote: (\S+) \| ([^\n]+) -->\n\n```text\n(.*?)```")
         .expect("a regular expression");
@@ -246,7 +246,7 @@ fn pages_with_results() -> Vec<(PathBuf, PathBuf)> {
 }
 
 #[test]
-fn figures_with_a_cell_are_those_of_the_tables() {
+fn numbers_tied_to_a_cell_equal_those_of_the_tables() {
     let mut checked = 0;
     for (page, results) in pages_with_results() {
         let text = fs::read_to_string(&page).expect("readable");
@@ -267,7 +267,7 @@ fn figures_with_a_cell_are_those_of_the_tables() {
 }
 
 #[test]
-fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
+fn a_number_is_found_with_its_unit_and_keeps_its_format() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let table =
         "variant,measure,median\na x=25%,reachable_ready_s,1458.3\na x=25%,peak_pulls,1234\n";
@@ -283,7 +283,7 @@ fn a_figure_is_found_with_its_unit_and_written_as_it_is() {
 }
 
 #[test]
-fn intervals_in_tables_are_those_of_columns_with_a_measure() {
+fn intervals_in_tables_belong_to_columns_with_a_measure() {
     let form = regex::Regex::new(r"[\[(][0-9.,]+–[0-9.,]+[\])]").expect("a regular expression");
     for folder in fs::read_dir(root().join("experiments")).expect("the experiments") {
         let page = folder.expect("an entry").path().join("README.md");

@@ -1,7 +1,7 @@
-//! What each product shows of a simulated rollout at an instant, as its own client exports it.
+//! Exports of a simulated rollout at an instant, in the format of each product's own client.
 //!
-//! Times are whole seconds, as Kubernetes writes them. Fields that no reader looks at are left out, but for a few that
-//! every export has.
+//! Times are whole seconds, as in Kubernetes. Fields that no reader uses are left out, except for a few that every
+//! export has.
 
 use fleetsim::results::{ClusterRow, RunRecord};
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 /// The release: 2026-03-01T15:00:00Z.
 const RELEASE: i64 = 1_772_377_200;
 
-/// A product whose exports are written.
+/// A product with an export format.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Exported {
     Fleet,
@@ -34,7 +34,7 @@ pub(super) fn time(seconds: f64) -> String {
         .to_string()
 }
 
-/// A target at an instant: when it was instructed and ready, as far as that has happened.
+/// A target at an instant: when it was instructed and became ready, if that has happened.
 struct Shown<'r> {
     cluster: &'r str,
     stage: &'r str,
@@ -154,7 +154,7 @@ fn application_set(targets: &[Shown<'_>]) -> Value {
         "spec": {"generators": []}, "status": {"applicationStatus": rows}})
 }
 
-/// A condition that is true since a time, if it is.
+/// A condition that is true since a time, if there is one.
 fn condition(kind: &str, since: Option<f64>) -> Option<Value> {
     since.map(|at| json!({"type": kind, "status": "True", "lastTransitionTime": time(at)}))
 }

@@ -1,5 +1,5 @@
-//! Forecasts of rollouts that were cut: simulated ones in worlds that differ from the defaults, as each product shows
-//! them.
+//! Forecasts of truncated rollouts: simulated ones in worlds that differ from the defaults, in the format of each
+//! product.
 
 mod exporter;
 
@@ -15,7 +15,7 @@ use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
 use super::upstream_controllers::{BUNDLE, SET, programs};
 use exporter::{ALL, Exported, time};
 
-/// The shares of targets that are ready at the cuts.
+/// The shares of ready targets at the cuts.
 const CUTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
 
 /// An experiment of 24 targets.
@@ -70,7 +70,7 @@ fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     sim::run(&experiment.variants[0], seed, 0).expect("no process")
 }
 
-/// When a share of the targets was ready, but before the end: the last targets may be ready together.
+/// The time at which a share of the targets was ready, but before the end: the last targets may become ready together.
 fn cut(run: &RunRecord, share: f64) -> f64 {
     let mut ready: Vec<f64> = run.clusters.iter().filter_map(|row| row.ready_s).collect();
     ready.sort_by(f64::total_cmp);
@@ -104,7 +104,7 @@ fn forecast(forecaster: &Forecaster<'_>) -> ForecastRecord {
     forecaster.forecast(|| {}).expect("simulated")
 }
 
-/// The ends of the interval for the end, in seconds; infinite for never.
+/// The interval of the completion time, in seconds; infinite for never.
 fn interval(record: &ForecastRecord) -> (f64, f64) {
     let end = |time: &Option<fleetsim::results::ForecastTime>| {
         time.as_ref().map_or(f64::INFINITY, |time| time.s)
@@ -112,7 +112,7 @@ fn interval(record: &ForecastRecord) -> (f64, f64) {
     (end(&record.done.low), end(&record.done.high))
 }
 
-/// The forecast a second after the release, when nothing is ready.
+/// The forecast one second after the release, when no target is ready.
 fn unconditioned(
     folder: &Path,
     product: Exported,
@@ -126,13 +126,14 @@ fn unconditioned(
     ))
 }
 
-/// How many of the intervals at each cut hold the truth, and their mean width as a share of the unconditioned one.
+/// The number of intervals at each cut that contain the true value, and their mean width as a share of the
+/// unconditioned one.
 fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32, f64); 4] {
     let (folder, varied) = experiment(product);
     covered_by(product, (folder.path(), &varied), &varied, worlds, draws)
 }
 
-/// The same of forecasts by one experiment, where the true rollouts are of another one.
+/// The same if the forecasts use one experiment, and the true rollouts another one.
 #[expect(
     clippy::print_stdout,
     reason = "the measured coverage is what the heavy run is for"
@@ -198,7 +199,7 @@ fn coverage_of_cut_rollouts() {
 
 /// One cut of three rollouts of each product. Of ten intervals, one may miss; the run above measures the share.
 #[test]
-fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
+fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
     for product in ALL {
         let (folder, varied) = experiment(product);
         let (low, high) = unconditioned(folder.path(), product, &varied, 19);
@@ -228,10 +229,10 @@ fn forecasts_of_cut_rollouts_hold_the_end_and_are_sharper_than_before() {
     }
 }
 
-/// The product's own controller decides, and the forecast has the native rules. Two worlds; with
-/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, the run that docs/forecast.md quotes.
+/// The product's own controller decides, and the forecast uses the native rules. Two worlds; with `FORECAST_WORLDS=25
+/// FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
 #[test]
-fn forecasts_of_rollouts_of_the_products_own_controllers_hold_the_end() {
+fn forecasts_of_rollouts_by_the_products_own_controllers_contain_the_end() {
     if programs().is_none() {
         return;
     }
@@ -278,7 +279,7 @@ fn cut_folder(product: Exported) -> TempDir {
     folder
 }
 
-/// What the program prints, with its exit code.
+/// The output of the program, with its exit code.
 fn printed(folder: &Path, arguments: &[&str]) -> (String, i32) {
     let output = fleetsim(folder)
         .arg("forecast")
@@ -292,7 +293,7 @@ fn printed(folder: &Path, arguments: &[&str]) -> (String, i32) {
 }
 
 #[test]
-fn the_program_prints_a_forecast_that_depends_on_no_thread() {
+fn the_forecast_does_not_depend_on_the_number_of_threads() {
     let folder = cut_folder(Exported::KubeFleet);
     let arguments = [
         "experiment.yaml",
@@ -323,7 +324,7 @@ fn the_program_prints_a_forecast_that_depends_on_no_thread() {
     );
 }
 
-/// The file is written anew while the program watches it, first with a text that is cut off.
+/// The file is rewritten while the program watches it, first with a truncated text.
 #[cfg(unix)]
 #[test]
 fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
@@ -376,7 +377,7 @@ fn a_watched_export_is_read_when_it_changes_and_ctrl_c_ends_the_program() {
 
 #[cfg(unix)]
 #[test]
-fn a_watch_ends_when_nobody_reads_its_output_any_more() {
+fn a_watch_ends_when_its_output_is_closed() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     inputs(folder.path(), Exported::Fleet, &run, cut(&run, 0.3), 19);
@@ -423,7 +424,7 @@ fn a_rollout_without_a_finished_target_has_the_unconditioned_forecast() {
 }
 
 #[test]
-fn a_deployment_of_cloud_foundry_says_when_it_began() {
+fn a_deployment_of_cloud_foundry_states_when_it_began() {
     let folder = cut_folder(Exported::CloudFoundry);
     let arguments = [
         "experiment.yaml",
@@ -458,7 +459,7 @@ fn a_deployment_of_cloud_foundry_says_when_it_began() {
     );
 }
 
-/// An export of a rollout that is cut at 30 %, changed in one place. Returns what the program prints for it.
+/// Changes one value in an export of a rollout that is cut at 30 %. Returns the program's output for it.
 fn changed(
     product: Exported,
     file: &str,
@@ -567,7 +568,7 @@ fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_rollout_that_is_done_has_no_load_to_come() {
+fn a_complete_rollout_has_no_future_load() {
     let (folder, varied) = experiment(Exported::Fleet);
     let run = truth(&varied, 3);
     let end = run.run.reachable_ready_s.expect("it completes");
@@ -601,7 +602,7 @@ fn a_rollout_that_is_done_has_no_load_to_come() {
 
 /// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
 #[test]
-fn an_approval_that_was_seen_is_not_waited_for() {
+fn an_observed_approval_is_not_waited_for() {
     let strategy = |after: &str| {
         format!(
             "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
@@ -626,9 +627,9 @@ fn an_approval_that_was_seen_is_not_waited_for() {
     }
 }
 
-/// A canary of 2, 6, 6 and 24 instances, of which people have continued two or three steps within 7 minutes.
+/// A canary of 2, 6, 6 and 24 instances; people have continued two or three steps within 7 minutes.
 #[test]
-fn a_canary_goes_on_from_the_step_that_the_deployment_shows() {
+fn a_canary_continues_from_the_step_that_the_deployment_shows() {
     let strategy = "cloudFoundry: {strategy: canary, maxInFlight: 5, continueAfter: 10m, canarySteps: \
                     [{instance_weight: 10}, {instance_weight: 25}, {instance_weight: 25}, {instance_weight: 100}]}";
     let (folder, varied) = experiment_with(strategy, &[]);
@@ -705,7 +706,7 @@ fn a_target_that_failed_stays_failed_and_is_left_out() {
 }
 
 #[test]
-fn errors_in_exports_have_their_place_and_a_fix() {
+fn errors_in_exports_have_a_position_and_a_fix() {
     let folder = cut_folder(Exported::ArgoCd);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");
@@ -772,7 +773,7 @@ fn errors_in_exports_have_their_place_and_a_fix() {
     );
 }
 
-/// `kubectl get bundledeployments -A` also shows those of each cluster's own agent.
+/// `kubectl get bundledeployments -A` also shows the deployments of each cluster's own agent.
 #[test]
 fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     let folder = cut_folder(Exported::Fleet);
@@ -803,7 +804,7 @@ fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     );
 }
 
-/// `UPDATE_DOCS=1` writes the export of the example, and what the program prints for it.
+/// `UPDATE_DOCS=1` writes the export of the example, and the program's output for it.
 #[test]
 fn the_page_shows_what_the_program_prints() {
     let folder = root().join("examples/forecast");

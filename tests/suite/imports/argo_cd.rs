@@ -1,4 +1,4 @@
-//! Exported Applications of Argo CD: what each has of its own, the set beside them, and the state of their clusters.
+//! Exported Applications of Argo CD: their own settings, the set, and the state of their clusters.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn set_without_steps() -> String {
     )
 }
 
-/// A set as the API server prints it.
+/// A set as returned by the API server.
 fn set_object() -> Value {
     let text = "
 apiVersion: argoproj.io/v1alpha1
@@ -60,7 +60,7 @@ fn offline(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn automated_sync_is_that_of_each_application() {
+fn automated_sync_is_read_from_each_application() {
     let mut apps = applications(6);
     apps[1]["spec"]["syncPolicy"] = json!({});
     apps[2]["spec"]["syncPolicy"]["automated"]["enabled"] = false.into();
@@ -82,7 +82,7 @@ fn automated_sync_is_that_of_each_application() {
     assert!(run.contains("4 of 6 clusters are ready after"), "{run}");
     assert!(run.contains("2 cannot be updated: 2 paused"), "{run}");
 
-    // A set that rolls turns automated sync off and syncs all of them.
+    // A RollingSync turns automated sync off and syncs all applications itself.
     let rolling = printed(folder.path(), &format!("{import} --strategy steps.yaml"));
     let note = "4 of 6 have automated sync, which a RollingSync turns off";
     assert!(rolling.contains(note), "{rolling}");
@@ -92,7 +92,7 @@ fn automated_sync_is_that_of_each_application() {
 }
 
 #[test]
-fn applications_without_a_set_that_nobody_syncs_wait_for_a_user() {
+fn applications_without_a_set_or_automated_sync_wait_for_a_user() {
     let mut apps = applications(3);
     for app in apps.as_array_mut().expect("a list") {
         app["spec"]["syncPolicy"] = Value::Null;
@@ -124,7 +124,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let mut apps = applications(14);
     let skip = |value: &str| json!({"argocd.argoproj.io/skip-reconcile": value});
     apps[1]["metadata"]["annotations"] = skip("true");
-    // `strconv.ParseBool` refuses this one.
+    // `strconv.ParseBool` rejects this value.
     apps[2]["metadata"]["annotations"] = skip("yes");
     let mut behind = apps.clone();
     behind[1]["status"]["sync"]["status"] = "OutOfSync".into();
@@ -145,7 +145,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let line = "skipReconcile:\n        - {name: shop-eu-01, sync: Synced, health: Healthy}\n";
     assert!(strategies(folder.path()).contains(line));
     let run = printed(folder.path(), "run out --replicates 1");
-    // Its row is Healthy, by the status that it keeps: the second step begins.
+    // Its row is Healthy because of its last status, so the second step begins.
     assert!(run.contains("13 of 14 clusters are ready after"), "{run}");
 
     printed(
@@ -188,7 +188,7 @@ fn applications_of_a_cluster_that_is_skipped_are_skipped() {
 }
 
 #[test]
-fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() {
+fn a_set_with_its_applications_is_the_strategy_and_the_export_gives_the_rest() {
     let mut apps = applications(5).as_array().expect("a list").clone();
     for app in &mut apps {
         app["apiVersion"] = "argoproj.io/v1alpha1".into();
@@ -222,7 +222,7 @@ fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() 
     let explained = printed(folder.path(), "explain out");
     assert!(explained.contains("step 1: 5 applications"), "{explained}");
 
-    // Two files say the same.
+    // Two files with the same content.
     let words = "--applications apps.json --strategy set.json --replace -o two-files";
     let files = printed(folder.path(), &format!("import {words}"));
     assert!(files.contains("from set.json: the strategy"), "{files}");
@@ -238,7 +238,7 @@ fn a_set_beside_its_applications_is_the_strategy_and_the_export_says_the_rest() 
 }
 
 #[test]
-fn an_export_with_its_set_may_come_from_standard_input() {
+fn an_export_that_contains_its_set_may_come_from_standard_input() {
     let mut items = applications(3).as_array().expect("a list").clone();
     items.push(set_object());
     let mut command = crate::common::fleetsim(tempfile::tempdir().expect("a folder").path());
@@ -298,7 +298,7 @@ fn applications_whose_clusters_cannot_be_reached_are_offline_by_name() {
 }
 
 #[test]
-fn clusters_of_a_cloud_have_its_links() {
+fn clusters_in_a_cloud_have_the_links_of_that_cloud() {
     let mut apps = applications(5);
     let mut to = |at: usize, destination: Value| apps[at]["spec"]["destination"] = destination;
     to(
@@ -339,7 +339,7 @@ fn clusters_of_a_cloud_have_its_links() {
 }
 
 #[test]
-fn a_release_by_commit_says_that_it_is_polled_and_how_to_say_otherwise() {
+fn a_release_by_commit_is_noted_as_polled_with_the_alternative() {
     let mut tags = applications(3);
     for app in tags.as_array_mut().expect("a list") {
         app["spec"]["source"]["targetRevision"] = "v1.2.0".into();

@@ -1,4 +1,4 @@
-//! Bad input: malformed, truncated, empty, huge, and of another kind. One clear error, and nothing is written.
+//! Bad input: malformed, truncated, empty, huge, or of another kind. There is one clear error, and nothing is written.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -10,7 +10,7 @@ use super::exports::{
 use super::{folder, json, names, printed, refused};
 use crate::common::loaded;
 
-/// An option, the options that it needs, and a valid file for it.
+/// An option, the other options that it needs, and a valid file for it.
 fn options() -> Vec<(&'static str, &'static str, String)> {
     vec![
         ("--fleet", "", json(&fleet_clusters(4))),
@@ -40,7 +40,7 @@ fn files(bad: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Imports a bad file with an option; exit code 2, one error that names the file, and nothing written.
+/// Imports a bad file with an option, and asserts exit code 2, one error that names the file, and no output.
 fn is_refused(option: &str, with: &str, bad: &str) -> String {
     let files = files(bad);
     let folder = folder(&files);
@@ -100,7 +100,7 @@ fn a_truncated_file_is_refused_at_its_end() {
 }
 
 #[test]
-fn a_malformed_file_is_refused_with_its_place() {
+fn a_malformed_file_is_refused_with_its_position() {
     for (option, with, good) in options() {
         let broken = if good.starts_with(['{', '[']) {
             good.replacen(':', " ", 1)
@@ -325,7 +325,7 @@ fn a_partition_that_fleet_leaves_empty_is_a_warning() {
     assert!(printed(folder.path(), "check out").contains("partitions[1] (`x`) matches no cluster"));
 }
 
-/// One line of JSON with many clusters and much noise.
+/// One line of JSON with many clusters and much irrelevant data.
 fn huge(clusters: usize) -> String {
     let noise = "x".repeat(300);
     let mut text = "{\"kind\":\"List\",\"items\":[".to_owned();
@@ -341,7 +341,7 @@ fn huge(clusters: usize) -> String {
     text + "]}"
 }
 
-/// As a release build does 100,000 clusters in seconds, a debug build does a tenth of them.
+/// A release build reads 100,000 clusters in seconds, a debug build a tenth of them.
 #[test]
 fn a_huge_export_on_one_line_is_read_in_seconds() {
     let folder = folder(&[("huge.json", huge(10_000))]);

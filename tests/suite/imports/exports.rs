@@ -1,5 +1,5 @@
-//! Exports as the products' clients print them: with managed fields, several namespaces, clusters that are paused or
-//! have no agent, objects that are being deleted, and fields that decide nothing.
+//! Exports as printed by the products' clients: with managed fields, several namespaces, clusters that are paused or
+//! have no agent, objects that are being deleted, and fields without effect.
 
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ fn noise(manager: &str, name: &str) -> Value {
     }])
 }
 
-/// A manifest as `crane manifest` prints it, of layers with these names and sizes in megabytes.
+/// A manifest as printed by `crane manifest`, with layers of these names and sizes in megabytes.
 pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     let layer = |(name, megabytes): &(&str, u64)| {
         json!({
@@ -44,7 +44,7 @@ pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     serde_json::to_string(&manifest).expect("values can be written")
 }
 
-/// The new version of the image in these tests: 90 MB, of which 30 are new.
+/// The new version of the image in these tests: 90 MB, 30 MB of them new.
 pub(super) fn new_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-2", 30)])
 }
@@ -54,7 +54,7 @@ pub(super) fn old_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-1", 29)])
 }
 
-/// `kubectl get clusters.fleet.cattle.io -A -o json`: the management cluster, and `count - 1` others, of which two are
+/// `kubectl get clusters.fleet.cattle.io -A -o json`: the management cluster and `count - 1` others; two of them are
 /// paused, one has no agent, and some are in another workspace.
 pub(super) fn fleet_clusters(count: usize) -> Value {
     let mut items = vec![fleet_cluster("fleet-local", "local", 0)];
@@ -168,7 +168,7 @@ pub(super) fn members(count: usize) -> Value {
     json!({"apiVersion": "v1", "kind": "List", "items": (0..count).map(member).collect::<Vec<_>>()})
 }
 
-/// A placement whose affinity picks two stages, and that staged update runs roll out.
+/// A placement whose affinity selects two stages, rolled out by staged update runs.
 pub(super) const PLACEMENT: &str = "\
 apiVersion: placement.kubernetes-fleet.io/v1
 kind: ClusterResourcePlacement
@@ -274,9 +274,9 @@ status:
   conditions: [{type: ResourcesUpToDate, status: \"True\"}]
 ";
 
-/// Secrets that declare Argo CD's clusters, and one that is a repository's.
+/// Secrets that declare Argo CD's clusters, and one for a repository.
 pub(super) fn cluster_secrets(count: usize) -> Value {
-    // `printf eu-0 | base64` and so on.
+    // `printf eu-0 | base64` etc.
     const NAMES: [&str; 6] = [
         "ZXUtMA==", "ZXUtMQ==", "ZXUtMg==", "ZXUtMw==", "ZXUtNA==", "ZXUtNQ==",
     ];

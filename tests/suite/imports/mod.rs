@@ -1,4 +1,4 @@
-//! `fleetsim import` as four users call it: their exports, then check and run, with an answer and without editing.
+//! `fleetsim import` as called by four users: their exports, then check and run, which give an answer without editing.
 
 mod argo_cd;
 mod bad;
@@ -30,7 +30,7 @@ fn json(value: &Value) -> String {
     serde_json::to_string(value).expect("values can be written")
 }
 
-/// What the program prints when it is called with these words.
+/// The program's output for these arguments.
 fn printed(folder: &Path, words: &str) -> String {
     let assert = fleetsim(folder)
         .args(words.split_whitespace())

@@ -1,6 +1,6 @@
-//! What `docs/import.md` shows is what the program prints.
+//! `docs/import.md` shows the actual output of the program.
 //!
-//! `UPDATE_DOCS=1 cargo test --test suite imports::page` writes what its commands print now into the page.
+//! `UPDATE_DOCS=1 cargo test --test suite imports::page` writes the current output of its commands into the page.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::common::{blocks, root};
 
 const PAGE: &str = "docs/import.md";
 
-/// The page with what its commands print now, each `sh` block followed by a `text` block.
+/// The page with the current output of its commands, each `sh` block followed by a `text` block.
 fn page_with(page: &str, printed: &[String]) -> String {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let blocks = blocks(page);
@@ -22,7 +22,7 @@ fn page_with(page: &str, printed: &[String]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, block)| block.language == "sh");
-    // From the last to the first, so that the lines before stay where they are.
+    // From the last to the first, so that earlier lines keep their numbers.
     for ((at, block), printed) in commands.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let end = block.line + 1 + block.text.lines().count() + 1;
         let recorded = blocks

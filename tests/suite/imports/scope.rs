@@ -1,4 +1,4 @@
-//! Namespaces, owners and names decide which objects of an export count.
+//! Namespaces, owners and names decide which objects of an export are used.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn git_repo(spec: &str) -> String {
     )
 }
 
-/// Cluster groups `eu`, each of a namespace with a selector.
+/// Cluster groups `eu`, each in a namespace and with a selector.
 fn groups(of: &[(&str, &str)]) -> String {
     let group = |(namespace, selector): &(&str, &str)| {
         format!(
@@ -90,7 +90,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
 }
 
 #[test]
-fn cluster_groups_that_are_not_given_are_asked_for() {
+fn missing_cluster_groups_are_requested() {
     let repo = git_repo("targets: [{clusterGroup: eu}]");
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),
@@ -104,7 +104,7 @@ fn cluster_groups_that_are_not_given_are_asked_for() {
     assert!(error.contains("--cluster-groups"), "{error}");
 }
 
-/// Argo CD's clusters of two regions, in an order that is not that of their applications.
+/// Argo CD's clusters of two regions, in a different order than their applications.
 fn argo_clusters() -> String {
     let cluster = |(name, region): (&str, &str)| {
         serde_json::json!({"server": format!("https://{name}:6443"), "name": name,
@@ -184,7 +184,7 @@ fn applications_of_a_set_in_another_namespace_are_left_out() {
 }
 
 #[test]
-fn an_update_run_and_a_placement_beside_the_stages_count() {
+fn an_update_run_and_a_placement_given_with_the_stages_are_used() {
     let run = |name: &str| {
         format!(
             "---\napiVersion: placement.kubernetes-fleet.io/v1\nkind: ClusterStagedUpdateRun\nmetadata: {{name: {name}}}\n\
@@ -254,7 +254,7 @@ fn an_error_of_the_strategy_is_shown_once() {
 }
 
 #[test]
-fn a_named_member_that_cannot_be_picked_says_why() {
+fn a_named_member_that_cannot_be_picked_is_reported_with_the_reason() {
     let fixed = "  policy: {placementType: PickFixed, clusterNames: [aks-member-001, aks-member-009, aks-member-004, nope]}\n";
     let head = PLACEMENT.split("  policy:").next().expect("a head");
     let folder = folder(&[
@@ -292,7 +292,7 @@ fn a_canary_deployment_that_scales_the_app_names_the_base_of_its_steps() {
 }
 
 #[test]
-fn every_bad_label_counts() {
+fn every_invalid_label_is_counted() {
     let mut clusters = fleet_clusters(30);
     for cluster in clusters["items"]
         .as_array_mut()
@@ -332,7 +332,7 @@ fn clusters_that_a_fleet_yaml_does_not_select_are_left_out_for_all_strategies() 
         folder.path(),
         "import --fleet clusters.json --strategy fleet.yaml -o out",
     );
-    // Of store-0001 to store-0009, every third is in the region eu.
+    // Every third of store-0001 to store-0009 is in the region eu.
     assert!(
         imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),
         "{imported}"
@@ -356,7 +356,7 @@ fn clusters_that_a_fleet_yaml_does_not_select_are_left_out_for_all_strategies() 
 }
 
 #[test]
-fn targets_of_the_fleet_yaml_take_the_place_of_those_of_the_git_repo() {
+fn targets_of_the_fleet_yaml_replace_those_of_the_git_repo() {
     let repo = git_repo("targets: [{clusterSelector: {matchLabels: {region: us}}}]");
     let strategy = "overrideTargets: [{clusterSelector: {matchLabels: {region: eu}}}]\n";
     let folder = folder(&[

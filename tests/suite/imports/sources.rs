@@ -13,7 +13,7 @@ use super::exports::{
 use super::{folder, json, names, printed, refused};
 use crate::common::{fleetsim, loaded, text};
 
-/// The targets of an imported experiment: names.
+/// The names of the targets of an imported experiment.
 fn targets(folder: &Path) -> Vec<String> {
     let experiment = loaded(&folder.join("out"));
     experiment.variants[0]
@@ -26,7 +26,7 @@ fn targets(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn standard_input_is_read_as_a_file() {
+fn standard_input_is_read_like_a_file() {
     let folder = folder(&[]);
     let mut command = fleetsim(folder.path());
     let input = json(&fleet_clusters(5));
@@ -42,7 +42,7 @@ fn standard_input_is_read_as_a_file() {
 }
 
 #[test]
-fn yaml_with_several_documents_is_read_as_json() {
+fn yaml_with_several_documents_is_read_like_json() {
     let clusters = fleet_clusters(5);
     let documents: Vec<String> = clusters["items"]
         .as_array()
@@ -55,7 +55,7 @@ fn yaml_with_several_documents_is_read_as_json() {
     assert_eq!(targets(folder.path()).len(), 4);
 }
 
-/// JSON is YAML.
+/// The value as indented JSON, which is also YAML.
 fn pretty(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).expect("values can be written") + "\n"
 }
@@ -96,7 +96,7 @@ fn another_workspace_is_chosen_by_its_name() {
 }
 
 #[test]
-fn an_index_with_the_manifests_beside_it_is_followed() {
+fn an_index_next_to_its_manifests_is_followed() {
     let image = new_image();
     let digest_of_image = {
         use sha2::{Digest, Sha256};
@@ -194,7 +194,7 @@ fn applications_are_computed_from_cluster_secrets_without_their_credentials() {
 }
 
 #[test]
-fn applications_are_read_as_kubectl_prints_them() {
+fn applications_are_read_in_the_format_of_kubectl() {
     let mut items = applications(4);
     for application in items.as_array_mut().expect("a list") {
         application["apiVersion"] = "argoproj.io/v1alpha1".into();
@@ -216,7 +216,7 @@ fn applications_are_read_as_kubectl_prints_them() {
 }
 
 #[test]
-fn clusters_are_read_as_argo_cds_client_prints_them() {
+fn clusters_are_read_in_the_format_of_argo_cds_client() {
     let cluster = |name: &str, kind: &str, ring: &str| {
         serde_json::json!({
             "server": format!("https://{name}:6443"), "name": name, "serverVersion": "1.29",
@@ -247,7 +247,7 @@ fn clusters_are_read_as_argo_cds_client_prints_them() {
 }
 
 #[test]
-fn several_images_are_workloads_of_their_own() {
+fn several_images_become_separate_workloads() {
     let files = [
         ("clusters.json", json(&fleet_clusters(3))),
         ("shop-v2.json", new_image()),
@@ -323,7 +323,7 @@ fn an_app_manifest_names_the_instances() {
 }
 
 #[test]
-fn a_deployment_that_exists_becomes_its_request() {
+fn an_existing_deployment_is_converted_to_its_request() {
     let folder = folder(&[
         ("processes.json", json(&processes(20))),
         ("deployment.json", json(&deployment())),
@@ -365,9 +365,9 @@ fn a_rolling_placement_is_its_own_strategy() {
 }
 
 #[test]
-fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
+fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
-    // It waits for its standard input, with its hidden folder made.
+    // It waits for its standard input, after creating its hidden folder.
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     waiting
         .args(["import", "--fleet", "-", "-o", "out"])
@@ -395,7 +395,7 @@ fn what_a_killed_import_has_left_is_removed_by_the_next_one() {
         "import --fleet clusters.json -o out --replace",
     );
     assert_eq!(names(folder.path()), ["clusters.json", "out"]);
-    // Killed between two renames, an import has moved the earlier folder aside.
+    // If an import is killed between two renames, the earlier folder stays moved aside.
     fs::rename(
         folder.path().join("out"),
         folder.path().join(".out.fleetsim-old"),
@@ -565,7 +565,7 @@ fn labels_that_a_template_has_computed_are_not_computed_again() {
 #[test]
 fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
     let mut clusters = fleet_clusters(41);
-    // Fleet makes the namespace before an agent registers.
+    // Fleet creates the namespace before an agent registers.
     for (at, agent) in [
         (5, serde_json::json!({"lastSeen": null})),
         (6, serde_json::json!({})),
@@ -603,7 +603,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         ("set.yaml", APPLICATION_SET.to_owned()),
     ]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    // Numbers 3 and 12 are paused, and 7 has no agent in any case.
+    // Numbers 3 and 12 are paused, and 7 has no agent in either case.
     assert!(
         imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
         "{imported}"
@@ -621,13 +621,13 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         offline
     };
     assert_eq!(counted("--members members.json"), 2);
-    // One is Unknown; of the clusters that have failed, one has an application.
+    // One is Unknown; one of the failed clusters has an application.
     let options = "--applications apps.json --clusters known.json --strategy set.yaml";
     assert_eq!(counted(options), 2);
 }
 
 #[test]
-fn exports_are_read_as_people_keep_them() {
+fn exports_are_read_in_the_forms_in_which_people_store_them() {
     let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
     let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
     // `jq -s . page1.json page2.json`
@@ -650,7 +650,7 @@ fn exports_are_read_as_people_keep_them() {
     let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
     assert_eq!(targets(folder.path()), wanted);
 
-    // As writers of YAML 1.1 print names of digits.
+    // As YAML 1.1 writers print names that consist of digits.
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
                 labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
     fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");
@@ -693,7 +693,7 @@ fn nodes_that_take_no_pods_are_not_counted() {
 }
 
 #[test]
-fn a_helm_chart_is_no_image() {
+fn a_helm_chart_is_not_read_as_an_image() {
     let chart = r#"{"schemaVersion": 2, "config": {"mediaType": "application/vnd.cncf.helm.config.v1+json",
         "digest": "sha256:aa", "size": 117}, "layers": [{"mediaType": "application/vnd.cncf.helm.chart.content.v1.tar+gzip",
         "digest": "sha256:bb", "size": 2487}]}"#;
@@ -749,7 +749,7 @@ fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
 }
 
 #[test]
-fn links_are_those_of_the_kind_of_site_that_the_exports_show() {
+fn links_depend_on_the_kind_of_site_in_the_exports() {
     let mut shops = fleet_clusters(12);
     for shop in shops["items"].as_array_mut().expect("a list") {
         shop["metadata"]["labels"]["provider.cattle.io"] = "k3s".into();

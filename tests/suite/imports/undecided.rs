@@ -1,4 +1,5 @@
-//! Fields of a strategy's file that decide and are not simulated: `import` writes them, and the user decides.
+//! Fields of a strategy's file that affect the rollout but are not simulated: `import` writes them, and the user
+//! decides.
 
 use std::fs;
 
@@ -9,7 +10,7 @@ use super::{folder, json, printed, refused};
 const FLEET_YAML: &str = "helm: {waitForJobs: true}\nrolloutStrategy: {maxUnavailable: 010}\n";
 
 #[test]
-fn what_is_not_simulated_is_an_error_until_the_user_accepts_it() {
+fn a_field_that_is_not_simulated_is_an_error_until_the_user_accepts_it() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),
         ("fleet.yaml", FLEET_YAML.to_owned()),

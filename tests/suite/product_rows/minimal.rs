@@ -1,7 +1,7 @@
-//! The rows of the tables of fields, and a minimal file for each: the least object of its kind with that one field.
+//! The rows of the tables of fields, and a minimal file for each: the smallest object of its kind with that one field.
 //!
-//! A value follows from the type of the row. Where the product takes certain words only, or reads a field only beside
-//! others, the lists [`VALUES`] and [`SURROUNDINGS`] have them.
+//! A value follows from the type of the row. The lists [`VALUES`] and [`SURROUNDINGS`] have the exceptions: the
+//! product accepts only certain words, or reads a field only together with others.
 
 use std::fs;
 
@@ -19,12 +19,12 @@ pub(super) struct ClassedField {
     pub(super) go_type: String,
     pub(super) class: String,
     pub(super) effect: String,
-    /// The condition on which it decides.
+    /// The condition under which the field has an effect.
     pub(super) when: String,
 }
 
 impl ClassedField {
-    /// Whether a field is this one or in it.
+    /// Returns whether a field is this one or inside it.
     fn holds(&self, path: &str) -> bool {
         match path.strip_prefix(&self.path) {
             Some(rest) => rest.is_empty() || rest.starts_with(['.', '[']),
@@ -32,7 +32,7 @@ impl ClassedField {
         }
     }
 
-    /// The name by which `accept` takes it: without the marks of lists and maps.
+    /// The name by which `accept` refers to it: without the marks of lists and maps.
     pub(super) fn name(&self) -> String {
         let plain = self.path.replace("[]", "");
         let plain = plain.replace('[', ".").replace(']', "");
@@ -54,7 +54,8 @@ pub(super) fn rows() -> Vec<ClassedField> {
     rows
 }
 
-/// The outermost field that decides and holds this one: the one that is reported. `None`: the field does not decide.
+/// The outermost field with an effect that contains this one, which is the reported field. `None`: the field has no
+/// effect.
 pub(super) fn outermost<'r>(
     rows: &'r [ClassedField],
     row: &ClassedField,
@@ -65,7 +66,7 @@ pub(super) fn outermost<'r>(
     around.next()
 }
 
-/// Values that a type alone does not tell: the end of a path, and the value in JSON.
+/// Values that do not follow from the type: the end of a path, and the value in JSON.
 const VALUES: [(&str, &str); 22] = [
     ("helm.values", r#"{"a": "${ .ClusterLabels.env }"}"#),
     ("helm.templateValues.*", r#""${ .ClusterLabels.env }""#),
@@ -106,7 +107,7 @@ const VALUES: [(&str, &str); 22] = [
     ),
 ];
 
-/// The fields that must stand beside others: kind, the path that asks for them, their own path, and the value in JSON.
+/// Fields that are required next to others: kind, the path that requires them, their own path, and the value in JSON.
 struct Surrounding {
     kind: &'static str,
     asked_by: &'static str,
@@ -186,7 +187,7 @@ fn object(kind: &str, version: &str) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": "shop"}})
 }
 
-/// The least file of a kind.
+/// The minimal file of a kind.
 fn base(kind: &str) -> Value {
     match kind {
         "FleetYAML" => json!({"defaultNamespace": "shop"}),
@@ -248,7 +249,7 @@ pub(super) fn file_with(row: &ClassedField, rows: &[ClassedField]) -> Value {
     file
 }
 
-/// Sets a row's field; of a row without a value of its own, the first field in it.
+/// Sets a row's field; if the row has no value of its own, the first field in it.
 fn set(file: &mut Value, row: &ClassedField, rows: &[ClassedField]) {
     if let Some(value) = value_of(row) {
         put(file, &steps(&row.path), value);
@@ -261,7 +262,7 @@ fn set(file: &mut Value, row: &ClassedField, rows: &[ClassedField]) {
     set(file, inside, rows);
 }
 
-/// The value of a row, where its path or its type tells one.
+/// The value of a row, if its path or its type determines it.
 fn value_of(row: &ClassedField) -> Option<Value> {
     if let Some((_, value)) = VALUES.iter().find(|(end, _)| ends_with(&row.path, end)) {
         return Some(in_json(value));
@@ -283,7 +284,7 @@ fn value_of(row: &ClassedField) -> Option<Value> {
     Some(value)
 }
 
-/// Whether a path has this end, at the beginning of a name.
+/// Returns whether a path ends with this text, at the beginning of a name.
 fn ends_with(path: &str, end: &str) -> bool {
     match path.strip_suffix(end) {
         Some(before) => before.is_empty() || before.ends_with('.'),
@@ -301,7 +302,7 @@ enum RowStep {
     Field(String),
     /// The first entry of a list.
     Item,
-    /// Some key of a map.
+    /// Any key of a map.
     AnyKey,
     /// A text in a list.
     Text(String),
@@ -334,7 +335,7 @@ fn steps(path: &str) -> Vec<RowStep> {
     steps
 }
 
-/// Puts a value where the steps lead. Of two maps, the fields of both are there.
+/// Puts a value at the position that the steps lead to. Two maps are merged.
 fn put(target: &mut Value, steps: &[RowStep], value: Value) {
     let Some((step, rest)) = steps.split_first() else {
         merge(target, value);

@@ -1,7 +1,8 @@
-//! Each row of the tables of fields that decides, in a minimal file: every way into the program says the same of it.
+//! Each row of the tables of fields that has an effect, in a minimal file: all commands and imports treat it the same
+//! way.
 //!
-//! `check`, `explain`, `run` and `plan` read an experiment by one function of the library, which is called here; that
-//! they do is tried with a sample. `import` is called as a function, too.
+//! `check`, `explain`, `run` and `plan` read an experiment with one function of the library, which is called here; a
+//! sample tests that they do. `import` is also called as a function.
 
 mod minimal;
 mod tried;
@@ -18,12 +19,12 @@ use tried::{
     TriedRow, WAYS, experiment, exports, in_full, in_words, is_simple, loaded, same_field,
 };
 
-/// Whether a field is of the generators of a set, which are computed or refused as a whole.
+/// Returns whether a field belongs to the generators of a set, which are computed or refused as a whole.
 fn is_of_generators(row: &ClassedField) -> bool {
     row.path.starts_with("spec.generators[]")
 }
 
-/// Fails where a row is treated otherwise, and where fewer rows were tried than there are at least.
+/// Fails if a row is treated differently, or if fewer rows were tested than the minimum.
 #[track_caller]
 fn assert_alike(found: &[String], count: usize, least: usize) {
     assert!(
@@ -48,7 +49,7 @@ fn every_field_that_decides_is_refused_and_accepted_alike_by_experiments_and_imp
             }
             let tried = TriedRow::of(way, row, &rows, exports.path());
             tried.differences_of_experiment(&mut found);
-            // The quotas of an app are in no export.
+            // Exports do not contain the quotas of an app.
             if row.when != "hasQuota" {
                 tried.differences_of_import(&mut found);
             }
@@ -58,8 +59,8 @@ fn every_field_that_decides_is_refused_and_accepted_alike_by_experiments_and_imp
     assert_alike(&found, count, 100);
 }
 
-/// The generators of a set are computed, or refused with the way out, whatever is accepted. Beside an export of the
-/// applications they say nothing more.
+/// The generators of a set are computed, or refused with the alternative, whatever is accepted. With an export of the
+/// applications they have no further effect.
 #[test]
 fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
     let rows = rows();
@@ -104,7 +105,7 @@ fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
     assert_alike(&found, count, 80);
 }
 
-/// A manifest and a process are read by `import` alone.
+/// Only `import` reads a manifest and a process.
 #[test]
 fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
     let rows = rows();
@@ -137,7 +138,7 @@ fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
 /// KubeFleet's admission refuses a placement with it.
 const REFUSED: &str = "clusterSelectorTerms[].propertySorter";
 
-/// A field that decides nothing is no error anywhere, and `check` counts it.
+/// A field without effect never causes an error, and `check` counts it.
 #[test]
 fn neutral_fields_are_counted_and_never_refused() {
     let rows = rows();
@@ -154,7 +155,7 @@ fn neutral_fields_are_counted_and_never_refused() {
                 && outermost(&rows, row).is_none()
                 && !row.path.contains(REFUSED)
         });
-        // Every fourth is a sample of all parts of a type.
+        // Every fourth row is a sample of all parts of a type.
         for row in simple.step_by(4) {
             let tried = TriedRow::of(way, row, &rows, exports.path());
             let counted = tried.counted_fields();
@@ -174,7 +175,7 @@ fn neutral_fields_are_counted_and_never_refused() {
     assert_alike(&found, count, 60);
 }
 
-/// The commands themselves, for one row of each product: they answer as the functions do.
+/// The commands themselves, for one row of each product: they give the same answers as the functions.
 #[test]
 fn the_commands_agree_about_a_field_that_decides() {
     let rows = rows();
@@ -204,7 +205,7 @@ fn the_commands_agree_about_a_field_that_decides() {
                     .expect("run");
                 let said = format!("{}{}", text(&output.stdout), text(&output.stderr));
                 let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
-                // A plan of few runs may be uncertain, which is 99.
+                // A plan with few runs may be uncertain, with exit code 99.
                 let found = output.status.code().expect("it ended itself");
                 let is_right = found == code || code == 0 && found == 99;
                 assert!(is_right, "{kind} {path}: {words}: {found}: {said}");
@@ -219,7 +220,7 @@ fn the_commands_agree_about_a_field_that_decides() {
     }
 }
 
-/// A row of each product.
+/// One row of each product.
 const SAMPLE: [(&str, &str); 4] = [
     ("FleetYAML", "dependsOn[].name"),
     ("HelmOp", "spec.ignore"),
@@ -230,9 +231,9 @@ const SAMPLE: [(&str, &str); 4] = [
     ),
 ];
 
-/// Every kind of the tables is one that is tried here, or one that no option reads as a file of a strategy.
+/// Every kind in the tables is either tested here, or not read by any option as a file of a strategy.
 #[test]
-fn every_kind_of_the_tables_is_tried_or_known_to_be_no_strategy() {
+fn every_kind_in_the_tables_is_tested_or_known_not_to_be_a_strategy() {
     let mut kinds: Vec<String> = rows().into_iter().map(|row| row.kind).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -240,8 +241,8 @@ fn every_kind_of_the_tables_is_tried_or_known_to_be_no_strategy() {
     assert_eq!(kinds, NO_STRATEGIES);
 }
 
-/// Objects beside a strategy: exports of a fleet, of which an import takes what `clusters.csv` can hold, and objects
-/// that no option reads.
+/// Objects other than strategies: exports of a fleet, whose fields an import uses as far as `clusters.csv` can hold
+/// them, and objects that no option reads.
 const NO_STRATEGIES: [&str; 19] = [
     "AppProject",
     "Application",
@@ -264,9 +265,10 @@ const NO_STRATEGIES: [&str; 19] = [
     "deploymentAnswer",
 ];
 
-/// An export of a fleet has no place for `accept`: the import says which of its fields decide and are not simulated.
+/// An export of a fleet cannot contain `accept`: the import lists the fields that have an effect but are not
+/// simulated.
 #[test]
-fn an_import_names_the_fields_of_an_export_that_it_passes_over() {
+fn an_import_names_the_ignored_fields_of_an_export() {
     let exports = exports();
     let of_clusters = json!({"status": {"scheduled": true, "activeSchedule": false}});
     let schedule = json!({
@@ -300,7 +302,7 @@ fn an_import_names_the_fields_of_an_export_that_it_passes_over() {
     assert!(!said.contains("can change the answer"), "{said}");
 }
 
-/// The notes of an import of a fleet whose first object has these fields, too, with another object in the file.
+/// The notes of an import of a fleet whose first object also has these fields, with another object in the file.
 fn notes_with(exports: &Path, file: &str, fields: &Value, other: Option<Value>) -> String {
     let path = exports.join(file);
     let text = fs::read_to_string(&path).expect("an export");

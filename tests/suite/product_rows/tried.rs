@@ -1,4 +1,4 @@
-//! The ways by which a file comes into the program, and a row of the tables that is tried by them.
+//! The ways in which the program reads a file, and the test of a row in each of them.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ const FLEET: &str = "fleet:\n\
     \x20 - {name: \"a{1..2}\", labels: {kind: shop, env: prod, ring: canary}}\n\
     \x20 - {name: \"b{1..3}\", labels: {kind: shop, env: prod, ring: rest}}\n";
 
-/// How a kind of file comes into the program.
+/// How the program reads a kind of file.
 pub(super) struct FileWay {
     pub(super) kind: &'static str,
     /// The product whose strategy names it. Empty: only `import` reads it.
@@ -167,7 +167,7 @@ pub(super) fn in_words(problems: &[Problem]) -> String {
     problems.join("\n")
 }
 
-/// An error of an import with all its problems.
+/// All problems of an import error, as text.
 pub(super) fn in_full(error: &ImportError) -> String {
     match error {
         ImportError::Input(error) => in_words(&error.problems),
@@ -175,7 +175,7 @@ pub(super) fn in_full(error: &ImportError) -> String {
     }
 }
 
-/// Whether a place of a file is a field of the table: `a[0].b` is `a[].b`.
+/// Returns whether a position in a file is a field of the table: `a[0].b` is `a[].b`.
 pub(super) fn same_field(place: &str, path: &str) -> bool {
     let (before, option) = path.split_once('[').unwrap_or((path, ""));
     let path = if option.contains('=') {
@@ -189,7 +189,7 @@ pub(super) fn same_field(place: &str, path: &str) -> bool {
     place == path
 }
 
-/// Whether a value of the row is a single text, number or bool.
+/// Returns whether a value of the row is a single text, number or bool.
 pub(super) fn is_simple(row: &ClassedField) -> bool {
     let types = [
         "string", "bool", "int", "int32", "int64", "*bool", "[]string",
@@ -216,7 +216,7 @@ pub(super) fn experiment(way: &FileWay, row: &ClassedField, settings: &str) -> S
 pub(super) struct TriedRow<'r> {
     way: &'r FileWay,
     pub(super) row: &'r ClassedField,
-    /// The field that is reported.
+    /// The field that should be reported.
     pub(super) reported: &'r ClassedField,
     exports: &'r Path,
     pub(super) folder: TempDir,
@@ -257,7 +257,7 @@ impl<'r> TriedRow<'r> {
         import(&sources, &self.folder.path().join("out"), true)
     }
 
-    /// Whether these words refuse the field with its reason.
+    /// Returns whether this message refuses the field with its reason.
     pub(super) fn refuses(&self, said: &str) -> bool {
         said.contains("is not simulated and can change the answer")
             && said.contains(&self.reported.effect)
@@ -267,7 +267,7 @@ impl<'r> TriedRow<'r> {
         said.contains("is accepted and not simulated") && said.contains(&self.reported.effect)
     }
 
-    /// What an experiment without and with `accept` says otherwise than it should.
+    /// Adds the differences between expected and actual messages of an experiment, without and with `accept`.
     pub(super) fn differences_of_experiment(&self, found: &mut Vec<String>) {
         let name = self.reported.name();
         match self.load_with("") {
@@ -287,7 +287,7 @@ impl<'r> TriedRow<'r> {
         }
     }
 
-    /// What an import, and the experiment that it writes, say otherwise than they should.
+    /// Adds the differences between expected and actual messages of an import, and of the experiment that it writes.
     pub(super) fn differences_of_import(&self, found: &mut Vec<String>) {
         let imported = match self.import() {
             Ok(imported) => imported,
@@ -317,7 +317,7 @@ impl<'r> TriedRow<'r> {
         }
     }
 
-    /// An import of the clusters that Argo CD knows, of which the set makes applications.
+    /// An import of the clusters known to Argo CD, from which the set creates applications.
     pub(super) fn import_for_clusters(&self) -> Result<Imported, ImportError> {
         let sources = ImportSources {
             images: vec![self.exports.join("image.json")],
@@ -344,7 +344,7 @@ impl<'r> TriedRow<'r> {
         }
     }
 
-    /// The command `import` ends with 2, and names the field with its reason.
+    /// Asserts that the command `import` ends with 2, and names the field with its reason.
     pub(super) fn check_import_command(&self) {
         let exports = self.exports.display();
         let fleet = match self.way.product {

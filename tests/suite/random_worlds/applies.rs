@@ -1,12 +1,12 @@
-//! Applies that fail, in half of the random worlds under products whose answer to that is simulated; drawn apart, so
-//! that the worlds themselves stay as they were.
+//! Failing applies, in half of the random worlds of the products that simulate the reaction to them. They have their
+//! own draws, so that the worlds themselves stay unchanged.
 
 use fleetsim::units::{Share, SimDuration};
 use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, ApplyRules, WorldSpec};
 
 use super::luck::Luck;
 
-/// Lets applies fail: by faults, by a time-out of the wait for the workloads, or by both.
+/// Makes applies fail: by faults, by a time-out of the wait for the workloads, or by both.
 pub(crate) fn fail(luck: &mut Luck, world: &mut WorldSpec, agent: &mut AgentSpec) {
     if luck.chance(0.5) {
         return;

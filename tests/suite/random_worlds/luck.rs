@@ -56,7 +56,7 @@ impl Luck {
         let mut layers = Vec::new();
         for name in names {
             if self.chance(0.8) {
-                // The size belongs to the digest, wherever it appears.
+                // The size depends only on the digest, wherever it appears.
                 let bytes = name.bytes().map(u64::from).sum::<u64>() * 97_003 % 30_000_000 + 1;
                 layers.push(LayerSpec {
                     digest: (*name).to_owned(),

@@ -1,9 +1,9 @@
-//! What must be true of every run, held over random experiments of every product: bytes are conserved, every pull that
-//! began ends, every run ends with a reason, every product keeps its own limits ([`products`]), and the same seed gives
+//! Invariants of every run, checked in random experiments of every product: bytes are conserved, every started pull
+//! ends, every run ends with a reason, every product respects its own limits ([`products`]), and the same seed gives
 //! the same run.
 //!
-//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test suite random_worlds` runs that seed's
-//! world under every product, and `FLEETSIM_SEEDS=<n>` runs so many seeds instead of the usual ones, each under one
+//! A failure prints its seed and product; `FLEETSIM_SEED=<seed> cargo test --test suite random_worlds` runs that
+//! seed's world under every product, and `FLEETSIM_SEEDS=<n>` runs n seeds instead of the usual ones, each under one
 //! product.
 
 mod applies;
@@ -30,20 +30,20 @@ use luck::Luck;
 use products::Seen;
 use strategies::Product;
 
-/// Experiments tried in one go, unless told otherwise.
+/// Default number of experiments.
 const SEEDS: u64 = 300;
-/// Others that once found a fault, here or in a test.
+/// Other seeds that once revealed a fault, here or in another test.
 const FOUND_FAULTS: [(u64, Product); 6] = [
-    // A first pass that a long request delays, after which the beat is another.
+    // A long request delays the first pass, which changes the later beat.
     (515, Product::CloudFoundry),
-    // Pulls of one node that race for a blob which is discarded after unpacking.
+    // Pulls of one node that race for a blob that is discarded after unpacking.
     (555, Product::FleetOrBaseline),
     (1333, Product::FleetOrBaseline),
     // A node that fails in a cluster without an agent.
     (1281, Product::FleetOrBaseline),
-    // Passes without end over a changed spec that may not be written.
+    // Endless passes over a changed spec that must not be written.
     (847, Product::ArgoCd),
-    // No reason for a run that had succeeded before a cluster crashed.
+    // Missing reason for a run that had succeeded before a cluster crashed.
     (1851, Product::KubeFleetStaged),
 ];
 
@@ -81,14 +81,14 @@ fn variant(seed: u64, product: Product) -> Variant {
     }
 }
 
-/// A run of which all is true that must be.
+/// A run that satisfies all invariants.
 #[derive(Debug, PartialEq)]
 struct CheckedRun {
     record: RunRecord,
     failed_applies: u64,
 }
 
-/// Runs one experiment and checks what must be true of it.
+/// Runs one experiment and checks its invariants.
 fn check(seed: u64, product: Product) -> CheckedRun {
     let mut failed_applies = 0;
     let variant = variant(seed, product);
@@ -132,7 +132,7 @@ fn check(seed: u64, product: Product) -> CheckedRun {
     }
 }
 
-/// What must be true whatever the product.
+/// Checks the invariants that do not depend on the product.
 fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
     let run = &record.run;
     let to_nodes = run.egress_bytes - run.upstream_bytes + run.cache_bytes + run.peer_bytes;
@@ -156,7 +156,7 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
         .map(|bin| bin.egress_bytes_per_s * record.bin_s)
         .sum();
     let egress = run.egress_bytes as f64;
-    // A transfer that is cancelled counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
+    // A cancelled transfer counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
     let rounding = (run.failed_pulls
         * u64::from(variant.scenario.world.node.runtime.download_slots + 1))
         as f64;
@@ -210,7 +210,7 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
         }
     }
     if run.outcome == RunOutcome::Stalled {
-        // Nothing is under way any more, so every attempt ended one way or the other.
+        // No attempt is in progress any more, so every attempt has either succeeded or failed.
         assert!(
             pulled + run.failed_pulls >= run.pulls,
             "{pulled} + {} of {}",
@@ -272,7 +272,7 @@ fn invariants_hold_in_random_runs() {
         "to see it again, cargo test --test suite random_worlds: {failed:#?}"
     );
     if only.is_none() {
-        // The generator would be worthless if all worlds were easy, or all hopeless.
+        // The generator would be useless if all worlds were easy, or all hopeless.
         assert!(outlived >= 3, "{outlived} rollouts outlive a failed apply");
         for product in Product::ALL {
             for outcome in ["Complete", "Stalled"] {

@@ -1,8 +1,9 @@
-//! What must be true of every run of a product, by its own limits: worked out here by hand from the strategy, and held
-//! against when clusters were told and when the management cluster first heard that they are ready.
+//! Invariants of every run of a product, by its own limits: derived here by hand from the strategy, and compared with
+//! the times at which clusters were instructed and first reported ready to the management cluster.
 //!
-//! A cluster counts as on its way from the one to the other. One that is lost again later would have to count too; so
-//! the peaks here are never above those of the product, and a limit that is exceeded here is exceeded there.
+//! A cluster counts as in flight from the first time to the second. A cluster that is lost again later would also
+//! count; so the peaks here never exceed those of the product, and a limit that is exceeded here is exceeded by the
+//! product.
 
 use std::any::Any;
 
@@ -20,18 +21,18 @@ use fleetsim::rollout::kubefleet::{RollingUpdateConfig, RuleSet, StrategySpec, p
 use fleetsim::scenario::Scenario;
 use fleetsim::world::{ClusterSpec, CutKind, DurationModel, ReleaseKind};
 
-/// Times are kept as seconds in floats.
+/// Tolerance for times, which are stored as seconds in floats.
 const ROUNDING: f64 = 1e-6;
 
-/// What a run showed.
+/// The observations of a run.
 pub(crate) struct Seen<'r> {
     pub(crate) scenario: &'r Scenario,
     pub(crate) outcome: RunOutcome,
-    /// For each cluster when it was told the new revision, in seconds.
+    /// For each cluster, the time at which it was instructed to run the new revision, in seconds.
     pub(crate) told: Vec<Option<f64>>,
-    /// For each cluster when it was first reported ready on it.
+    /// For each cluster, the time at which it was first reported ready on it.
     pub(crate) ready: Vec<Option<f64>>,
-    /// When the rollout began, in seconds.
+    /// Start of the rollout, in seconds.
     pub(crate) release: f64,
     pub(crate) passes: &'r [PassRow],
 }
@@ -49,7 +50,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         rules, strategy, ..
     }) = strategy.downcast_ref()
     {
-        // A cluster that is unavailable already costs nothing to update.
+        // A cluster that is already unavailable can be updated without cost.
         let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
         if let Some(IntOrString::Int(limit)) =
             strategy.max_unavailable.as_ref().filter(|_| is_limited)
@@ -89,7 +90,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         if is_update {
             seen.check_cloud_foundry(deployment);
         } else {
-            // A first push starts everything at once, in the request.
+            // A first push starts all instances immediately, in the request.
             let end = seen.release + seen.passes[0].duration_s + ROUNDING;
             assert!(seen.told.iter().flatten().all(|told| *told <= end));
         }
@@ -101,7 +102,7 @@ impl Seen<'_> {
         &self.scenario.world.clusters
     }
 
-    /// Whether a cluster can become unavailable while it runs the old revision.
+    /// Returns whether a cluster can become unavailable while it runs the old revision.
     fn fails_before_its_turn(&self) -> bool {
         let faults = &self.scenario.world.faults;
         let is_cut = |cuts| !matches!(cuts, CutKind::Brownout { .. });
@@ -128,7 +129,7 @@ impl Seen<'_> {
                 changes.extend(self.ready[member].map(|ready| (ready, false)));
             }
         }
-        // Those that are ready make room at the same instant.
+        // Clusters that become ready free capacity at the same instant.
         changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (mut now, mut peak) = (0_usize, 0);
         for (_, begins) in changes {
@@ -153,7 +154,7 @@ impl Seen<'_> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// When the last of them was first ready; never, if one was not; the beginning, if there are none.
+    /// The time at which the last of them was first ready; infinite if one was not; the start if there are none.
     fn all_ready(&self, members: &[usize]) -> f64 {
         members
             .iter()
@@ -163,7 +164,7 @@ impl Seen<'_> {
 
     fn begins_after(&self, members: &[usize], earliest: f64, what: &str) {
         let first = self.first_told(members);
-        // Never before never.
+        // Two infinite times count as ordered.
         assert!(
             first.is_infinite() || first >= earliest - ROUNDING,
             "{what} begins at {first}, not after {earliest}"
@@ -180,7 +181,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Members and `maxUpdate` of each step, and who is in none. `None`: somebody is in several.
+    /// Members and `maxUpdate` of each step, and the clusters in no step. `None`: a cluster is in several.
     fn steps(&self, steps: &[RolloutStep]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
         let is_in = |step: &RolloutStep, cluster: &ClusterSpec| {
             step.match_expressions.iter().all(|expression| {
@@ -225,12 +226,12 @@ impl Seen<'_> {
             return;
         };
         self.begins_after(&unselected, f64::INFINITY, "an application in no step");
-        // As shipped, a changed spec is forgotten where the application is Synced and Healthy (argoproj/argo-cd#27949),
+        // As shipped, a changed spec is forgotten if the application is Synced and Healthy (argoproj/argo-cd#27949),
         // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
-        // that is compared later than one of a later step, if what is promoted is triggered at once.
+        // that is compared later than one of a later step, if promoted applications are triggered immediately.
         let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
         let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
-        // Each application notices a commit by itself; until all of an early step have, a later step is open.
+        // Each application notices a commit by itself; until all of an early step have noticed, a later step is open.
         let is_ordered = release != ArgoCdRelease::Commit && (is_noticed || keeps_changes);
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
@@ -327,7 +328,7 @@ impl Seen<'_> {
                 .after_stage_tasks
                 .iter()
                 .map(|task| match &task.wait_time {
-                    // From a time that is kept in whole seconds, rounded down.
+                    // Counted from a time in whole seconds, rounded down.
                     Some(wait) => {
                         parse_duration(wait)
                             .expect("it is a duration")
@@ -347,7 +348,7 @@ impl Seen<'_> {
             tasks.any(|task| task.kind == "Approval")
         });
         if !asks {
-            // Only the run's own timer wakes it, which counts from the end of the pass: 5 ms or more.
+            // Only the run's own timer wakes it, which starts at the end of the pass: 5 ms or more.
             for pair in self.passes.windows(2) {
                 let rest = pair[1].t_s - pair[0].t_s - pair[0].duration_s;
                 assert!(
@@ -373,11 +374,11 @@ impl Seen<'_> {
         } else {
             limit
         };
-        // A cluster that fails before its turn is updated at once, whatever the budget says.
+        // A cluster that fails before its turn is updated immediately, whatever the budget.
         if self.fails_before_its_turn() {
             return;
         }
-        // The others are bound for the first time, which maxSurge limits.
+        // The others get a binding for the first time, which maxSurge limits.
         let settled = self.select(|cluster| cluster.registered);
         self.at_most(limit, &settled, "maxUnavailable");
     }
@@ -388,7 +389,7 @@ impl Seen<'_> {
         self.at_most(options.max_in_flight as usize, &all, "max_in_flight");
         let told = self.told.iter().flatten().count();
         if options.strategy == How::Canary && deployment.continue_after.is_none() {
-            // Half up, which binary fractions miss for none of these numbers of instances.
+            // Rounds half up; binary fractions are exact enough for all of these numbers of instances.
             let step = options
                 .canary_steps
                 .as_ref()
@@ -437,7 +438,7 @@ impl Seen<'_> {
     }
 }
 
-/// `N%`. `None`: it is no such text, or below zero.
+/// Parses `N%`. `None`: it is another text, or below zero.
 fn percent(text: &str) -> Option<usize> {
     text.strip_suffix('%')?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! Random strategies of every product, none of which the product would refuse.
+//! Random strategies of every product that the product would accept.
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use super::luck::Luck;
 use super::world::RINGS;
 
-/// Which product's strategies are drawn.
+/// The product whose strategies are drawn.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Product {
     FleetOrBaseline,
@@ -52,7 +52,7 @@ impl Product {
         Self::CloudFoundry,
     ];
 
-    /// A strategy for the world of `scenario`, whose own strategy is not looked at.
+    /// A strategy for the world of `scenario`, whose own strategy is ignored.
     pub(crate) fn strategy(self, luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         match self {
             Self::FleetOrBaseline => fleet_or_baseline(luck),
@@ -208,7 +208,7 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     Arc::new(strategy)
 }
 
-/// Steps of which each ring is in one, or that select whatever they like.
+/// Random steps: either each ring is in one step, or steps select arbitrary rings.
 fn argo_cd_steps(luck: &mut Luck, fewest: u32, odd_limits: &[&str]) -> Vec<Value> {
     let count = luck.number(fewest, 4);
     let rings = rings(luck, count.max(1));
@@ -393,7 +393,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         continue_after,
         cancel_after,
     };
-    // What the product would refuse to begin is refused with the experiment file.
+    // Requests that the product would refuse are refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
     if app.create(rules, &deployment.options, NEW).is_err() {
         deployment.quota = AppQuota::default();
@@ -401,7 +401,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     Arc::new(deployment)
 }
 
-/// Each ring in one of so many groups.
+/// Puts each ring into one of `groups` groups.
 fn rings(luck: &mut Luck, groups: u32) -> Vec<Vec<String>> {
     let mut rings = vec![Vec::new(); groups as usize];
     for ring in 0..RINGS {

@@ -1,7 +1,8 @@
-//! A limit that never binds changes no byte: neither times, nor the order of events of one instant, nor their number.
+//! A limit that is never reached changes no byte: neither times, nor the order of simultaneous events, nor their
+//! number.
 //!
-//! Each limit is taken out of a random world, and set so high that nothing reaches it. Both runs must be equal in
-//! every table. Worlds here have many events at equal times: their latencies are constants or zero.
+//! Each limit is removed from a random world, or set so high that it is never reached. Both runs must be equal in
+//! every table. Worlds here have many simultaneous events: their latencies are constants or zero.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,10 +19,10 @@ use fleetsim::world::{
 use super::strategies::Product;
 use super::variant;
 
-/// Random worlds for each limit.
+/// Number of random worlds for each limit.
 const SEEDS: u64 = 12;
 
-/// More than any run asks for.
+/// More than any run requests.
 const MANY: u32 = 1_000_000_000;
 
 /// A limit: absent (`false`), or one that never binds.
@@ -167,7 +168,7 @@ const fn connections(excess: Excess) -> ConnectionLimit {
     ConnectionLimit { max: MANY, excess }
 }
 
-/// Makes events coincide: clusters are alike, and what takes time takes whole milliseconds or none.
+/// Makes events coincide: clusters are alike, and durations are whole milliseconds or zero.
 fn synchronise(variant: &mut Variant, step: SimDuration) {
     variant.scenario.control_loop.request = DurationModel::Constant(step);
     let world = world(variant);
@@ -180,7 +181,7 @@ fn synchronise(variant: &mut Variant, step: SimDuration) {
 }
 
 #[test]
-fn a_limit_that_never_binds_changes_no_byte() {
+fn a_limit_that_is_never_reached_changes_no_byte() {
     let mut differ = Vec::new();
     for (name, set) in LIMITS {
         for seed in 0..SEEDS {
@@ -206,9 +207,9 @@ fn a_limit_that_never_binds_changes_no_byte() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
-/// The case of the report: a quota of 10^9 pulls reordered what 500 nodes of equal latencies did at one instant.
+/// A reported case: a quota of 10^9 pulls changed the order of simultaneous events on 500 nodes with equal latencies.
 #[test]
-fn a_quota_that_nobody_reaches_does_not_reorder_the_requests_of_equal_nodes() {
+fn a_quota_that_is_never_reached_does_not_reorder_the_requests_of_equal_nodes() {
     let mut without = variant(3, Product::FleetOrBaseline);
     synchronise(&mut without, SimDuration::from_millis(30));
     let world = world(&mut without);

@@ -17,10 +17,11 @@ use fleetsim::world::{
 
 use super::luck::Luck;
 
-/// Values of the label `ring`.
+/// Number of values of the label `ring`.
 pub(crate) const RINGS: u32 = 4;
 
-/// What came later is drawn apart, from `extras` and `faults`, so that the worlds of earlier seeds stay what they were.
+/// Later additions have their own draws, from `extras` and `faults`, so that the worlds of earlier seeds stay
+/// unchanged.
 pub(crate) fn world(
     luck: &mut Luck,
     extras: &mut Luck,
@@ -98,7 +99,7 @@ fn loads(luck: &mut Luck, world: &mut WorldSpec) {
     }
 }
 
-/// What a node may have beside the usual.
+/// Optional features of a node.
 fn node_extras(node: &mut NodeSpec, luck: &mut Luck) {
     if luck.chance(0.3) {
         node.requeue = Requeue::AtExpiry;
@@ -262,7 +263,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             ReleaseKind::Update
         },
         faults: {
-            // After the rest of the world and before its faults, as earlier seeds drew it.
+            // Drawn after the rest of the world and before its faults, as for earlier seeds.
             for delay in [
                 (&mut agent.instruction_delay, 1.0),
                 (&mut agent.apply, 5.0),
@@ -288,7 +289,8 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
     (world, agent)
 }
 
-/// What stages and steps select by, and a number to sort by. Not drawn, so that they cost no luck.
+/// Labels by which stages and steps select, and a number to sort by. They are not drawn, so they consume no random
+/// numbers.
 fn labels(cluster: u32) -> BTreeMap<String, String> {
     let env = if cluster.is_multiple_of(3) { "a" } else { "b" };
     let labels = [
@@ -299,7 +301,7 @@ fn labels(cluster: u32) -> BTreeMap<String, String> {
     labels.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
-/// What else goes wrong, in half of the worlds; drawn apart, so that the worlds themselves stay as they were.
+/// Additional faults, in half of the worlds, with their own draws, so that the worlds themselves stay unchanged.
 fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     if luck.chance(0.5) {
         return;
@@ -392,7 +394,7 @@ fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     }
 }
 
-/// How images are distributed: half of the worlds pull from the registry alone.
+/// How images are distributed: half of the worlds pull only from the registry.
 fn distribution(luck: &mut Luck, clusters: u32, regions: u32, images: u32) -> DistributionSpec {
     let kind = match luck.number(0, 7) {
         0..=3 => DistributionKind::Direct,

@@ -1,7 +1,7 @@
-//! Runs in which things take no time end, or are reported: no run goes on without progress.
+//! Runs in which actions take no time end, or are reported: no run continues without progress.
 //!
-//! Each product runs in random worlds in which some times, drawn at random, are zero: of the controllers, of the
-//! agents, of the kubelets and of Argo CD's application controller. With a seed, the same times are zero.
+//! Each product runs in random worlds in which some randomly drawn times are zero: of the controllers, the agents, the
+//! kubelets and Argo CD's application controller. The same seed makes the same times zero.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::luck::Luck;
 use super::strategies::Product;
 use super::variant;
 
-/// Worlds for each product; in the first, all times are zero.
+/// Number of worlds for each product; in the first, all times are zero.
 const WORLDS: u64 = 12;
 
 const ZERO: DurationModel = DurationModel::Constant(SimDuration::ZERO);
@@ -42,7 +42,7 @@ const TIMES: [fn(&mut Variant); 9] = [
         (node.pull_constant, node.unpack_per_layer) = (ZERO, ZERO);
     },
     |variant| {
-        // The first wait must be greater than zero; all later ones are the longest.
+        // The first wait must be greater than zero; all later ones are the maximum.
         let shortest = Backoff {
             initial: SimDuration::from_nanos(1),
             max: SimDuration::ZERO,
@@ -90,7 +90,7 @@ fn outcome(product: Product, seed: u64) -> Result<(), RunFailure> {
 }
 
 #[test]
-fn every_product_ends_or_is_reported_whatever_takes_no_time() {
+fn every_run_with_zero_times_ends_or_is_reported() {
     for product in Product::ALL {
         for seed in 0..WORLDS {
             match outcome(product, seed) {
@@ -105,8 +105,8 @@ fn every_product_ends_or_is_reported_whatever_takes_no_time() {
     }
 }
 
-/// A world alone repeats its events, too: containers that crash at their start are started again immediately, while
-/// other clusters still pull.
+/// The world itself also repeats events: containers that crash at their start are restarted immediately, while other
+/// clusters still pull.
 #[test]
 fn containers_that_crash_and_restart_in_no_time_are_reported() {
     let mut variant = variant(0, Product::FleetOrBaseline);

@@ -1,5 +1,6 @@
-//! A headless Chromium, driven over its debugging pipe: messages of the Chrome DevTools Protocol as JSON, each ended by
-//! a zero byte, on file descriptors 3 (to the browser) and 4 (from it). No driver program and no port are needed.
+//! A headless Chromium, controlled through its debugging pipe: messages of the Chrome DevTools Protocol as JSON, each
+//! terminated by a zero byte, on file descriptors 3 (to the browser) and 4 (from it). It needs neither a driver
+//! program nor a port.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-/// Longest wait for one answer; the machine may be busy with other tests.
+/// Maximum wait for one answer; the machine may be busy with other tests.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Names under which Chromium is installed.
@@ -21,7 +22,7 @@ const NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// The browser on the search path. `None` says so on stderr; where `CI` is set there must be one.
+/// Finds the browser on the search path. `None` is reported on stderr; if `CI` is set, there must be one.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -39,14 +40,14 @@ pub(crate) fn find() -> Option<PathBuf> {
     found
 }
 
-/// One page in a browser of its own.
+/// A page in its own browser.
 pub(crate) struct Page {
     browser: Child,
     to: ChildStdin,
     from: Receiver<Value>,
     session: Option<String>,
     sent: u64,
-    /// All that the browser told unasked.
+    /// All messages of the browser that were not answers.
     events: Vec<Value>,
     _profile: tempfile::TempDir,
 }
@@ -137,7 +138,7 @@ impl Page {
         page
     }
 
-    /// Calls a method and waits for what it returns.
+    /// Calls a method and waits for its result.
     pub(crate) fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.try_call(method, parameters)
             .unwrap_or_else(|error| panic!("{method}: {error}"))
@@ -173,7 +174,7 @@ impl Page {
         }
     }
 
-    /// What an expression of the page's language is worth; a promise is waited for.
+    /// The value of a JavaScript expression; waits for a promise.
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
         let parameters =
             json!({"expression": expression, "returnByValue": true, "awaitPromise": true});
@@ -193,7 +194,7 @@ impl Page {
             .unwrap_or_else(|| panic!("{expression} is {value}, no number"))
     }
 
-    /// A number of things.
+    /// The value of an expression as a whole number.
     pub(crate) fn whole(&mut self, expression: &str) -> i64 {
         let value = self.number(expression);
         assert!(
@@ -215,7 +216,7 @@ impl Page {
         self.evaluate(&format!("Boolean({expression})")) == json!(true)
     }
 
-    /// Waits until the file is loaded and drawn; while it loads, there may be nothing to ask.
+    /// Waits until the file is loaded and drawn; while it loads, there may be no page to query.
     fn wait_until_drawn(&mut self) {
         let start = Instant::now();
         let drawn = json!({"expression": "document.documentElement?.classList.contains('drawn')", "returnByValue": true});
@@ -232,7 +233,7 @@ impl Page {
         }
     }
 
-    /// Waits until what was changed is drawn.
+    /// Waits until changes are drawn.
     pub(crate) fn settle(&mut self) {
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
     }
@@ -242,9 +243,9 @@ impl Page {
         self.call("Emulation.setDeviceMetricsOverride", &size);
     }
 
-    /// Presses and releases a key, as often as told.
+    /// Presses and releases a key `times` times.
     pub(crate) fn press(&mut self, key: &str, times: u32) {
-        // Native controls go by the key's number, as Windows has it.
+        // Native controls use the key's number, as defined by Windows.
         let code = match key {
             "Enter" => 13,
             "Escape" => 27,
@@ -270,7 +271,7 @@ impl Page {
         self.settle();
     }
 
-    /// Moves the mouse to a place of an element: shares of its width and height.
+    /// Moves the mouse to a position within an element, given as shares of its width and height.
     pub(crate) fn point(&mut self, selector: &str, across: f64, down: f64) {
         let box_of = |side: &str| {
             format!("document.querySelector('{selector}').getBoundingClientRect().{side}")
@@ -298,7 +299,7 @@ impl Page {
         self.settle();
     }
 
-    /// What the page complained of: exceptions, console output, and what the browser logged.
+    /// Problems of the page: exceptions, console output, and log messages of the browser.
     pub(crate) fn complaints(&self) -> Vec<String> {
         const KINDS: [&str; 3] = [
             "Runtime.exceptionThrown",
@@ -313,7 +314,7 @@ impl Page {
             .collect()
     }
 
-    /// The addresses that the page asked for.
+    /// The addresses that the page requested.
     pub(crate) fn requests(&self) -> Vec<String> {
         let asked = self
             .events
@@ -328,7 +329,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // The pipe's end is its end too; a browser that hangs is not waited for.
+        // The browser ends when its pipe is closed; one that hangs is not waited for.
         let _ = self.browser.kill();
         let _ = self.browser.wait();
     }

@@ -1,7 +1,6 @@
-//! The page `report.html` in a real browser: it draws, it answers to mouse and keyboard, it asks the network for
-//! nothing.
+//! The page `report.html` in a real browser: it draws, reacts to mouse and keyboard, and makes no network request.
 //!
-//! Without a browser these tests say so and pass; where `CI` is set they fail instead.
+//! Without a browser these tests say so and pass; if `CI` is set they fail instead.
 
 pub(crate) mod browser;
 
@@ -14,7 +13,7 @@ use tempfile::TempDir;
 
 use super::common::{fleetsim, folder_with};
 
-/// Four variants, of which one can never go on: a maxUpdate of 0 syncs nothing, ever.
+/// Four variants, one of which can never advance: a maxUpdate of 0 syncs nothing.
 const EXPERIMENT: &str = r#"
 name: page
 question: How <many> clusters at once?
@@ -56,7 +55,7 @@ release:
 strategies: {batches: {batches: {size: 2500}}}
 "#;
 
-/// A folder with an experiment, and below `out` the results that the program wrote.
+/// A folder with an experiment, and the program's results below `out`.
 fn results(experiment: &str) -> TempDir {
     let folder = folder_with(&[("experiment.yaml", experiment)]);
     fleetsim(folder.path())
@@ -78,7 +77,7 @@ fn small(width: u32, height: u32) -> Option<Page> {
     Some(Page::open(&browser, &file_of(SMALL.path()), width, height))
 }
 
-/// Nothing went wrong, and nothing was fetched but the file itself.
+/// Asserts that there was no error, and that only the file itself was fetched.
 fn assert_quiet(page: &Page) {
     assert_eq!(page.complaints(), [""; 0]);
     let foreign: Vec<String> = page
@@ -91,7 +90,7 @@ fn assert_quiet(page: &Page) {
     assert_eq!(foreign, [""; 0], "the page asks the network for nothing");
 }
 
-/// Pixels of a canvas that are of about this colour (`#rrggbb`).
+/// The number of pixels of a canvas with approximately this colour (`#rrggbb`).
 fn pixels(canvas: &str, colour: &str) -> String {
     format!(
         "(() => {{
@@ -109,7 +108,7 @@ fn pixels(canvas: &str, colour: &str) -> String {
     )
 }
 
-/// Clusters that a legend counts in a state.
+/// Number of clusters in a state, according to the legend.
 fn counted(fleet: usize, state: &str) -> String {
     format!(
         "Number(document.querySelectorAll('.panel')[{fleet}].querySelector('[data-state={state}] b').textContent.replace(',', ''))"
@@ -142,7 +141,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
         "{held}"
     );
     assert!(held.contains("maxUpdate: maxUpdate is 0"), "{held}");
-    // It folds by keyboard, and on paper it is open again.
+    // It folds with the keyboard, and is open again on paper.
     let open = "document.querySelector('details.held').open";
     page.evaluate("document.querySelector('.held summary').focus()");
     page.press("Enter", 1);
@@ -169,7 +168,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
 }
 
 #[test]
-fn the_slider_moves_the_waves_by_keyboard_alone() {
+fn the_slider_works_with_the_keyboard_only() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -203,7 +202,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
     seen.dedup();
     assert!(seen.len() > 2, "in waves, not at once: {seen:?}");
     page.press("End", 1);
-    // The fastest variant completes in all runs, the stuck one has none done: as `targets_done` says.
+    // The fastest variant completes in all runs, the stuck one completes none: as in `targets_done`.
     assert_eq!(
         (
             page.whole(&counted(0, "ready")),
@@ -216,7 +215,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
         page.text("document.getElementById('time').getAttribute('aria-valuetext')")
             .ends_with("60 of 60 clusters ready")
     );
-    // The curves' marker goes with it.
+    // The curves' marker moves too.
     let marker = "new DOMMatrix(getComputedStyle(document.querySelector('.marker')).transform).m41";
     let end = page.number(marker);
     page.press("ArrowLeft", 200);
@@ -236,7 +235,7 @@ fn the_slider_moves_the_waves_by_keyboard_alone() {
 }
 
 #[test]
-fn a_heading_sorts_the_table_and_sorts_it_back() {
+fn a_heading_sorts_the_table_and_reverses_it() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -276,7 +275,7 @@ fn a_heading_sorts_the_table_and_sorts_it_back() {
 }
 
 #[test]
-fn a_variant_that_is_switched_off_leaves_the_curves_and_comes_back() {
+fn a_variant_can_be_hidden_and_shown_again() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -412,7 +411,7 @@ fn dark_mode_print_and_phones_have_their_own_layout() {
         page.whole(&pixels("#curve-ready canvas", FIRST)) > 50,
         "curves are drawn again for a narrow page"
     );
-    // What is beyond the edge of the table is told, until it is in sight.
+    // Columns beyond the edge of the table are announced until they are in view.
     let more = "document.querySelector('.wide').classList.contains('more')";
     assert!(page.is(more) && !page.is("document.querySelector('.sideways').hidden"));
     page.evaluate("document.querySelector('.wide > .scroll').scrollLeft = 9999");

@@ -1,30 +1,31 @@
-//! Argo CD's application controller: published times in which one commit was synced to thousands of applications.
+//! Argo CD's application controller: published times for syncing one commit to thousands of applications.
 //!
-//! Each application is a ConfigMap of 2 kB; no pods. The time runs from the first application that is OutOfSync until
-//! none is, read off a chart. AWS (argo-cd, 2023, on m5.4xlarge) varied processors and the client's limit; CNOE (v2.8,
-//! on m5.2xlarge) the number of applications, with ten shards. A simulated cluster has one application, and the
-//! published ones had up to 10 000, so clusters stand for applications here.
+//! Each application is a ConfigMap of 2 kB, without pods. The time is from the first application that is OutOfSync
+//! until none is, read from a chart. AWS (argo-cd, 2023, on m5.4xlarge) varied processors and the client's limit; CNOE
+//! (v2.8, on m5.2xlarge) the number of applications, with ten shards. A simulated cluster has one application, and the
+//! published ones had up to 10 000, so clusters represent applications here.
 //!
-//! Two parameters are set on the rows of AWS: 12 requests a sync, and 15 syncs a second for the CPU. Without shards a
-//! thousand applications are simulated, and times are in proportion once the burst is spent. With ten shards the
-//! busiest one ends last; its applications are a third parameter. AWS's ten clusters fit two in one shard (drawn, it is
-//! two in 38 % of cases and three in 49 %); for CNOE's 500 clusters it is the median of draws, 61.
+//! Two parameters are fitted to the rows of AWS: 12 requests per sync, and 15 syncs per second for the CPU. Without
+//! shards a thousand applications are simulated, and times scale proportionally once the burst is spent. With ten
+//! shards the busiest one ends last; its number of applications is a third parameter. AWS's ten clusters fit two in
+//! one shard (in random draws, it is two in 38 % of cases and three in 49 %); for CNOE's 500 clusters it is the median
+//! of draws, 61.
 
 use std::collections::BTreeMap;
 
 use super::super::common::first_run;
 use super::table::{Row, check_missed, compare, published, title};
 
-/// What is beyond 20 %, and why.
+/// Rows with an error above 20 %, and the reason.
 const MISSED: [(&str, &str); 1] = [(
     "CNOE-4 30000",
     "ten shards shared two nodes of 8 cores, which were full; the next row has three nodes",
 )];
 
-/// Applications that are simulated.
+/// Number of simulated applications.
 const APPLICATIONS: usize = 1000;
 
-/// An attempt applies in 0.3 s: the source says less than a second for a sync.
+/// An attempt applies in 0.3 s: the source states less than a second for a sync.
 fn synced_in_s(controller: &str) -> f64 {
     let text = format!(
         "name: syncs
@@ -86,7 +87,7 @@ fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_sha
         ours.insert(case, minutes);
     }
     check_missed(&missed, &MISSED, "20 %");
-    // Processors change nothing, and the client's limit does, until the CPU is the bottleneck.
+    // Processors have no effect, and the client's limit does, until the CPU is the bottleneck.
     for processors in ["AWS-2 25/50", "AWS-2 50/100", "AWS-2 100/200"] {
         assert!(
             (ours[processors] / ours["AWS-1"] - 1.0).abs() < 0.02,

@@ -1,9 +1,9 @@
-//! The storm of Volcano Engine by way of Dragonfly, alone and with Nydus (Dragonfly's blog, 2023-04-13).
+//! Volcano Engine's storm through Dragonfly, alone and with Nydus (Dragonfly's blog, 2023-04-13).
 //!
-//! The world is the one of the plain registry (`storm`) without its deadline: the same images, nodes and link. No
-//! parameter is set. The published peaks of the registry cannot be those of a second: 27 GiB in 35 s are more than the
-//! 586 MiB/s of that row. They are what means over half a minute to a minute would show, so they say nothing of how
-//! fast a seed fetches.
+//! The world is that of the plain registry (`storm`) without its deadline: the same images, nodes and link. No
+//! parameter is fitted. The published peaks of the registry cannot be peaks over one second: 27 GiB in 35 s are more
+//! than the 586 MiB/s of that row. They look like means over half a minute to a minute, so they do not show how fast a
+//! seed fetches.
 
 use fleetsim::world::DistributionSpec;
 
@@ -13,7 +13,7 @@ use super::worlds::{DAY, Played, Way, play, way};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Within 20 %, the tolerance of docs/validation.md.
+/// Returns whether an error is within 20 %, the tolerance of docs/validation.md.
 fn is_near(error: f64) -> bool {
     error.abs() <= 0.2
 }
@@ -67,7 +67,7 @@ fn through(distribution: &DistributionSpec, row: &Row) -> Played {
     let mut world = storm::world(row);
     world.clusters[0].nodes = (row.number("pods") as u32).into();
     world.distribution = distribution.clone();
-    // A seed fetches its pieces side by side.
+    // A seed fetches its pieces in parallel.
     world.registry.per_connection = None;
     play(&world, 1, DAY)
 }

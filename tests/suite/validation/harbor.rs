@@ -1,7 +1,7 @@
 //! Harbor 2.1 under a closed load: 1 000 pulls of an image of 10 MiB, 500 at a time (goharbor/harbor#12540).
 //!
-//! Published: median 151.1 s, p90 160.4, p95 162.1, max 168.6, mean 151.2, and no failure. By Little's law 3.3 pulls/s,
-//! so the one parameter, what the registry serves: 33 MiB/s.
+//! Published: median 151.1 s, p90 160.4, p95 162.1, max 168.6, mean 151.2, and no failure. By Little's law that is 3.3
+//! pulls/s, so the only parameter, the registry's throughput, is 33 MiB/s.
 
 use fleetsim::stats;
 use fleetsim::units::BytesPerSec;
@@ -12,7 +12,7 @@ use super::worlds::{DAY, base, layers, play_closed, set_clusters};
 const MIB: f64 = 1_048_576.0;
 
 #[test]
-fn five_hundred_users_share_harbor_as_they_were_measured_to() {
+fn five_hundred_users_share_harbor_as_measured() {
     let mut world = base();
     set_clusters(&mut world, 1_000);
     world.registry.egress = BytesPerSec::new(33.0 * MIB);

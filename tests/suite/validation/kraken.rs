@@ -1,8 +1,9 @@
 //! Kraken's README: 2 600 hosts pull 3 GB in two layers, each limited to 300 MB/s in and out, through five origins: p50
 //! 10 s, p99 18 s, p99.9 22 s.
 //!
-//! The limit alone makes 10 s. Luck with neighbours and pieces does not explain the tail (`docs/validation-details.md`);
-//! time-outs of handshakes, which are the default, do so with a share that is set on the p99.
+//! The limit alone gives 10 s. Random choices of neighbours and pieces do not explain the tail
+//! (`docs/validation-details.md`); time-outs of handshakes, which are the default, explain it with a share that is
+//! fitted to the p99.
 
 use fleetsim::stats;
 use fleetsim::units::{Bytes, Share};
@@ -57,7 +58,7 @@ fn a_swarm_distributes_three_gigabytes_to_2600_hosts_in_ten_seconds() {
 }
 
 #[test]
-fn time_outs_of_handshakes_make_krakens_tail() {
+fn time_outs_of_handshakes_explain_krakens_tail() {
     let mut world = kraken();
     let DistributionKind::Pieces(spec) = &mut world.distribution.kind else {
         unreachable!("a swarm")

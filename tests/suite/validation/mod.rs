@@ -1,8 +1,8 @@
-//! The model against what is known from theory and what others have measured.
+//! The model compared with theory and with published measurements.
 //!
-//! One file for each source. Each prints its table (`cargo test --test suite validation:: -- --nocapture`): our figure,
-//! the published one, the error, and how many parameters were set on the very figures that are compared. What does not
-//! agree is in the table with its reason, and not fitted away.
+//! There is one file for each source. Each prints its table (`cargo test --test suite validation:: -- --nocapture`):
+//! our value, the published one, the error, and the number of parameters that were fitted to the compared values.
+//! Disagreements are in the table with their reason, and not fitted away.
 
 #![allow(
     clippy::print_stdout,
@@ -31,7 +31,7 @@ mod worlds;
 const LABELS: [&str; 4] = ["verified", "calibrated", "predicted", "missed"];
 
 #[test]
-fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give() {
+fn each_row_of_the_page_has_the_label_that_follows_from_its_error_and_the_tolerance() {
     let page = std::fs::read_to_string(super::common::root().join("docs/validation.md"))
         .expect("readable");
     let figure = regex::Regex::new(r"[0-9.]+").expect("a regular expression");
@@ -47,7 +47,7 @@ fn each_row_of_the_page_has_the_label_that_its_error_and_the_one_tolerance_give(
         let Some(at) = column.filter(|_| LABELS.contains(label)) else {
             continue;
         };
-        // Of `without → with`, the second counts; words in brackets are no figures.
+        // For `without → with`, the second value counts; words in brackets are not values.
         let error = cells[at]
             .rsplit('→')
             .next()

@@ -1,16 +1,17 @@
 //! Many pods at once: how fast control planes create them, and nodes start them.
 //!
 //! *A million pods.* 1,069,000 pods over six clusters with 4,567 nodes (kubernetes-sigs/agent-sandbox @0b989aa,
-//! `docs/keps/1434-multi-cluster-fleet`, 2026): 750,000 ran after 12.45 min, 940,000 after 24.9, all after 116. Five
-//! clusters kept pace, and one with a quarter of the processors of its API server did 18.6 pods a second at the end. The
-//! rate of a cluster with a client limit of 200 requests a second, 201 pods a second, is from another test of the same
-//! project; here it is an input, as is the slow cluster's rate.
+//! `docs/keps/1434-multi-cluster-fleet`, 2026): 750,000 were running after 12.45 min, 940,000 after 24.9, all after
+//! 116. Five clusters kept pace, and one with a quarter of the API server processors started 18.6 pods a second at the
+//! end. The rate of a cluster with a client limit of 200 requests a second, 201 pods a second, is from another test of
+//! the same project; here it is an input, as is the slow cluster's rate.
 //!
-//! *Density.* 50 pods for each of 50, 100 and 200 nodes ran after 290, 425 and 1,256 s; 50, 100 and 200 on a single node
-//! after 44, 131 and 450 s (openstack/performance-docs @5da860c, Kubernetes 1.4 and 1.5, 2016). Predicted from the
-//! limits of today's control plane and node (20 a second, burst 30; 5 starts a second).
+//! *Density.* 50 pods for each of 50, 100 and 200 nodes were running after 290, 425 and 1,256 s; 50, 100 and 200 on a
+//! single node after 44, 131 and 450 s (openstack/performance-docs @5da860c, Kubernetes 1.4 and 1.5, 2016). Predicted
+//! from the limits of today's control plane and node (20 a second, burst 30; 5 starts a second).
 //!
-//! Both are simulated with a tenth or a hundredth of the pods at as much smaller rates: a queue's times are the same.
+//! Both are simulated with a tenth or a hundredth of the pods, at proportionally smaller rates: a queue's times are
+//! the same.
 
 use fleetsim::units::{Factor, PerSecond};
 use fleetsim::world::{
@@ -20,7 +21,7 @@ use fleetsim::world::{
 use super::table::{check_missed, compare, title};
 use super::worlds::{DAY, base, play};
 
-/// One cluster of so many nodes that creates pods whose image is there.
+/// One cluster of `nodes` nodes that creates pods whose image is present.
 fn cluster(nodes: u32, pods: u32) -> WorldSpec {
     let mut world = base();
     world.clusters[0].nodes = nodes.into();
@@ -40,7 +41,7 @@ fn starts(world: &WorldSpec) -> Vec<f64> {
         .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))))
 }
 
-/// A limit with the times of one that has `scale` times as many pods.
+/// The limit scaled down, with the same times as one with `scale` times as many pods.
 fn limit(rate: f64, burst: u32, scale: f64) -> Option<PodLimit> {
     Some(PodLimit {
         rate: PerSecond::new(rate / scale),
@@ -49,7 +50,7 @@ fn limit(rate: f64, burst: u32, scale: f64) -> Option<PodLimit> {
 }
 
 #[test]
-fn five_of_six_clusters_make_a_million_pods_as_fast_as_their_clients_may() {
+fn five_of_six_clusters_create_a_million_pods_at_the_rate_of_their_clients() {
     const SCALE: f64 = 100.0;
     let pods = (1_069_000.0 / 6.0 / SCALE) as u32;
     let of = |rate: f64| {

@@ -1,13 +1,13 @@
-//! Queueing theory: what must come out of an idealised link and of an idealised node.
+//! Queueing theory: the expected results of an idealised link and an idealised node.
 //!
 //! - Processor sharing (Kleinrock, Queueing Systems II, 1976, section 4.4): a link that is shared equally is an
-//!   M/G/1-PS queue, whose mean time in system is E\[S\] / (1 - ρ) whatever the distribution of sizes, for Poisson
-//!   arrivals.
+//!   M/G/1-PS queue, whose mean time in system is E\[S\] / (1 - ρ) for Poisson arrivals and any distribution of sizes.
 //! - Pollaczek and Khinchine: the mean wait in an M/D/1 queue is ρ D / (2 (1 - ρ)). A node with serial pulls of images
-//!   that all take the same time is one.
-//! - Little's law: what is in a system, over time, is the time that each of it spent there.
+//!   that all take the same time is such a queue.
+//! - Little's law: the number of items in a system, integrated over time, is the sum of the times that they spend
+//!   there.
 //!
-//! No parameter is set on anything. Means over independent seeds must agree within three standard errors.
+//! No parameter is fitted. Means over independent seeds must agree within three standard errors.
 
 use fleetsim::engine::{self, EventQueue, Model, Stream, Streams, dist};
 use fleetsim::flow::{LinkId, Network, TransferId};
@@ -57,7 +57,7 @@ enum Happening {
     Completion,
 }
 
-/// Transfers that arrive at random on one link.
+/// Transfers that arrive at random times on one link.
 struct Link {
     network: Network,
     link: LinkId,
@@ -68,7 +68,7 @@ struct Link {
     took: Vec<Option<f64>>,
     measured: usize,
     left: usize,
-    /// Nanoseconds of every transfer, and the integral of how many there are.
+    /// The total time of all transfers in nanoseconds, and the integral of their number.
     sum: u128,
     area: u128,
     since: SimTime,
@@ -103,7 +103,7 @@ impl Link {
     }
 }
 
-/// Transfers before those that are measured.
+/// Number of transfers before the measured ones.
 const WARM_UP: usize = 300;
 
 impl Model for Link {
@@ -130,7 +130,7 @@ impl Model for Link {
     }
 }
 
-/// Mean time in system of one seed. Arrivals go on until all that are measured have left.
+/// Mean time in system for one seed. Arrivals continue until all measured transfers have left.
 fn mean_time_on_a_link(sizes: Sizes, load: f64, seed: u64) -> f64 {
     const MEASURED: usize = 2_000;
     let mut network = Network::new();
@@ -185,7 +185,7 @@ fn title(text: &str) {
 }
 
 #[test]
-fn a_shared_link_is_a_processor_sharing_queue_whatever_the_sizes() {
+fn a_shared_link_is_a_processor_sharing_queue_for_any_sizes() {
     const SEEDS: u64 = 40;
     title("Mean time in system on a shared link, s: E[S] / (1 - ρ)");
     for load in [0.5, 0.8] {
@@ -214,8 +214,8 @@ fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
     const FIRST: usize = 40;
     title("Mean wait for the serial puller, s: ρ D / (2 (1 - ρ))");
     for load in [0.5, 0.7] {
-        // Every pod's old self goes at a random moment, which are the arrivals of a Poisson process, their number
-        // given.
+        // Each pod's predecessor ends at a random time, which gives the arrivals of a Poisson process with a given
+        // number.
         let mut world = base();
         world.release = ReleaseKind::Update;
         world.clusters[0].downlink = BytesPerSec::new(RATE).into();

@@ -1,12 +1,12 @@
-//! Whole rollouts of little work: the time that the products' own paths take.
+//! Whole rollouts with little work: the overhead of the products themselves.
 //!
 //! *KubeFleet*: ten placements on 100 of 1,000 member clusters, of a Deployment without pods, `maxUnavailable` 100 %:
-//! available after 18 s in the median, 9 to 22 (kubefleet-dev/website @7647ead7, report of Q1 2026). `placementDelay`
-//! is set on the median.
+//! available after a median of 18 s, range 9 to 22 (kubefleet-dev/website @7647ead7, report of Q1 2026).
+//! `placementDelay` is fitted to the median.
 //!
-//! *Argo CD*: an ApplicationSet of five applications in two steps on one cluster: Healthy after 9, 9 and 10 s, looked
-//! at every 5 s, so that the true times are within (4, 10] (ranakan19/test-yamls @880d01d7). `agent.apply` is set on
-//! such rollouts. Each application has a cluster of its own here.
+//! *Argo CD*: an ApplicationSet of five applications in two steps on one cluster: Healthy after 9, 9 and 10 s, polled
+//! every 5 s, so the true times are within (4, 10] (ranakan19/test-yamls @880d01d7). `agent.apply` is fitted to such
+//! rollouts. Each application has its own cluster here.
 //!
 //! Left out: KubeFleet's hundred runs at the same time, which share controllers with 1,000 placements.
 
@@ -16,7 +16,7 @@ use fleetsim::sim;
 use super::super::common::folder_with;
 use super::table::{compare, title};
 
-/// The median time until all is ready over ten runs, in seconds.
+/// The median over ten runs of the time until all are ready, in seconds.
 fn median_s(fleet: &str, replicas: u32, strategy: &str) -> f64 {
     let text = format!(
         "name: rollout\nreplicates: 10\nfleet: {fleet}\nrelease:\n  kind: initial\n  images: [{{name: app, manifest: \

@@ -1,4 +1,4 @@
-//! What the model must show on its own, with its defaults: one test for each of eight statements.
+//! Behaviour that the model must show with its defaults: one test for each of eight statements.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use fleetsim::world::{
 
 use super::worlds::{DAY, Played, Way, defaults, layers, play, secs, set_clusters, way};
 
-/// One workload for each image, each image of one layer of so many megabytes.
+/// One workload for each image, each image with one layer of `megabytes`.
 fn set_images(world: &mut WorldSpec, megabytes: &[u64]) {
     let (image, workload) = (world.images.remove(0), world.workloads.remove(0));
     for (at, mb) in megabytes.iter().enumerate() {
@@ -102,7 +102,7 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
             (for_each / f64::from(attempts) - 1.0).abs() < 0.05,
             "{for_each}"
         );
-        // A gate of 10 s is looked at after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
+        // A gate of 10 s is polled after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
         let tries = played.times(|event| {
             matches!(
                 event,
@@ -120,7 +120,7 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
     }
 }
 
-/// What a rollout costs that updates so many of ten nodes at once: copies of the image's 100 MB.
+/// The cost of a rollout that updates `at_once` of ten nodes at a time, in copies of the image's 100 MB.
 fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     let mut world = way(by);
     let max_unavailable = CountOrPercent::Count(at_once);
@@ -133,7 +133,7 @@ fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     of(&played.totals).get() / 100_000_000
 }
 
-/// More cases by hand algebra, byte by byte, are in the model's own tests (`world/delivery/tests.rs`).
+/// More cases, computed by hand byte by byte, are in the model's own tests (`world/delivery/tests.rs`).
 #[test]
 fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_one_download() {
     for at_once in [1, 2, 5, 10] {
@@ -174,8 +174,8 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
         - time(9, 1_000_000, 1_000_000, 10_000.0))
         / 116.0;
     assert!((per_layer - 0.025).abs() < 0.003, "{per_layer} s a layer");
-    // 1 GB on disk, 385 MB on the wire. 100 Mbit/s brings 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200 MB/s
-    // of unpacking, so that ten times more helps little, while ten times less is felt in full.
+    // 1 GB on disk, 385 MB over the wire. 100 Mbit/s delivers 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200
+    // MB/s of unpacking, so a tenfold increase helps little, while a tenfold decrease has its full effect.
     let [slow, fast, faster] =
         [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
     assert!(slow > 30.8 && fast < 8.0, "{slow} s, {fast} s");
@@ -214,7 +214,7 @@ fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
 fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
-    // Nothing ever gets past the registry.
+    // No request ever passes the registry's limit.
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.registry.api.service_time = DurationModel::Constant(SimDuration::ZERO);
     world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);

@@ -2,12 +2,12 @@
 //! Spegel.
 //!
 //! A DaemonSet is created, so that all ten nodes pull at once; then it is updated to another image, two nodes at a
-//! time. A blob is cold at ghcr.io's delivery network until somebody's download of it has ended, and then a connection
-//! carries ten times as much; and a peer can serve it from then on. So the first two pulls of an update are slow, with
-//! and without Spegel, and the other eight are fast. One world has it all (`base/spegel.yaml`).
+//! time. A blob is cold at ghcr.io's delivery network until the first download of it has ended; after that a
+//! connection is ten times as fast, and a peer can serve the blob. So the first two pulls of an update are slow, with
+//! and without Spegel, and the other eight are fast. One world models all of this (`base/spegel.yaml`).
 //!
-//! Two parameters of ghcr.io, set by hand on the rows of 1 GB: 46 MB/s a connection cold, and 140 ms for each request.
-//! All of the nodes is from elsewhere (`base/spegel.yaml`): their cards and disks, and the pace of unpacking.
+//! Two parameters of ghcr.io are set by hand on the rows of 1 GB: 46 MB/s per cold connection, and 140 ms for each
+//! request. The nodes' cards, disks and unpacking rates come from other sources (`base/spegel.yaml`).
 
 use std::fmt::Write;
 
@@ -27,7 +27,7 @@ const IMAGES: [(&str, u64, u64); 6] = [
     ("10MB-4", 10_000_000, 4),
 ];
 
-/// What is beyond 20 %, and why.
+/// Rows with an error above 20 %, and the reason.
 const MISSED: [(&str, &str); 6] = [
     (
         "100MB-4 none first two",

@@ -1,29 +1,29 @@
-//! A storm on a registry: so many pods created at once, each on a node of its own, as Volcano Engine published it
-//! (Dragonfly's blog, 2023-04-13).
+//! A storm on a registry: many pods created at once, each on its own node, as published by Volcano Engine (Dragonfly's
+//! blog, 2023-04-13).
 //!
-//! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about what the link needs; the others take
-//! 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the time. The
-//! source names no cause. Here one free parameter stands for it: an attempt that has not ended after 35 s is cancelled
-//! (`pullDeadline`), keeps what it has, and the kubelet's back-off of 10 … 300 s does the rest. Everything else is the
-//! model's default, but for containerd's collector: it would delete what a failed pull has left, and the storms would
-//! move up to four times the published bytes. That such a deadline was at work is a guess that fits.
+//! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about the time that the link needs; the
+//! others take 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the
+//! time. The source names no cause. One free parameter models it here: an attempt that has not ended after 35 s is
+//! cancelled (`pullDeadline`), keeps its data, and the kubelet's back-off of 10 … 300 s does the rest. Everything else
+//! has its default, except for containerd's collector: it would delete the data of failed pulls, and the storms would
+//! transfer up to four times the published bytes. The deadline is a guess that fits.
 //!
-//! Two worlds are compared. In the first the kubelet is as its source has it: it looks at a failed pod again after 10
-//! to 15 s. That jitter pulls the retries apart, and the worst storms come out 40 to 50 % too short. In the second the
-//! jitter is taken away, so that all pods try at the same moments: then all eight rows are met within 20 %. What kept
-//! the retries of the real storm in phase is not known.
+//! Two worlds are compared. In the first the kubelet follows its source: it looks at a failed pod again after 10 to 15
+//! s. That jitter spreads the retries, and the worst storms are 40 to 50 % too short. In the second there is no
+//! jitter, so that all pods retry simultaneously: then all eight rows are met within 20 %. It is not known what kept
+//! the retries of the real storm in phase.
 //!
-//! A third world has no deadline, and a registry with a burst allowance: 940 MiB/s for the first 148 GiB (127 GiB above
-//! 134 MiB/s), then 134 MiB/s, as instances of clouds and some registries have. Three parameters are set on the eight
-//! rows, which are then met within 11 %, with the kubelet's jitter and containerd's collector. That such an allowance
-//! was at work is a guess as well, but a simpler one: the three longest storms move their bytes at about one rate.
+//! A third world has no deadline, and a registry with a burst allowance: 940 MiB/s for the first 148 GiB (127 GiB
+//! above 134 MiB/s), then 134 MiB/s, like some cloud instances and registries. Three parameters are fitted to the
+//! eight rows, which are then met within 11 %, with the kubelet's jitter and containerd's collector. Such an allowance
+//! is also a guess, but a simpler one: the three longest storms transfer their bytes at about one rate.
 //!
-//! How many layers there were is not told. It matters: unpacking that a deadline cuts short begins anew, so that with
-//! three large layers instead of nine the small storm of TensorFlow takes three times as long.
+//! The number of layers is not stated. It matters: unpacking that a deadline interrupts starts over, so that with
+//! three large layers instead of nine, the small storm of TensorFlow takes three times as long.
 //!
-//! The published peaks of egress (586 to 2 264 MiB/s) are no peaks of a second: the lowest is less than its row's mean.
-//! The highest lie above 10 Gbit/s, so the link was not quite what it is said to be.
-//! The columns of Dragonfly, alone and with Nydus, are in `dragonfly`.
+//! The published peaks of egress (586 to 2 264 MiB/s) are not peaks over one second: the lowest is less than its row's
+//! mean. The highest are above 10 Gbit/s, so the link was not exactly as stated. The columns of Dragonfly, alone and
+//! with Nydus, are in `dragonfly`.
 
 use fleetsim::units::{Bytes, BytesPerSec, SimDuration};
 use fleetsim::world::{BurstSpec, DurationModel, WorldSpec};
@@ -42,7 +42,7 @@ pub(crate) fn world(row: &Row) -> WorldSpec {
     let mut world = defaults();
     world.registry.egress = BytesPerSec::new(LINK);
     let bytes = bytes(row) / row.number("pods");
-    // How many layers they had is not told: as many as the median image of 2024 has.
+    // The number of layers is not stated; this is that of the median image of 2024.
     world.images[0].layers = layers(row.text("image"), 9, bytes as u64, (bytes * 2.6) as u64);
     world
 }
@@ -76,7 +76,7 @@ fn storm(row: &Row, change: impl Fn(&mut WorldSpec)) -> Played {
 }
 
 #[test]
-fn a_storm_has_its_knee_where_it_was_measured_and_moves_the_same_bytes() {
+fn a_storm_has_the_measured_knee_and_transfers_the_same_bytes() {
     println!(
         "\nVolcano Engine, pods created at once, plain registry of 10 Gbit/s: time until all run, s"
     );

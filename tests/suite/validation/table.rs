@@ -1,4 +1,4 @@
-//! Reading published tables, and printing ours beside them.
+//! Reads published tables, and prints our values next to them.
 
 use std::path::Path;
 
@@ -42,7 +42,7 @@ impl Row {
     }
 }
 
-/// One line: what it is, our figure, the published one, the error in percent. Returns the relative error.
+/// Prints one line: its name, our value, the published one, the error in percent. Returns the relative error.
 pub(crate) fn compare(what: &str, ours: f64, theirs: f64) -> f64 {
     let error = ours / theirs - 1.0;
     println!(
@@ -60,7 +60,7 @@ pub(crate) fn title(text: &str, parameters: &str) {
     );
 }
 
-/// Says why rows are missed, and holds that exactly those are which are known to be.
+/// Prints why rows are missed, and asserts that exactly the known rows are missed.
 pub(crate) fn check_missed(missed: &[String], known: &[(&str, &str)], tolerance: &str) {
     for (row, why) in known {
         println!("  missed: {row}: {why}");

@@ -1,10 +1,10 @@
 //! Unpacking against 110 published pull times of images that are nearly empty on the wire (container-chonks).
 //!
-//! For each set-up (machine, number of nodes) three parameters, as the model has them: a constant, a part for each
-//! layer, and a rate for uncompressed bytes. They are fitted to every other row of the set-up by least absolute
-//! relative error, and the world must then meet the rows that were not looked at; the other half is the fit.
+//! For each set-up (machine, number of nodes) three parameters are fitted, as in the model: a constant, a time for
+//! each layer, and a rate for uncompressed bytes. They are fitted to every other row of the set-up by least absolute
+//! relative error; the world must then meet the remaining rows, which the fit did not use.
 //!
-//! EKS nodes show the page cache; six figures of the same source, three parameters. Their volumes were gp2 ones of
+//! EKS nodes show the page cache; six values of the same source, three parameters. Their volumes were gp2 volumes of
 //! 150 GB (`experiments/pulling-aws/eks-config-8.yaml`).
 
 use std::collections::BTreeMap;
@@ -42,8 +42,8 @@ fn measured(row: &Row) -> f64 {
     row.number("pull_s_median")
 }
 
-/// Least median of relative errors, searched over the triples that meet three rows exactly (Rousseeuw, "Least median of
-/// squares regression", JASA 79, 1984): a few rows that something else has slowed down do not bend it.
+/// Least median of relative errors, searched over the triples that fit three rows exactly (Rousseeuw, "Least median of
+/// squares regression", JASA 79, 1984): a few rows that were slowed down by something else do not affect it.
 fn fit(rows: &[&Row]) -> Triple {
     let mut best = (f64::INFINITY, [0.0; 3]);
     for (at, a) in rows.iter().enumerate() {
@@ -64,11 +64,12 @@ fn fit(rows: &[&Row]) -> Triple {
         }
     }
     if best.0.is_infinite() {
-        // All rows have as many layers, so that their part cannot be told from the constant: it is the model's default.
+        // All rows have the same number of layers, so the time per layer cannot be separated from the constant; it has
+        // the model's default.
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.typical().as_secs_f64());
         let y = [measured(first), default.1, measured(last)];
-        // A set-up whose default leaves nothing for the constant has neither: all of the time is for bytes.
+        // If the default leaves nothing for the constant, both are zero: all of the time is for bytes.
         let bytes_alone = [0.0, 0.0, measured(last) / terms(last)[2]];
         best.1 = through([terms(first), default.0, terms(last)], y).unwrap_or(bytes_alone);
     }
@@ -85,8 +86,8 @@ fn error(row: &Row, triple: Triple) -> f64 {
         - 1.0
 }
 
-/// The triple for which each of three rows of terms gives its `y`; none if they cannot tell, or tell what makes no
-/// sense.
+/// The triple for which each of three rows of terms gives its `y`; `None` if the rows do not determine it, or the
+/// result is not plausible.
 fn through([a, b, c]: [Triple; 3], y: [f64; 3]) -> Option<Triple> {
     let cross = |u: Triple, v: Triple| {
         [
@@ -108,7 +109,7 @@ fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
     let mut world = base();
     let count = row.number("layers") as u64;
     let uncompressed = row.number("uncompressed_bytes") as u64;
-    // What comes over the wire is 2 to 21 MB; it takes its part of the constants.
+    // The wire carries 2 to 21 MB; its time is part of the constants.
     world.images[0].layers = layers("chonk", count, 1_000 * count, uncompressed);
     world.node.pull_constant = secs(constant.max(0.0)).into();
     world.node.unpack_per_layer = secs(per_layer).into();
@@ -201,8 +202,8 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     );
 }
 
-/// Pull times with a disk in a machine with so much memory; all else has its defaults, but for the rate of
-/// the machine's processor where it is given.
+/// Pull times with a disk in a machine with this much memory; everything else has its default, except for the rate of
+/// the machine's processor if it is given.
 fn with_disk(
     disk: DiskSpec,
     memory_gb: f64,
@@ -222,11 +223,11 @@ fn with_disk(
     play(&world, 1, DAY).pull_s()[0]
 }
 
-/// c5a.4xlarge: nothing is set but the machine's own disk and memory. Beyond the page cache the disk decides. Within it
-/// the pipe to unpigz does, which the system of EKS has (awslabs/amazon-eks-ami#1283): containerd measured 330 MB/s when
-/// it began to use it, on another machine (containerd/containerd#2640).
+/// c5a.4xlarge: only the machine's own disk and memory are set. Beyond the page cache the disk is the bottleneck.
+/// Within it, it is the pipe to unpigz, which EKS's system has (awslabs/amazon-eks-ami#1283): containerd measured 330
+/// MB/s when it introduced the pipe, on another machine (containerd/containerd#2640).
 #[test]
-fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
+fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
     const WHY: &str =
         "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;
@@ -268,15 +269,15 @@ fn the_rate_of_a_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_with
     }
 }
 
-/// n1-standard-16: nothing is set but the class of the disk. The default rate of unpacking is the median of five
-/// machines, which is that of this one with local SSDs; so the boot disk is predicted, and local SSDs are calibrated.
+/// n1-standard-16: only the class of the disk is set. The default rate of unpacking is the median of five machines,
+/// which is that of this one with local SSDs; so the boot disk is predicted, and local SSDs are calibrated.
 #[test]
 fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
     let rows = published("unpack-chonks.csv");
     println!(
         "\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %"
     );
-    // With many layers, the part of a layer decides: 8 to 27 ms by the fits above, 25 by default.
+    // With many layers, the time per layer dominates: 8 to 27 ms by the fits above, 25 by default.
     for (setup, class, layers, nodes, range) in [
         ("gke-boot-disk", DiskClass::BootDisk, 9, 8, 0.0..0.1),
         ("gke-local-ssd", DiskClass::LocalNvme, 9, 4, 0.0..0.1),

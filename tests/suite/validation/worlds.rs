@@ -10,7 +10,7 @@ use fleetsim::world::{
     Uncompressed, World, WorldSpec,
 };
 
-/// Longer than any of them lasts.
+/// Longer than any of these rollouts.
 pub(crate) const DAY: SimDuration = SimDuration::from_hours(24);
 
 pub(crate) fn secs(secs: f64) -> SimDuration {
@@ -65,7 +65,7 @@ fn variant(file: &str, at: usize) -> WorldSpec {
     (*experiment.variants[at].scenario.world).clone()
 }
 
-/// Makes it so many clusters like the first.
+/// Gives the world `count` clusters like the first.
 pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
     let first = world.clusters[0].clone();
     world.clusters = (0..count)
@@ -77,7 +77,7 @@ pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
         .collect();
 }
 
-/// So many equal layers, of these bytes in all.
+/// `count` equal layers with these total sizes.
 pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64) -> Vec<LayerSpec> {
     (0..count)
         .map(|at| LayerSpec {
@@ -89,7 +89,7 @@ pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64)
         .collect()
 }
 
-/// What a played world came to.
+/// The results of a played world.
 #[derive(Debug)]
 pub(crate) struct Played {
     pub(crate) facts: Vec<ClusterFacts>,
@@ -98,12 +98,12 @@ pub(crate) struct Played {
     pub(crate) peak_pulls: u64,
     /// Highest mean of the registry's egress over a minute, bytes per second.
     pub(crate) egress_peak_60s: f64,
-    /// Every event with its time.
+    /// All events with their times.
     pub(crate) events: Vec<(SimTime, Event)>,
 }
 
 impl Played {
-    /// When the last cluster was ready, in seconds.
+    /// The time at which the last cluster was ready, in seconds.
     pub(crate) fn last_ready_s(&self) -> f64 {
         let ready = |facts: &ClusterFacts| {
             facts
@@ -114,7 +114,7 @@ impl Played {
         self.facts.iter().map(ready).fold(0.0, f64::max)
     }
 
-    /// How long each pull took, in seconds, in the order in which they began.
+    /// The durations of all pulls, in seconds, in order of their start.
     pub(crate) fn pull_s(&self) -> Vec<f64> {
         self.pulls
             .iter()
@@ -122,7 +122,7 @@ impl Played {
             .collect()
     }
 
-    /// When the events that `wanted` accepts happened, in seconds.
+    /// The times of the events that `wanted` accepts, in seconds.
     pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
         self.events
             .iter()
@@ -134,7 +134,7 @@ impl Played {
 
 struct Driven<'s> {
     world: World<'s>,
-    /// Clusters told so far, and how many there are.
+    /// Number of clusters instructed so far, and of all clusters.
     told: usize,
     clusters: usize,
 }
@@ -160,13 +160,13 @@ impl Model for Driven<'_> {
     }
 }
 
-/// All clusters are told at once.
+/// Plays a world in which all clusters are instructed immediately.
 pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played {
     play_closed(spec, seed, horizon, spec.clusters.len())
 }
 
-/// So many clusters are told at once, and the next one whenever a pull has ended: a closed queue of single-node
-/// clusters.
+/// Plays a world with a fixed number of concurrently updating clusters: the next one is instructed whenever a pull has
+/// ended. This is a closed queue of single-node clusters.
 pub(crate) fn play_closed(
     spec: &WorldSpec,
     seed: u64,

@@ -181,7 +181,7 @@ class Curve {
         bands,
         scales: {
           x: { time: false, range: () => inView() },
-          // A little room, so that a line at the top is not cut in half.
+          // A little room, so that a line at the top is not clipped.
           y: { range: () => [0, this.ticks()[this.ticks().length - 1] * 1.02] },
         },
         axes: [

@@ -1,7 +1,7 @@
-// Questions: settings are changed, an engine simulates, and every answer is drawn over what was there before.
+// Questions: the reader changes settings, an engine simulates, and every answer is drawn over the earlier ones.
 //
-// The engine is asked `{id, page, before, after, set}` and tells answers until it is done or asked again. It is a
-// server, or the simulator itself in a worker; the page does not know which.
+// The page sends the engine `{id, page, before, after, set}`, and receives answers until it is done or gets another
+// question. The engine is a server, or the simulator itself in a worker; the page does not know which.
 
 const asked = JSON.parse(byId("controls-data").textContent);
 const variantsByLabel = new Map(asked.variants.map((variant) => [variant.label, variant]));
@@ -12,7 +12,7 @@ const question = { id: 0, before: firstLabel, after: firstLabel };
 /** Draws an answer: `page` has the two variants and the unit of egress, `rows` the measures. */
 function drawAnswer(data) {
   const { variants, names, each, log, rate } = data.page;
-  // Another recommended axis is taken over; else the reader's choice stays.
+  // Another recommended axis is adopted; otherwise the reader's choice stays.
   if (log !== page.log) state.log = log;
   Object.assign(page, { variants, names, each, log, rate });
   decoded.clear();

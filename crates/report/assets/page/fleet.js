@@ -130,7 +130,7 @@ function drawFleet(canvas, clusters, layout, seconds, selected = -1) {
     }
   }
   if (side >= 5) {
-    // Marks that work without colour: a hole for offline, a cross for defective.
+    // Marks that do not depend on colour: a hole for offline, a cross for defective.
     for (let at = 0; at < clusters.size; at += 1) {
       const [left, top] = [layout.x[at], layout.y[at]];
       if (states[at] === OFFLINE) {
@@ -218,7 +218,7 @@ class Fleet {
     this.select.value = this.place;
     this.swatch.replaceChildren(swatchOf(page.variants[this.place]));
     const clusters = clustersOf(this.place);
-    // A change of size alone, such as by the text below, keeps the selection.
+    // A change of size only, such as by the text below, keeps the selection.
     if (clusters !== this.clusters) this.selected = -1;
     this.clusters = clusters;
     const width = Math.floor(this.box.clientWidth);

@@ -1,11 +1,12 @@
-//! Scales from values to pixels, and where to put their ticks.
+//! Scales from values to pixels, and positions of their ticks.
 
 use itertools::Itertools;
 
 use super::format::{RateUnit, TimeUnit, number};
 use fleetsim_units::{SimDuration, WithUnit};
 
-/// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; values outside are put at the nearer end.
+/// A scale from `low..=high` to `from..=to` pixels, linear or logarithmic; values outside are clamped to the nearer
+/// end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     pub(super) low: f64,
@@ -15,7 +16,7 @@ pub(super) struct Scale {
     pub(super) log: bool,
 }
 
-/// A labelled place on a scale.
+/// A labelled position on a scale.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct AxisTick {
     pub(super) value: f64,
@@ -23,7 +24,7 @@ pub(super) struct AxisTick {
 }
 
 impl Scale {
-    /// A scale from zero; to 1 where nothing is greater than zero.
+    /// A scale from zero, up to 1 if no value is greater than zero.
     pub(super) fn from_zero(high: f64, from: f64, to: f64) -> Self {
         Self {
             low: 0.0,
@@ -34,7 +35,8 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale as [`Self::logarithmic`], or else one from zero to the greatest value and this room above.
+    /// A logarithmic scale as in [`Self::logarithmic`] if it fits, otherwise one from zero to the maximum plus this
+    /// room.
     pub(super) fn fitting(
         values: &[f64],
         (factor, room): (f64, [f64; 2]),
@@ -53,8 +55,8 @@ impl Scale {
         Self::from_zero(ticks.last().expect("there are ticks").value, from, to)
     }
 
-    /// A logarithmic scale of values that span more than `factor`, with `room` below the least and above the greatest
-    /// as factors. `None` for other values, also for zero.
+    /// A logarithmic scale for values that span more than `factor`, with `room` below the minimum and above the
+    /// maximum as factors. `None` for other values, and if one is zero.
     pub(super) fn logarithmic(
         values: &[f64],
         factor: f64,
@@ -73,12 +75,12 @@ impl Scale {
         })
     }
 
-    /// A note for the axis title where it is logarithmic.
+    /// A note for the axis title if the scale is logarithmic.
     pub(super) fn note(&self) -> &'static str {
         if self.log { " (logarithmic)" } else { "" }
     }
 
-    /// Position of `value`; an infinite one is at the end.
+    /// Position of `value`; infinite values are at the end.
     pub(super) fn at(&self, value: f64) -> f64 {
         let low = self.measured(self.low);
         let value = self.measured(value.min(self.high));
@@ -114,7 +116,7 @@ fn nice_step(span: f64, most: usize) -> f64 {
     10.0 * power
 }
 
-/// Ticks of values in a unit of this size, with their labels, as ticks of values in the recorded unit.
+/// Converts ticks of values in a unit of this size to the recorded unit; labels stay.
 pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     for tick in &mut ticks {
         tick.value *= unit;
@@ -122,7 +124,7 @@ pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     ticks
 }
 
-/// Ticks at these percentages, of a scale of shares.
+/// Ticks at these percentages on a scale of shares.
 pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick> {
     percents
         .map(|percent| AxisTick {
@@ -139,7 +141,7 @@ pub(super) fn rate_ticks(max: f64, most: usize) -> (Vec<AxisTick>, RateUnit) {
     (scaled(ticks, unit.bytes_per_s), unit)
 }
 
-/// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole when values
+/// Ticks from zero to the first one that is not below `max`, at most `most + 1` of them. Steps are whole if values
 /// are.
 pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTick> {
     if max <= 0.0 {
@@ -166,7 +168,7 @@ fn every(step: f64, count: usize, unit: f64) -> Vec<AxisTick> {
     ticks
 }
 
-/// Steps that divide units of time as clocks do: the seconds of a unit, and how many of it.
+/// Steps that divide units of time as clocks do: the seconds of a unit, and multiples of it.
 const TIME_STEPS: [(f64, &[f64]); 4] = [
     (1.0, &[1.0, 2.0, 5.0, 10.0, 20.0, 30.0]),
     (60.0, &[1.0, 2.0, 5.0, 10.0, 15.0, 20.0, 30.0]),
@@ -178,7 +180,7 @@ const TIME_STEPS: [(f64, &[f64]); 4] = [
 pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) {
     let unit = TimeUnit::for_span(span_s);
     let mut step = clock_step(span_s, most);
-    // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: take the unit.
+    // A step that is a fraction of the unit, such as 20 min on an axis of hours, has no short labels: use the unit.
     let fraction = step / unit.seconds;
     if fraction < 1.0 && ((1.0 / fraction) - (1.0 / fraction).round()).abs() > 1e-9 {
         step = unit.seconds;
@@ -190,8 +192,8 @@ pub(super) fn time_ticks(span_s: f64, most: usize) -> (Vec<AxisTick>, TimeUnit) 
     (every(step, count, unit.seconds), unit)
 }
 
-/// The shortest step of clocks that cuts a span into at most `most` parts; a nice number of seconds where such steps
-/// are too short, or shorter than a second.
+/// The shortest clock step that cuts a span into at most `most` parts; a nice number of seconds if the clock steps are
+/// too short, or for steps below a second.
 fn clock_step(span_s: f64, most: usize) -> f64 {
     let rough = span_s / most.max(1) as f64;
     if rough <= 1.0 {
@@ -208,7 +210,7 @@ fn clock_step(span_s: f64, most: usize) -> f64 {
     nice_step(span_s, most)
 }
 
-/// Places of a logarithmic time axis, the rounder ones first.
+/// Tick times of a logarithmic time axis, the rounder ones first.
 const LOG_TIMES: [&[&str]; 3] = [
     &[
         "0.1 s", "1 s", "10 s", "1 min", "10 min", "1 h", "10 h", "1 d", "10 d", "100 d",
@@ -219,7 +221,7 @@ const LOG_TIMES: [&[&str]; 3] = [
     ],
 ];
 
-/// Ticks of a logarithmic time axis: the roundest times on it that leave `apart` pixels to each other.
+/// Ticks of a logarithmic time axis: the roundest times on it that are at least `apart` pixels from each other.
 fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let mut candidates = Vec::new();
     for label in LOG_TIMES.into_iter().flatten() {
@@ -232,8 +234,8 @@ fn log_time_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     with_room(candidates, scale, apart)
 }
 
-/// Ticks of a time axis, and their unit: `None` for a logarithmic one, whose ticks are `apart` pixels from each other
-/// and have their own units. A linear one has at most `most` steps.
+/// Ticks of a time axis, and their unit. The unit is `None` for a logarithmic axis, whose ticks are `apart` pixels
+/// from each other and have their own units. A linear axis has at most `most` steps.
 fn ticks_and_unit(scale: &Scale, apart: f64, most: usize) -> (Vec<AxisTick>, Option<TimeUnit>) {
     if scale.log {
         return (log_time_ticks(scale, apart), None);
@@ -242,7 +244,7 @@ fn ticks_and_unit(scale: &Scale, apart: f64, most: usize) -> (Vec<AxisTick>, Opt
     (ticks, Some(unit))
 }
 
-/// Ticks of a time axis and its title: `linear`, in which `{}` is the unit, or that of a logarithmic one. See
+/// Ticks of a time axis and its title: `linear`, in which `{}` is the unit, or the title of a logarithmic axis. See
 /// [`ticks_and_unit`].
 pub(super) fn ticks_of_time(
     scale: &Scale,
@@ -257,7 +259,7 @@ pub(super) fn ticks_of_time(
     (ticks, title)
 }
 
-/// The ticks of a time axis of a small panel: the last label of a linear one carries the unit.
+/// The ticks of a time axis of a small panel: the last label of a linear axis includes the unit.
 pub(super) fn ticks_of_short_time(scale: &Scale, apart: f64, most: usize) -> Vec<AxisTick> {
     let (mut ticks, unit) = ticks_and_unit(scale, apart, most);
     if let Some((last, unit)) = ticks.last_mut().zip(unit) {
@@ -266,7 +268,7 @@ pub(super) fn ticks_of_short_time(scale: &Scale, apart: f64, most: usize) -> Vec
     ticks
 }
 
-/// Ticks of a logarithmic axis of counts: powers of ten, with multiples of 3, 2 and 5 where there is room.
+/// Ticks of a logarithmic axis of counts: powers of ten, with multiples of 3, 2 and 5 if there is room.
 pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let mut candidates = Vec::new();
     for factor in [1.0, 3.0, 2.0, 5.0] {
@@ -279,7 +281,7 @@ pub(super) fn log_ticks(scale: &Scale, apart: f64) -> Vec<AxisTick> {
     with_room(candidates, scale, apart)
 }
 
-/// Those ticks on the axis that leave `apart` pixels to the ones before them, in the order of their values.
+/// The candidates on the axis that are at least `apart` pixels from earlier candidates, sorted by value.
 fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTick> {
     let mut ticks: Vec<AxisTick> = Vec::new();
     for tick in candidates {
@@ -295,15 +297,15 @@ fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTi
     ticks
 }
 
-/// A horizontal axis of time with room around the values: logarithmic when they span more than a factor of 30, so that
-/// a slow variant does not squash the others. `values` are positive.
+/// A horizontal axis of time with room around the values: logarithmic if they span more than a factor of 30, so that a
+/// slow variant does not squash the others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
     Scale::fitting(values, (LOG_FROM, [1.4, 1.25]), 1.06, (from, to))
 }
 
-/// A scale of counts from a place to another, with its ticks. It is logarithmic when values span a large factor, with
-/// `room` around them as factors and ticks `apart` pixels from each other; otherwise it goes from zero to the first
-/// tick that is not below `end`, in at most `most` steps.
+/// A scale of counts with its ticks. It is logarithmic if the values span a large factor, with `room` around them as
+/// factors and ticks `apart` pixels from each other; otherwise it goes from zero to the first tick that is not below
+/// `end`, in at most `most` steps.
 pub(super) fn count_scale(
     values: &[f64],
     (room, apart): ([f64; 2], f64),
@@ -338,15 +340,15 @@ pub(super) fn staircase(
     corners
 }
 
-/// The least and the greatest; zeros without values.
+/// The minimum and the maximum; zeros without values.
 pub(super) fn span(values: &[f64]) -> (f64, f64) {
     let low = values.iter().copied().fold(f64::INFINITY, f64::min);
     let high = values.iter().copied().fold(0.0, f64::max);
     (if low.is_finite() { low } else { 0.0 }, high)
 }
 
-/// Points whose curve over time looks as that of all `points`, four for each pixel: the first, lowest, highest and
-/// last one in it. Plain thinning would lose peaks. `points` are in pixels and run to the right.
+/// At most four points per pixel (first, lowest, highest and last) that draw the same curve as `points`. Plain
+/// thinning would lose peaks. `points` are in pixels, from left to right.
 pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     let mut thin: Vec<(f64, f64)> = Vec::new();
     for group in points.chunk_by(|a, b| pixel(a, per_px) == pixel(b, per_px)) {
@@ -371,7 +373,7 @@ fn pixel((x, _): &(f64, f64), per_px: f64) -> i64 {
     (x * per_px).floor() as i64
 }
 
-/// A curve that swings too often for a line: its highest, lowest and mean place in columns of pixels.
+/// A curve with too many swings for a line: its highest, lowest and mean position in columns of pixels.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Envelope {
     pub(super) upper: Vec<(f64, f64)>,
@@ -383,16 +385,16 @@ pub(super) struct Envelope {
 const COLUMN: f64 = 5.0;
 /// A turn is a swing over more than this share of the curve's height.
 const SWING: f64 = 0.25;
-/// A line with more turns than this in a column of the curve's width, on average, is ink without a shape.
+/// A line with more turns than this per column, on average, would be drawn as a solid block.
 const TURNS: f64 = 1.5;
 
-/// A level part of a curve of steps.
+/// A level part of a step curve.
 struct LevelPart {
     y: f64,
     width: f64,
 }
 
-/// The level parts of a curve of steps, cut to a column.
+/// The level parts of a step curve, cut to a column.
 fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<LevelPart> {
     let mut levels = Vec::new();
     for pair in points.windows(2) {
@@ -405,7 +407,7 @@ fn levels(points: &[(f64, f64)], from: f64, to: f64) -> Vec<LevelPart> {
     levels
 }
 
-/// The envelope of a step line that runs to the right, in pixels. `None` where a line shows it better.
+/// The envelope of a step curve from left to right, in pixels. `None` if a line shows it better.
 pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
     let (first, _) = *points.first()?;
     let (last, _) = *points.last()?;
@@ -443,7 +445,7 @@ pub(super) fn envelope(points: &[(f64, f64)]) -> Option<Envelope> {
     Some(envelope)
 }
 
-/// Changes of direction after a swing of more than `least`.
+/// The number of changes of direction after a swing of more than `least`.
 fn turns(points: &[(f64, f64)], least: f64) -> usize {
     let mut turns = 0;
     // The end of the current swing, and its direction.

@@ -1,4 +1,4 @@
-//! A chart as a list of shapes, which [`svg`](super::svg) and [`raster`](super::raster) write.
+//! A chart as a list of shapes, which [`svg`](super::svg) and [`raster`](super::raster) write to files.
 //!
 //! Charts place shapes at logical pixels. Both writers draw them on the same fine grid of [`GRID_PER_PX`] steps. Tests
 //! check the list of shapes for overlapping texts.
@@ -6,13 +6,13 @@
 use super::style::Colour;
 use super::text::Weight;
 
-/// Grid steps in a logical pixel.
+/// Grid steps per logical pixel.
 pub(super) const GRID_PER_PX: f64 = 4.0;
 
-/// A place in logical pixels from the upper left corner.
+/// A position in logical pixels from the upper left corner.
 pub(super) type Position = (f64, f64);
 
-/// Which end of a text its place is.
+/// The end of a text that its position refers to.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Align {
     Left,
@@ -28,7 +28,7 @@ pub(super) struct Stroke {
     pub(super) dash: &'static [f64],
 }
 
-/// A text with its look; its place is on the baseline.
+/// A text with its style; its position is on the baseline.
 #[derive(Clone, Debug)]
 pub(super) struct Label {
     pub(super) text: String,
@@ -39,7 +39,7 @@ pub(super) struct Label {
     pub(super) align: Align,
 }
 
-/// A shape with its look; later ones cover earlier ones.
+/// A shape with its style; later ones cover earlier ones.
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     Path(Vec<Position>, Stroke),
@@ -53,7 +53,7 @@ pub(super) enum Shape {
 pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// The distance below its place at which a shape is drawn: the height of the page's head above the usual.
+    /// Offset by which all shapes are moved down: the height of the page's head above the usual.
     pub(super) down: f64,
     pub(super) title: String,
     pub(super) shapes: Vec<Shape>,
@@ -110,7 +110,7 @@ impl Canvas {
         }
     }
 
-    /// The points below the page's head.
+    /// The points, moved below the page's head.
     fn placed(&self, mut points: Vec<Position>) -> Vec<Position> {
         for (_, y) in &mut points {
             *y += self.down;
@@ -118,7 +118,7 @@ impl Canvas {
         points
     }
 
-    /// Fills the area between two lines that both run to the right.
+    /// Fills the area between two lines that both run from left to right.
     pub(super) fn between(
         &mut self,
         upper: Vec<Position>,
@@ -163,7 +163,7 @@ impl Canvas {
         }
     }
 
-    /// Size at `scale` pixels for a logical one.
+    /// Size in device pixels, with `scale` of them per logical pixel.
     pub(super) fn pixels(&self, scale: f64) -> (u32, u32) {
         (
             (self.width * scale).round() as u32,
@@ -172,7 +172,7 @@ impl Canvas {
     }
 }
 
-/// A place on the grid.
+/// The nearest grid point to a position.
 pub(super) fn grid_point(&(x, y): &Position) -> (i32, i32) {
     (
         (x * GRID_PER_PX).round() as i32,
@@ -180,7 +180,7 @@ pub(super) fn grid_point(&(x, y): &Position) -> (i32, i32) {
     )
 }
 
-/// The points on the grid, without repetitions. Points on the way along a level or upright line are left out.
+/// The points on the grid, without repetitions. Inner points of a level or upright line are left out.
 pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     let mut grid: Vec<(i32, i32)> = Vec::new();
     for point in points.iter().map(grid_point) {
@@ -197,7 +197,7 @@ pub(super) fn on_grid(points: &[Position]) -> Vec<(i32, i32)> {
     grid
 }
 
-/// Whether a level or upright line continues through a point in the same direction.
+/// Returns whether a level or upright line continues through a point in the same direction.
 fn is_on_the_way(from: (i32, i32), via: (i32, i32), to: (i32, i32)) -> bool {
     let [(from_x, from_y), (via_x, via_y), (to_x, to_y)] = [from, via, to];
     let across = [via_x - from_x, to_x - via_x];
@@ -205,7 +205,7 @@ fn is_on_the_way(from: (i32, i32), via: (i32, i32), to: (i32, i32)) -> bool {
     (across == [0, 0] && have_one_sign(down)) || (down == [0, 0] && have_one_sign(across))
 }
 
-/// Whether two steps go in the same direction.
+/// Returns whether two steps go in the same direction.
 const fn have_one_sign([before, after]: [i32; 2]) -> bool {
     before.signum() == after.signum()
 }
@@ -267,7 +267,7 @@ impl Canvas {
         boxes
     }
 
-    /// Middle and radius of the dots in a colour, as drawn in turn.
+    /// Centre and radius of the dots in a colour, in drawing order.
     pub(super) fn dots_of(&self, colour: Colour) -> Vec<(Position, f64)> {
         let dot = |shape: &Shape| match shape {
             Shape::Dot(middle, radius, of, _) if *of == colour => Some((*middle, *radius)),
@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn points_on_the_way_of_a_straight_line_are_left_out() {
+    fn points_along_a_straight_line_are_left_out() {
         let level = [
             (0.0, 0.0),
             (1.0, 0.0),

@@ -1,5 +1,5 @@
-//! What a reader must know before the answer: variants that are compared have different numbers of targets, and files
-//! of the products were read with notes.
+//! What a reader must know before the answer: compared variants with different numbers of targets, and notes on the
+//! products' files.
 
 use std::collections::BTreeMap;
 
@@ -9,13 +9,13 @@ use super::answer::sentence::{listed, quoted, some_of};
 use crate::results::FileNotes;
 use fleetsim_units::counted;
 
-/// Most notes in one list: a screen has room for them beside the answer.
+/// Maximum number of notes in one list, so that the list and the answer fit on a screen.
 const MOST_NOTES: usize = 12;
 
-/// A variant that is compared with others, and the number of its targets.
+/// A compared variant and the number of its targets.
 #[derive(Clone, Copy, Debug)]
 pub struct VariantTargets<'v> {
-    /// Its strategy.
+    /// The name of its strategy.
     pub strategy: &'v str,
     /// Its label.
     pub variant: &'v str,
@@ -23,8 +23,8 @@ pub struct VariantTargets<'v> {
     pub targets: u64,
 }
 
-/// The sentence on variants that are compared and have different numbers of targets. `None`: they have the same.
-/// `target`: the word for one of them.
+/// A sentence if compared variants have different numbers of targets. `None`: they have the same number. `target` is
+/// the singular noun for a target.
 #[must_use]
 pub fn different_targets(compared: &[VariantTargets<'_>], target: &str) -> Option<String> {
     let mut names: BTreeMap<u64, Vec<&str>> = BTreeMap::new();
@@ -50,7 +50,7 @@ pub fn different_targets(compared: &[VariantTargets<'_>], target: &str) -> Optio
     ))
 }
 
-/// The strategy where all of its variants have the same number of targets, else the variant.
+/// The strategy if all of its variants have the same number of targets, otherwise the variant.
 fn name_in<'v>(variant: &VariantTargets<'v>, all: &[VariantTargets<'v>]) -> &'v str {
     let own = all
         .iter()
@@ -62,7 +62,7 @@ fn name_in<'v>(variant: &VariantTargets<'v>, all: &[VariantTargets<'v>]) -> &'v 
     }
 }
 
-/// One line for each note on a product's file, with the strategies that it is about.
+/// One line for each note on a product's file, with the strategies that it concerns.
 pub(super) fn file_notes(notes: &[FileNotes]) -> Vec<String> {
     let mut strategies: Vec<(&str, Vec<&str>)> = Vec::new();
     for of_strategy in notes {
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn different_numbers_of_targets_are_said_with_the_numbers() {
+    fn different_numbers_of_targets_are_reported_with_the_numbers() {
         let same = [variant("a", "a x=1", 5), variant("b", "b", 5)];
         assert_eq!(different_targets(&same, "cluster"), None);
         let all = [

@@ -6,10 +6,10 @@ use super::data::{VariantResults, median_interval};
 use super::format::{RateUnit, TimeUnit, apart, count, number, whole};
 use crate::results::{Measure, READY_TIME, SummaryRow};
 
-/// The measure that comes first where a defective revision was rolled out.
+/// The measure that comes first for a defective revision.
 pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 
-/// The measure that is shown where some clusters cannot be updated.
+/// The measure that is shown if some clusters cannot be updated.
 pub(super) const REACHABLE: Measure = Measure::ReachableTargets;
 
 /// The measure that is shown where a rollout left some clusters on the old revision.
@@ -19,14 +19,14 @@ pub(super) const LEFT_BEHIND: Measure = Measure::LeftBehind;
 pub(super) struct Column {
     pub(super) measure: Measure,
     pub(super) heading: &'static str,
-    /// The phrase for a value that all variants share; `{}` is the value, `{s}` an `s` unless it is 1.
+    /// The phrase for a value that all variants share; `{}` is the value, `{s}` a plural `s` if needed.
     phrase: &'static str,
     range: Range,
-    /// Columns with the greatest rank are left out first where there is no room; those of rank 0 are always shown.
+    /// Columns with the highest rank are left out first if they do not fit; those of rank 0 are always shown.
     pub(super) rank: u32,
 }
 
-/// The range shown beside a median.
+/// The range next to a median.
 #[derive(Clone, Copy, PartialEq)]
 enum Range {
     None,
@@ -135,7 +135,7 @@ impl Column {
     }
 }
 
-/// A unit's size in the recorded one, and its name; empty for a count. `None` for times that no single unit suits.
+/// A unit's size in the recorded one, and its name; empty for a count. `None` if no single unit suits all times.
 fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
     Some(match column.measure.unit() {
         "s" => {
@@ -160,7 +160,7 @@ fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
     })
 }
 
-/// A cell: a number, its unit where the heading has none, and the ends of its range where they differ.
+/// A cell: a number, its unit unless the heading has it, and the ends of its range if they differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ColumnCell {
     pub(super) number: String,
@@ -183,7 +183,7 @@ impl ColumnCell {
 pub(super) struct FilledColumn<'v> {
     pub(super) column: &'static Column,
     size: f64,
-    /// The unit of all cells, stated in the heading. `None`: each cell has its own.
+    /// The unit of all cells, stated in the heading. `None`: each cell has its own unit.
     unit: Option<&'static str>,
     rows: Vec<Option<&'v SummaryRow>>,
 }
@@ -197,7 +197,7 @@ impl<'v> FilledColumn<'v> {
             .collect()
     }
 
-    /// The columns that say something about these variants.
+    /// The columns that are relevant for these variants.
     pub(super) fn shown(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());
@@ -231,7 +231,7 @@ impl<'v> FilledColumn<'v> {
         self.rows[at]?.median
     }
 
-    /// The cell of a variant. `None` where it has no value.
+    /// The cell of a variant. `None` if it has no value.
     pub(super) fn cell(&self, at: usize) -> Option<ColumnCell> {
         let median = self.median(at)?;
         let ends = self.ends(at);
@@ -247,7 +247,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
-            // Percentiles are between counts anyway.
+            // Percentiles are interpolated between counts anyway.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));
@@ -281,7 +281,7 @@ impl<'v> FilledColumn<'v> {
             .to_owned()
     }
 
-    /// The value that all variants share, as a phrase: `8 failed pulls`. `None` where they differ or have none.
+    /// The value that all variants share, as a phrase: `8 failed pulls`. `None` if they differ or have none.
     pub(super) fn shared(&self) -> Option<SharedPhrase> {
         let first = self.cell(0)?;
         if (1..self.rows.len()).any(|at| self.cell(at).as_ref() != Some(&first)) {
@@ -308,7 +308,7 @@ impl<'v> FilledColumn<'v> {
     }
 }
 
-/// A value that all variants share: that of every run, or only that of the medians.
+/// A value that all variants share: in every run, or only in the medians.
 pub(super) struct SharedPhrase {
     pub(super) text: String,
     pub(super) is_of_every_run: bool,
@@ -344,7 +344,7 @@ mod tests {
     use crate::report::tests::readable_quietly;
 
     #[test]
-    fn variants_with_equal_medians_and_other_runs_are_not_called_identical() {
+    fn variants_with_equal_medians_but_different_runs_are_not_called_identical() {
         let shared_by = |stalls: [u32; 2]| {
             let waves = vec![
                 Wave::new("one", 250, stalls[0]),
@@ -366,7 +366,7 @@ mod tests {
             shared_by([0, 0]),
             "Identical in every variant: 450 GB pulled."
         );
-        // Every third run stops half way: two of five.
+        // Every third run stalls halfway: two of five.
         assert_eq!(
             shared_by([0, 3]),
             "Same median in every variant: 450 GB pulled."

@@ -16,22 +16,22 @@ use crate::results::{
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
 
-/// Everything that a report reads: the files of one results folder.
+/// All input of a report: the files of one results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Results {
     /// The provenance of the results.
     pub provenance: Provenance,
     /// The tables.
     pub tables: Tables,
-    /// `uncertainty.csv`; empty where constants were not drawn.
+    /// `uncertainty.csv`; empty if constants were not drawn.
     pub uncertainty: Vec<UncertaintyRow>,
     /// `draws.csv`: the runs with drawn constants.
     pub draws: Vec<RunRow>,
     /// `constants.csv`: the constants of each draw.
     pub constants: Vec<DrawnConstant>,
-    /// Settings that are guesses, by `resolved.yaml`; empty where it is missing.
+    /// Settings that are guesses, according to `resolved.yaml`; empty if it is missing.
     pub guesses: Vec<String>,
-    /// The width that charts are drawn for.
+    /// The width of the charts.
     pub width: ChartWidth,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct VariantResults<'r> {
     pub(super) style: CurveStyle,
     pub(super) info: &'r VariantInfo,
     pub(super) runs: Vec<&'r RunRow>,
-    /// Its runs with drawn constants, in the order of the draws.
+    /// Its runs with drawn constants, sorted by draw.
     pub(super) draws: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
@@ -55,17 +55,18 @@ impl Results {
     /// Reads a results folder.
     ///
     /// # Errors
-    /// When the folder is not a results folder, or a file in it is missing or damaged.
+    /// Returns an error if the folder is not a results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        // Of a folder without results, this is the error to report.
+        // For a folder without results, this is the error to report.
         Provenance::of_results(folder)?;
         Self::of(folder, Tables::read(folder)?)
     }
 
-    /// The results of a folder whose tables were just written from these: reading them takes as long as writing them.
+    /// The results of a folder whose tables were just written from these rows: reading them again would take as long
+    /// as writing them.
     ///
     /// # Errors
-    /// When the folder has no provenance, or a file in it is damaged.
+    /// Returns an error if the folder has no provenance, or a file in it is damaged.
     pub fn of(folder: &Path, tables: Tables) -> Result<Self, ResultsError> {
         let resolved = read_below(folder, RESOLVED_FILE).unwrap_or_default();
         let (draws, constants) = read_draws(folder)?;
@@ -80,7 +81,7 @@ impl Results {
         })
     }
 
-    /// Results that are in no folder: without drawn constants, and without settings that are guesses.
+    /// Results that are not in a folder: without drawn constants, and without guessed settings.
     #[must_use]
     pub fn in_memory(provenance: Provenance, tables: Tables) -> Self {
         Self {
@@ -90,7 +91,7 @@ impl Results {
         }
     }
 
-    /// The page of a chart.
+    /// The page layout of a chart.
     pub(super) const fn sheet(&self) -> Sheet<'_> {
         Sheet {
             provenance: &self.provenance,
@@ -98,7 +99,7 @@ impl Results {
         }
     }
 
-    /// The moment that times of series and clusters count from.
+    /// The time from which series and clusters count.
     pub(super) fn start(&self) -> &'static str {
         let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
         if pre_pull {
@@ -108,7 +109,7 @@ impl Results {
         }
     }
 
-    /// `; line: replicate 3`, for charts of the displayed run; empty without one.
+    /// `; line: replicate 3`, for charts of the displayed run; empty if there is none.
     pub(super) fn replicate_of(&self, what: &str) -> String {
         match self.displayed() {
             Some(run) => format!("; {what}: replicate {}", run.replicate),
@@ -116,7 +117,7 @@ impl Results {
         }
     }
 
-    /// The run that curves and fleets show. `None` without one.
+    /// The run that curves and fleets show. `None` if there is none.
     pub(super) fn displayed(&self) -> Option<DisplayedRun> {
         let clusters = &self.tables.clusters;
         let (first, _) = clusters.first()?;
@@ -142,8 +143,8 @@ impl Results {
         })
     }
 
-    /// The standing of a variant among those that it is compared with, where less of the measure is better: `best`
-    /// where it has the least with 95% confidence for all of them together, `may be best` where it cannot be excluded.
+    /// The rank of a variant among the compared ones for a measure that should be low: `best` if it has the lowest
+    /// value with 95% confidence for all of them together, `may be best` if that cannot be excluded.
     pub(super) fn standing(
         &self,
         variant: &VariantResults<'_>,
@@ -216,7 +217,7 @@ impl Results {
     }
 }
 
-/// The least and the greatest of some numbers; zeros without any.
+/// The minimum and the maximum of some numbers; zeros if there are none.
 fn least_and_most(numbers: &[u64]) -> (u64, u64) {
     let least = numbers.iter().min();
     let most = numbers.iter().max();
@@ -226,10 +227,10 @@ fn least_and_most(numbers: &[u64]) -> (u64, u64) {
     )
 }
 
-/// The rows of a table by the variants that they belong to.
+/// The rows of a table by variant.
 type RowsByVariant<'r, Row> = HashMap<&'r str, Vec<&'r Row>>;
 
-/// Arranges the rows of a table, each variant's in the order of the table.
+/// Groups the rows of a table by variant, in the order of the table.
 fn by_variant<Row>(rows: &[Row], variant: fn(&Row) -> &String) -> RowsByVariant<'_, Row> {
     let mut found: RowsByVariant<'_, Row> = HashMap::new();
     for row in rows {
@@ -238,13 +239,13 @@ fn by_variant<Row>(rows: &[Row], variant: fn(&Row) -> &String) -> RowsByVariant<
     found
 }
 
-/// The rows of one variant, in the order of the table; none where the table does not have it.
+/// The rows of one variant, in the order of the table; empty if the table does not have it.
 fn rows_of<'r, Row>(rows: &RowsByVariant<'r, Row>, variant: &str) -> Vec<&'r Row> {
     rows.get(variant).cloned().unwrap_or_default()
 }
 
-/// The replicate that curves and fleets show, the same in all variants. Counts are the least and the greatest of the
-/// variants, which differ between worlds.
+/// The replicate that curves and fleets show, the same in all variants. Counts are the minimum and the maximum over
+/// the variants, which differ between worlds.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DisplayedRun {
     pub(super) replicate: u32,
@@ -292,7 +293,7 @@ impl ReachRange {
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
 
-    /// The same as a further sentence; empty where all can be updated.
+    /// The same as a separate sentence; empty if all can be updated.
     pub(super) fn note(&self) -> String {
         if self.is_whole() {
             String::new()
@@ -329,7 +330,7 @@ impl<'r> VariantResults<'r> {
         }
     }
 
-    /// The name of its product, and whether it is a bound.
+    /// The name of its product, and whether the variant is a bound.
     pub(super) fn product(&self) -> (&'r str, bool) {
         (&self.info.product, self.info.is_bound)
     }
@@ -339,7 +340,7 @@ impl<'r> VariantResults<'r> {
         &self.info.variant
     }
 
-    /// The summary of one measure. `None` when the results do not have it.
+    /// The summary of one measure. `None` if the results do not have it.
     pub(super) fn summary(&self, measure: Measure) -> Option<&'r SummaryRow> {
         self.summary
             .iter()
@@ -347,7 +348,7 @@ impl<'r> VariantResults<'r> {
             .copied()
     }
 
-    /// The intervals of one measure with drawn constants. `None` where constants were not drawn.
+    /// The intervals of one measure with drawn constants. `None` if constants were not drawn.
     pub(super) fn uncertain(&self, measure: Measure) -> Option<&'r UncertaintyRow> {
         self.uncertain
             .iter()
@@ -355,12 +356,12 @@ impl<'r> VariantResults<'r> {
             .copied()
     }
 
-    /// The median of one measure over the runs that have it.
+    /// The median of one measure over the runs that have a value.
     pub(super) fn median(&self, measure: Measure) -> Option<f64> {
         self.summary(measure)?.median
     }
 
-    /// The 95% interval of the median of one measure; its upper end is infinite where it is behind every finished run.
+    /// The 95% interval of the median of one measure; its upper end is infinite if it exceeds every finished run.
     /// `None` without a measure or with too few runs.
     pub(super) fn median_interval(&self, measure: Measure) -> Option<(f64, f64)> {
         median_interval(self.summary(measure)?)
@@ -383,7 +384,7 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().filter(|run| run.is_done()).count()
     }
 
-    /// Whether every run finished.
+    /// Returns whether every run finished.
     pub(super) fn is_whole(&self) -> bool {
         self.finished() == self.runs.len()
     }
@@ -398,7 +399,7 @@ impl<'r> VariantResults<'r> {
         ReachRange::of(&self.runs)
     }
 
-    /// Whether any run rolled out a revision to a target where it is defective.
+    /// Returns whether any run rolled out a revision to a target where it is defective.
     pub(super) fn exposed(&self) -> bool {
         self.runs.iter().any(|run| run.exposed_targets > 0)
     }
@@ -408,8 +409,7 @@ impl<'r> VariantResults<'r> {
         self.runs.iter().any(|run| run.left_behind > 0)
     }
 
-    /// A run with the most frequent end of unfinished ones: outcome and rule that blocked it. `None` when all runs
-    /// finished.
+    /// A run with the most frequent unfinished end: outcome and blocking rule. `None` if all runs finished.
     pub(super) fn unfinished(&self) -> Option<&'r RunRow> {
         let mut keyed = Vec::new();
         for run in self.unfinished_runs() {
@@ -421,7 +421,7 @@ impl<'r> VariantResults<'r> {
         Some(runs[0])
     }
 
-    /// The unfinished runs by outcome and rule that blocked them, the most frequent first.
+    /// The unfinished runs by outcome and blocking rule, the most frequent first.
     pub(super) fn ends(&self) -> Vec<Vec<&'r RunRow>> {
         let mut keyed = Vec::new();
         for run in self.unfinished_runs() {
@@ -460,7 +460,7 @@ impl<'r> VariantResults<'r> {
     }
 }
 
-/// The paths of settings that `resolved.yaml` marks as guesses, each once.
+/// The distinct paths of settings that `resolved.yaml` marks as guesses.
 pub(super) fn guesses_of(resolved: &str) -> Vec<String> {
     let mut paths: Vec<String> = Vec::new();
     for line in resolved.lines() {
@@ -482,7 +482,7 @@ pub(super) fn median_interval(row: &SummaryRow) -> Option<(f64, f64)> {
     Some((low, row.median_ci95_high.unwrap_or(f64::INFINITY)))
 }
 
-/// The word for an entry of the fleet, which is a cluster or an instance.
+/// The word for an entry of the fleet: cluster or instance.
 pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>) -> &'i str {
     let mut words = variants.into_iter().map(|info| info.target.as_str());
     words
@@ -492,7 +492,7 @@ pub(super) fn target_of<'i>(variants: impl IntoIterator<Item = &'i VariantInfo>)
         .unwrap_or("cluster")
 }
 
-/// The distinct capacities of the registry's link, the least first.
+/// The distinct capacities of the registry's link, in ascending order.
 pub(super) fn links<'v, 'r: 'v>(
     variants: impl IntoIterator<Item = &'v VariantResults<'r>>,
 ) -> Vec<f64> {
@@ -502,8 +502,8 @@ pub(super) fn links<'v, 'r: 'v>(
     links.sorted_by(f64::total_cmp).dedup().collect()
 }
 
-/// `1,000 clusters, 20 runs` for the subtitle; several numbers are given as a range. `297 of 301 clusters reachable`
-/// where some cannot be updated.
+/// `1,000 clusters, 20 runs` for the subtitle; different numbers are given as a range. `297 of 301 clusters reachable`
+/// if some cannot be updated.
 pub(super) fn extent(variants: &[VariantResults<'_>]) -> String {
     let mut all: Vec<&RunRow> = Vec::new();
     let mut runs: Vec<u64> = Vec::new();

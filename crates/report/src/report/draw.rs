@@ -26,15 +26,15 @@ const PLAN_TEXT_FILE: &str = "plan.txt";
 const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
 /// The file that holds [`calibration_text`] in the folder of a calibration.
 const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
-/// Width of these files' lines.
+/// Line width of these files.
 const PLAN_TEXT_WIDTH: usize = 100;
 
-/// Draws all charts of a results folder into its folder `charts`, and writes its page, as [`draw_all`]. Returns the
+/// Draws all charts of a results folder into its folder `charts`, and writes its page, like [`draw_all`]. Returns the
 /// results.
 ///
 /// # Errors
-/// When the folder is not a results folder, a file in it is missing or damaged, or a chart or the page cannot be
-/// written.
+/// Returns an error if the folder is not a results folder, a file in it is missing or damaged, or a chart or the page
+/// cannot be written.
 pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsError> {
     let results = Results {
         width,
@@ -44,11 +44,11 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
     Ok(results)
 }
 
-/// Draws all charts of these results into the folder `charts` of their folder, and writes its page. `begins` is called
-/// before each of them with its name.
+/// Draws all charts of these results into the folder `charts` of their folder, and writes their page. Calls `begins`
+/// with the name of each before drawing it.
 ///
 /// # Errors
-/// When a chart or the page cannot be written.
+/// Returns an error if a chart or the page cannot be written.
 pub fn draw_all(
     folder: &Path,
     results: &Results,
@@ -67,18 +67,18 @@ pub fn draw_all(
     write(&folder.join(PAGE_FILE), html::page(results, &names))
 }
 
-/// Draws the chart of a plan's folder, and writes the plan in words beside it.
+/// Draws the charts of a plan's folder, and writes the plan as text next to them.
 ///
 /// # Errors
-/// When the folder has no plan, or the file system fails.
+/// Returns an error if the folder has no plan, or the file system fails.
 pub fn draw_plan(folder: &Path, width: ChartWidth) -> Result<PlanRecord, ResultsError> {
     draw_record(folder, width, PlanRecord::read(folder)?)
 }
 
-/// Draws the charts of a sensitivity analysis' folder, and writes the analysis in words beside them.
+/// Draws the charts of a sensitivity analysis' folder, and writes the analysis as text next to them.
 ///
 /// # Errors
-/// When the folder has no such analysis, or the file system fails.
+/// Returns an error if the folder has no such analysis, or the file system fails.
 pub fn draw_sensitivity(
     folder: &Path,
     width: ChartWidth,
@@ -86,10 +86,10 @@ pub fn draw_sensitivity(
     draw_record(folder, width, SensitivityRecord::read(folder)?)
 }
 
-/// Draws the charts of a calibration's folder, and writes the calibration in words beside them.
+/// Draws the charts of a calibration's folder, and writes the calibration as text next to them.
 ///
 /// # Errors
-/// When the folder has no calibration, or the file system fails.
+/// Returns an error if the folder has no calibration, or the file system fails.
 pub fn draw_calibration(
     folder: &Path,
     width: ChartWidth,
@@ -145,7 +145,7 @@ impl DrawnRecord for CalibrationRecord {
     }
 }
 
-/// Draws the charts of a record, and writes it in words to a file. Returns the record.
+/// Draws the charts of a record, and writes the record as text to a file. Returns the record.
 fn draw_record<Record: DrawnRecord>(
     folder: &Path,
     width: ChartWidth,
@@ -181,11 +181,11 @@ fn write_chart(
     write(&charts.join(format!("{name}.png")), canvas.to_png(raster))
 }
 
-/// Variants beyond which a stack of states for each is a page that is too long to read.
+/// Maximum number of variants with a stack of states each; with more, the page would be too long to read.
 const STATES_MAX: usize = 24;
 
-/// The charts with the names of their files. Some need more than every experiment has, and some add nothing to another
-/// one: the same curves on the same axes, or the same dots.
+/// The charts with the names of their files. Charts are left out if the experiment lacks what they show, or if another
+/// chart has the same curves or dots.
 pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
     let multiples = multiples::draw(results);
     let front = front::of_results(results);

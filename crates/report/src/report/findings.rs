@@ -1,8 +1,8 @@
 //! The finding of each chart, which is its title: one sentence with the extremes of the medians over runs.
 //!
-//! Sentences state ranges, not winners: medians may differ by less than random numbers move them, and the answer says
-//! which variants may be the best. Names are those that charts use; a shorter sentence without names takes the place
-//! of one that is too wide. A chart whose results allow no sentence keeps its subject as its title.
+//! Sentences state ranges, not winners: medians may differ by less than their random error, and the answer says which
+//! variants may be the best. Names are those used in charts; a shorter sentence without names replaces one that is too
+//! wide. If the results allow no sentence, the chart's subject is its title.
 
 use itertools::Itertools;
 
@@ -29,8 +29,8 @@ pub(super) struct Head<'h> {
 }
 
 impl Head<'_> {
-    /// The first finding that the page has room for, otherwise the subject.
-    /// The second text is the note, behind the subject where a finding without it is the title.
+    /// The first finding that fits on the page, otherwise the subject. The second text is the note, after the subject
+    /// if the title is a finding that does not contain it.
     pub(super) fn on(&self, sheet: Sheet<'_>) -> (&str, String) {
         match self
             .findings
@@ -62,7 +62,7 @@ impl Extremes {
         Self::of_values(variants, &values)
     }
 
-    /// Of equals, the first is the least and the last the greatest. `None` without a value.
+    /// If values are equal, the first is the minimum and the last the maximum. `None` without a value.
     fn of_values(variants: &[VariantResults<'_>], values: &[Option<f64>]) -> Option<Self> {
         let mut found: Option<Self> = None;
         for (name, value) in names::in_short(variants).into_iter().zip(values) {
@@ -117,12 +117,12 @@ fn count_unfinished(variants: &[VariantResults<'_>]) -> usize {
         .count()
 }
 
-/// Whether two medians hardly differ.
+/// Returns whether two medians hardly differ.
 fn alike(low: f64, high: f64) -> bool {
     high <= ALIKE * low
 }
 
-/// `; most runs of 2 of 6 variants do not finish`: those without a median time.
+/// `; most runs of 2 of 6 variants do not finish`: the variants without a median time.
 fn unfinished(variants: &[VariantResults<'_>]) -> String {
     match count_unfinished(variants) {
         0 => String::new(),
@@ -208,7 +208,7 @@ fn peak_egress(variant: &VariantResults<'_>) -> Option<f64> {
     variant.median(Measure::EgressPeak1s)
 }
 
-/// Peaks of the registry's egress, against its link where it has one.
+/// Peaks of the registry's egress, compared with its link if it has a limit.
 pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(peaks) = Extremes::of(variants, peak_egress) else {
         return Vec::new();
@@ -256,7 +256,7 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
-/// `Half of the clusters are ready after 40 s (fast) to 5 min (slow)`: a time of each variant, if it has one.
+/// `Half of the clusters are ready after 40 s (fast) to 5 min (slow)`: a time of each variant that has one.
 pub(super) fn times(
     variants: &[VariantResults<'_>],
     what: &str,
@@ -285,12 +285,12 @@ pub(super) fn times(
     ]
 }
 
-/// The most clusters that were not ready at once in the displayed run.
+/// The maximum number of clusters that were simultaneously unready in the displayed run.
 fn peak_not_ready(variant: &VariantResults<'_>) -> Option<f64> {
     Some(variant.displayed?.peak_not_ready as f64)
 }
 
-/// Most clusters that were instructed and not ready at once, in the displayed run.
+/// Maximum number of clusters that were simultaneously instructed and not ready, in the displayed run.
 pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(found) = Extremes::of(variants, peak_not_ready) else {
         return Vec::new();
@@ -319,7 +319,7 @@ pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// A variant that finishes, with what it trades.
+/// A variant that finishes, with its time and its load.
 struct Traded {
     name: String,
     time_s: f64,
@@ -369,8 +369,8 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// The greatest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or
-/// they may be 0.
+/// The largest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or they
+/// may be 0.
 fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Option<f64> {
     let mut greatest: Option<f64> = None;
     for line in lines {
@@ -390,8 +390,7 @@ fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Opti
     greatest
 }
 
-/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` where it is hardly above
-/// 1.
+/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` if it is hardly above 1.
 fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     if factor < 1.1 {
         return None;
@@ -410,7 +409,7 @@ fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     Some(format!("{most}{}-fold", number(rounded)))
 }
 
-/// A quantity, and by how much it changes. `None`: hardly.
+/// A quantity and its change. `None`: it hardly changes.
 struct QuantityChange {
     what: &'static str,
     by: Option<String>,
@@ -423,7 +422,7 @@ impl QuantityChange {
     }
 }
 
-/// The effect of a setting: by which factors it moves completion and peak along one line at most.
+/// The effect of a setting: the maximum factors by which it changes completion and peak along one line.
 pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<String> {
     let several = lines.len() > 1;
     let time_factor = greatest_factor(lines, READY_TIME);
@@ -436,7 +435,7 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
         what: "the peak of pulls",
         by: peak_factor.and_then(|factor| factor_in_words(factor, several)),
     };
-    // Words begin a sentence in capitals; the name of a setting is written as it is.
+    // A subject of several words is capitalised; the name of a setting is kept as written.
     let subject = if subject.contains(' ') {
         capitalised(subject)
     } else {
@@ -533,7 +532,7 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// `3`, or `3 to 5`: the least and the greatest of these numbers. `None` without one.
+/// `3`, or `3 to 5`: the minimum and the maximum of these numbers. `None` without one.
 fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
     let (low, high) = numbers.minmax().into_option()?;
     Some(if low == high {
@@ -543,7 +542,7 @@ fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
     })
 }
 
-/// Pareto-optimal settings of each world: how many of how many.
+/// The number of Pareto-optimal settings among all settings of each world.
 pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
     let some = optimal.iter().copied().filter(|(best, _)| *best > 0);
     let best = from_to(some.clone().map(|(best, _)| best));
@@ -586,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn titles_name_the_extremes_and_count_what_does_not_finish() {
+    fn titles_name_the_extremes_and_count_unfinished_variants() {
         let waves = || {
             vec![
                 Wave::new("slow", 50, 0),
@@ -624,7 +623,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_that_is_too_wide_gives_way_to_a_shorter_one_and_last_to_the_subject() {
+    fn a_finding_that_is_too_wide_is_replaced_by_a_shorter_one_or_by_the_subject() {
         let head = |findings: &[String]| Head {
             subject: "Egress",
             findings: findings.to_vec(),

@@ -1,4 +1,4 @@
-//! A forecast in words: when the rollout is done, what is next, what holds it, and the load to come.
+//! A forecast in words: when the rollout will be complete, the next step, the blocking rule, and the expected load.
 
 use std::fmt::Write;
 
@@ -142,7 +142,7 @@ fn span(span: &ForecastSpan, forecast: &ForecastRecord) -> String {
     format!("{median} UTC ({level}%: {low} to {high})")
 }
 
-/// The time of day, with the date where that is another than that of `near`.
+/// The time of day, with the date if it differs from that of `near`.
 fn clock(time: &ForecastTime, near: &ForecastTime) -> String {
     let (day, clock) = time.at.split_once('T').unwrap_or((&time.at, ""));
     let clock = clock.trim_end_matches('Z');

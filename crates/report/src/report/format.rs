@@ -1,4 +1,4 @@
-//! Numbers and times as people read them.
+//! Numbers and times in readable form.
 
 use crate::results::RunOutcome;
 use fleetsim_units::in_thousands;
@@ -7,7 +7,7 @@ use fleetsim_units::stats::Interval;
 /// A time that is not reached.
 const NEVER: &str = "never";
 
-/// A count with thousands separators: whole, but `52.5` for the median of 52 and 53.
+/// A count with thousands separators: whole, except for medians such as `52.5` between 52 and 53.
 pub(super) fn count(value: f64) -> String {
     let is_half = value.abs().fract().total_cmp(&0.5).is_eq();
     if is_half {
@@ -23,7 +23,7 @@ pub(super) fn whole(value: f64) -> String {
     format!("{sign}{}", in_thousands(&format!("{:.0}", value.abs())))
 }
 
-/// A number with about three digits that count, and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
+/// A number with about three significant digits and thousands separators: `0.0123`, `1.23`, `45.6`, `1,234`.
 pub(super) fn number(value: f64) -> String {
     let size = value.abs();
     if size == 0.0 {
@@ -36,7 +36,7 @@ pub(super) fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Decimals with which a number of this size has about three digits that count.
+/// Number of decimals with which a number of this size has about three significant digits.
 fn decimals(size: f64) -> usize {
     [99.95, 9.995, 0.9995, 0.0995]
         .iter()
@@ -44,7 +44,7 @@ fn decimals(size: f64) -> usize {
         .count()
 }
 
-/// Numbers that are read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
+/// Numbers to be read together, all with the decimals of the first: `8.10`, `7.98`, `8.49`.
 pub(super) fn alike<const N: usize>(values: [f64; N]) -> [String; N] {
     let decimals = decimals(values[0].abs());
     values.map(|value| fixed(value, decimals))
@@ -71,8 +71,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number and the ends of its interval, with the decimals of the number, and up to two more where the ends would
-/// read the same: `22.30`, `22.28`, `22.32`.
+/// A number and the ends of its interval, with the decimals of the number, and up to two more if the ends would read
+/// the same: `22.30`, `22.28`, `22.32`.
 pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     let usual = decimals(values[0].abs());
     for decimals in usual..=usual + 2 {
@@ -84,7 +84,7 @@ pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     values.map(|value| fixed(value, usual))
 }
 
-/// A value of a measure with its unit. An infinite time was never reached.
+/// A value of a measure with its unit. Infinite means a time that was never reached.
 pub(super) fn in_unit(value: f64, unit: &str) -> String {
     match unit {
         _ if value.is_infinite() => NEVER.to_owned(),
@@ -113,7 +113,7 @@ pub(super) fn percents(share: Interval) -> String {
     )
 }
 
-/// Whole percents, but never 0 or 100 for an end that is neither.
+/// Whole percents, but 0 or 100 only for an end that is exactly 0 or 1.
 fn percents_of_end(end: f64) -> String {
     match end * 100.0 {
         percent if percent > 99.0 && percent < 100.0 => {
@@ -126,7 +126,7 @@ fn percents_of_end(end: f64) -> String {
     }
 }
 
-/// End of a run, as a verb.
+/// The end of a run, as a verb.
 pub(super) const fn ended(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "completed",
@@ -165,7 +165,7 @@ const DAY: TimeUnit = TimeUnit {
 };
 
 impl TimeUnit {
-    /// The unit in which times up to `span_s` have at most two digits before the point, or are many days.
+    /// The unit in which times up to `span_s` have at most two digits before the decimal point, or are many days.
     pub(super) fn for_span(span_s: f64) -> Self {
         match span_s {
             ..99.95 => SECOND,
@@ -176,7 +176,7 @@ impl TimeUnit {
     }
 }
 
-/// A time with its unit, as comparable as can be: `45.3 s`, `8.10 min`, `3.42 h`.
+/// A time with its unit, in a form that is easy to compare: `45.3 s`, `8.10 min`, `3.42 h`.
 pub(super) fn time(seconds: f64) -> String {
     let unit = TimeUnit::for_span(seconds.abs());
     let [number] = alike([seconds / unit.seconds]);
@@ -187,7 +187,8 @@ pub(super) fn time(seconds: f64) -> String {
     )
 }
 
-/// A time with its interval in its unit and with its decimals: `12.3 min [11.9–12.8]`; alone where the ends are equal.
+/// A time with its interval, both in the time's unit and with its decimals: `12.3 min [11.9–12.8]`; without the
+/// interval if its ends are equal.
 pub(super) fn time_with_interval(middle: f64, low: f64, high: f64) -> String {
     let unit = TimeUnit::for_span(middle.abs());
     let [_, from, to] = alike([middle, low, high].map(|time| time / unit.seconds));
@@ -256,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_between_two_keeps_its_half() {
+    fn a_median_halfway_between_two_counts_keeps_its_half() {
         let cases = [
             (0.5, "0.5"),
             (1.5, "1.5"),
@@ -272,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_between_minus_one_and_zero_keeps_its_sign() {
+    fn a_value_between_minus_one_and_zero_keeps_its_sign() {
         assert_eq!(apart([0.441, -0.475, 2.143]), ["0.441", "-0.475", "2.143"]);
         assert_eq!(alike([1.5, -0.001, -1.5]), ["1.50", "0.00", "-1.50"]);
     }
@@ -293,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_its_unit_and_one_is_singular() {
+    fn a_value_has_its_unit_in_the_singular_for_one() {
         assert_eq!(in_unit(1.0, "targets"), "1 target");
         assert_eq!(in_unit(38.0, "targets"), "38 targets");
         assert_eq!(in_unit(2400.0, "s"), "40.0 min");
@@ -321,7 +322,7 @@ mod tests {
             time_with_interval(739.0, 700.0, 846.0),
             "12.3 min [11.7–14.1]"
         );
-        // As many decimals inside as outside, even where an end is round or has another number of digits.
+        // The same number of decimals inside as outside, even if an end is round or has another number of digits.
         assert_eq!(
             time_with_interval(486.0, 480.0, 606.0),
             "8.10 min [8.00–10.10]"
@@ -336,7 +337,7 @@ mod tests {
         );
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
-        // As many decimals as it takes to see how sure it is.
+        // As many decimals as are needed to show the precision.
         assert_eq!(apart([22.3, 21.9, 22.8]), ["22.3", "21.9", "22.8"]);
         assert_eq!(apart([22.3, 22.283, 22.317]), ["22.30", "22.28", "22.32"]);
         assert_eq!(

@@ -9,13 +9,13 @@ use super::style::{AXIS, Colour, GRID, INK, LABEL, MARGIN, MUTED, SMALL, SUBTITL
 use super::text::{Weight, fitted, fitted_name, in_lines, text_width, widest};
 use crate::results::Provenance;
 
-/// Where the parts below the subtitle begin.
+/// Upper edge of the parts below the subtitle.
 pub(super) const TOP: f64 = 108.0;
 /// Height of the footer.
 pub(super) const FOOTER: f64 = 40.0;
-/// Distance of the key's texts to the plot: a gap and the line of the entry.
+/// Distance between the key's texts and the plot: a gap and the line of the entry.
 pub(super) const KEY_INDENT: f64 = 58.0;
-/// Least height of an entry of a key.
+/// Minimum height of an entry of a key.
 pub(super) const KEY_LINE: f64 = 17.0;
 
 /// A rectangle on the page.
@@ -28,8 +28,8 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// That of a page of this height, with `left` px for the labels of an axis and `right` px for what stands beside
-    /// it.
+    /// The area of a page of this height, with `left` px for the labels of an axis and `right` px for the texts at the
+    /// right.
     pub(super) fn of_page(sheet: Sheet<'_>, height: f64, left: f64, right: f64) -> Self {
         Self {
             left: MARGIN + left,
@@ -43,14 +43,14 @@ impl Area {
 /// One entry of a key.
 #[derive(Clone, Debug)]
 pub(super) struct KeyEntry {
-    /// The order of the entries, greatest first.
+    /// Sort key of the entries, greatest first.
     pub(super) value: f64,
     pub(super) colour: Colour,
     pub(super) name: String,
     pub(super) detail: String,
 }
 
-/// The size and the colour of a text.
+/// The size and colour of a text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TextStyle {
     size: f64,
@@ -75,7 +75,7 @@ pub(super) fn write(canvas: &mut Canvas, text: &str, at: Position, style: TextSt
     });
 }
 
-/// Writes a text from its left end, cut where it is wider than `width`.
+/// Writes a text from its left end, cut if it is wider than `width`.
 pub(super) fn write_fitted(
     canvas: &mut Canvas,
     text: &str,
@@ -87,7 +87,7 @@ pub(super) fn write_fitted(
     write(canvas, &text, at, style, Align::Left);
 }
 
-/// Writes lines from their left end, the first at a place and each of the others `step` below the one before.
+/// Writes lines from their left end, the first at this position, the others `step` apart.
 pub(super) fn write_lines(
     canvas: &mut Canvas,
     lines: &[String],
@@ -113,7 +113,7 @@ pub(super) fn write_bold(canvas: &mut Canvas, text: &str, at: Position, style: T
     });
 }
 
-/// A page with title, subtitle and footer, for a chart of the displayed run: the footer names that run.
+/// A page with title, subtitle and footer, for a chart of the displayed run, which the footer names.
 pub(super) fn page_of_run(results: &Results, head: &Head<'_>, height: f64) -> Canvas {
     let run = match results.displayed() {
         Some(run) => format!(" · replicate {}: {}", run.replicate, run.conditions()),
@@ -127,8 +127,8 @@ pub(super) fn page(sheet: Sheet<'_>, head: &Head<'_>, height: f64) -> Canvas {
     page_with_footer(sheet, head, "", height)
 }
 
-/// A page with `height` for what is neither a further line of the title, of the subtitle nor of the footer. All that is
-/// drawn later stands below those lines.
+/// A page with `height` for everything except additional lines of the title, the subtitle and the footer. Everything
+/// that is drawn later is below those lines.
 fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) -> Canvas {
     let (title, subtitle) = head.on(sheet);
     let Provenance {
@@ -190,7 +190,7 @@ fn page_with_footer(sheet: Sheet<'_>, head: &Head<'_>, more: &str, height: f64) 
     canvas
 }
 
-/// Vertical grid lines and the axis at the bottom.
+/// Draws vertical grid lines and the axis at the bottom.
 pub(super) fn bottom_grid(
     canvas: &mut Canvas,
     area: Area,
@@ -205,7 +205,7 @@ pub(super) fn bottom_grid(
     bottom_axis(canvas, area, scale, ticks, title);
 }
 
-/// Horizontal grid lines with the value axis' labels at the left; the title is above the labels.
+/// Draws horizontal grid lines with the value axis' labels at the left; the title is above the labels.
 pub(super) fn value_axis(
     canvas: &mut Canvas,
     area: Area,
@@ -237,7 +237,7 @@ pub(super) fn value_axis(
     }
 }
 
-/// The axis line at the bottom with ticks and labels; the title is below.
+/// Draws the axis line at the bottom with ticks and labels; the title is below.
 pub(super) fn bottom_axis(
     canvas: &mut Canvas,
     area: Area,
@@ -278,8 +278,8 @@ pub(super) fn bottom_axis(
     }
 }
 
-/// Room that a key needs at the right of its plot, the distance included, and below the plot. The first is bounded, as
-/// the plot needs room too. On a narrow page, the key stands below.
+/// Width of a key at the right of its plot, with the gap, and height below the plot. The width is limited, so that the
+/// plot keeps enough room. On a narrow page, the key is below.
 pub(super) fn key_room(sheet: Sheet<'_>, entries: &[KeyEntry]) -> (f64, f64) {
     if sheet.is_narrow() {
         return (MARGIN, entries.iter().map(height_below).sum());
@@ -290,7 +290,7 @@ pub(super) fn key_room(sheet: Sheet<'_>, entries: &[KeyEntry]) -> (f64, f64) {
         SMALL,
         Weight::Regular,
     );
-    // A viewer of an SVG without the font may take one that is wider by a sixth.
+    // A viewer that shows an SVG without the font may substitute one that is a sixth wider.
     (
         KEY_INDENT + names.max(details).clamp(100.0, sheet.key_name()) * 7.0 / 6.0 + 10.0,
         0.0,
@@ -302,8 +302,8 @@ fn height_below(entry: &KeyEntry) -> f64 {
     KEY_LINE + if entry.detail.is_empty() { 0.0 } else { 16.0 }
 }
 
-/// The key between `area` and `right`, or below the area on a narrow page, greatest value first. Many entries take one
-/// line each.
+/// Draws the key between `area` and `right`, or below the area on a narrow page, greatest value first. If there are
+/// many entries, each takes one line.
 pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<KeyEntry>) {
     entries.sort_by(|a, b| b.value.total_cmp(&a.value));
     let narrow = is_narrow(canvas.width);
@@ -350,8 +350,8 @@ pub(super) fn key(canvas: &mut Canvas, area: Area, right: f64, mut entries: Vec<
     }
 }
 
-/// Cells of a grid of panels, row by row, for small multiples, and the page's height. Only the first of a row has room
-/// for labels at its left, as all share one value axis; with `labels`, each has that much.
+/// Cells of a grid of panels for small multiples, row by row, and the page's height. Only the first of a row has room
+/// for labels at its left, because all share one value axis; with `labels`, each has this much room.
 pub(super) fn panels(sheet: Sheet<'_>, count: usize, labels: Option<f64>) -> (Vec<Area>, f64) {
     const PANEL: f64 = 124.0;
     const ROW: f64 = PANEL + 82.0;
@@ -381,7 +381,7 @@ pub(super) fn panels(sheet: Sheet<'_>, count: usize, labels: Option<f64>) -> (Ve
     (cells, top + ROW * rows as f64 - 48.0 + FOOTER)
 }
 
-/// Writes entries of a colour and a name one after the other, in as many lines as they need, from a baseline on.
+/// Writes entries of a colour and a name one after the other, in as many lines as needed, from a baseline downwards.
 pub(super) fn legend(
     canvas: &mut Canvas,
     (from, mut baseline): Position,

@@ -1,8 +1,8 @@
-//! The number of settings in force that are guesses, and the constants that decide the time to completion.
+//! The number of guessed settings in force, and the constants with the largest effect on the completion time.
 //!
-//! `resolved.yaml` marks every setting that is a guess. Where constants were drawn, their rank correlation with the
-//! time over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not
-//! monotone; `fleetsim sensitivity` finds those.
+//! `resolved.yaml` marks every setting that is a guess. If constants were drawn, their rank correlation with the time
+//! over the draws says which matter (Spearman). Left out: interactions, and constants whose effect is not monotone;
+//! `fleetsim sensitivity` finds those.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +17,14 @@ use crate::results::{
 };
 use fleetsim_units::stats::t_quantile;
 
-/// Most names in one sentence.
+/// Maximum number of names in one sentence.
 const NAMED: usize = 3;
-/// A constant with a smaller correlation is not said to matter, nor one with a correlation that chance reaches, for any
-/// of the constants, in this share of analyses.
+/// Constants with a smaller correlation are not reported, nor are those with a correlation that chance produces, for
+/// any of the constants, in this share of analyses.
 const MATTERS: f64 = 0.4;
 const BY_CHANCE: f64 = 0.05;
 
-/// The sentences; empty where nothing is known of the settings.
+/// The sentences; empty if the settings are unknown.
 pub(super) fn sentences(
     results: &Results,
     variants: &[VariantResults<'_>],
@@ -84,13 +84,13 @@ pub(super) fn in_short(results: &Results) -> String {
     text
 }
 
-/// How to learn which guesses matter.
+/// Advice on how to learn which guesses matter.
 const DRAW_CONSTANTS: &str = "`fleetsim sensitivity` says which of them matter, and `uncertainty: constants` in the \
                               experiment gives intervals that include them.";
 
 /// The number of guesses in force with some of their names, and the defaults of the experiment.
 fn guesses_in_force(results: &Results) -> String {
-    // A setting of several places, such as the sites of each kind, counts once.
+    // A setting that occurs several times, such as for each kind of site, counts once.
     let names: Vec<String> = results
         .guesses
         .iter()
@@ -111,7 +111,7 @@ fn guesses_in_force(results: &Results) -> String {
     sentences.join(" ")
 }
 
-/// The variant that a group's answer leads to.
+/// The variant on which a group's answer is based.
 fn decided_by(best: &Best) -> Option<usize> {
     best.compromise
         .or(best.fastest)
@@ -121,7 +121,7 @@ fn decided_by(best: &Best) -> Option<usize> {
 /// The start of the sentence where they do not decide.
 const SAME: &str = "The answer stays the same for";
 
-/// Whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
+/// Sentences on whether unstated links decide the answer, from an analysis with one run at both ends of their ranges.
 #[must_use]
 pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     let mut sentences: Vec<String> = Vec::new();
@@ -141,7 +141,7 @@ pub fn deciding_links(record: &SensitivityRecord) -> Vec<String> {
     sentences
 }
 
-/// The decision that a constant causes at an end of its range.
+/// The decision that results at an end of a constant's range.
 fn deciding(decision: &DecisionRecord, end: &DecisionEnd) -> String {
     let question = &decision.decision;
     let there = &end.answer;
@@ -160,7 +160,7 @@ fn range_in_words(range: &ConstantRange) -> String {
     format!("`{}` from {} to {}", range.constant, range.low, range.high)
 }
 
-/// A path with `*` for each index, as constants have it.
+/// A path with `*` for each index, as in the names of constants.
 fn anywhere(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('[') {
@@ -172,7 +172,7 @@ fn anywhere(path: &str) -> String {
     parts.join("[*]")
 }
 
-/// A constant whose drawn values the completion follows.
+/// A constant whose drawn values correlate with the completion time.
 struct MatteringConstant {
     name: String,
     correlation: f64,
@@ -193,7 +193,7 @@ impl MatteringConstant {
     }
 }
 
-/// The constants whose drawn values the completion follows, the most important first.
+/// The constants whose drawn values correlate with the completion time, the most important first.
 fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringConstant> {
     let mut times: BTreeMap<u32, f64> = BTreeMap::new();
     for run in &variant.draws {
@@ -208,7 +208,7 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
     let mut found: Vec<MatteringConstant> = Vec::new();
     for (name, drawn) in constants {
         let mut pairs: Vec<(f64, f64)> = Vec::new();
-        // Values of groups or products move together: one of a draw stands for all.
+        // Values of groups or products move together, so one value per draw represents all.
         for drawn in drawn.iter().unique_by(|drawn| drawn.draw) {
             if let Some(time) = times.get(&drawn.draw) {
                 pairs.push((drawn.drawn, *time));
@@ -221,20 +221,20 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
             found.push(MatteringConstant { name, correlation });
         }
     }
-    // Stable: of equals, the first by name comes first.
+    // Stable: ties are sorted by name.
     found.sort_by(|a, b| b.correlation.abs().total_cmp(&a.correlation.abs()));
     found
 }
 
-/// The least correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's t
-/// of a rank correlation).
+/// The smallest correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's
+/// t of a rank correlation).
 fn least_correlation(draws: usize, constants: usize) -> f64 {
     let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
     let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);
     (t / (f64::from(degrees) + t * t).sqrt()).max(MATTERS)
 }
 
-/// The rank correlation of pairs; equal values have their mean rank. `None` where one side is constant.
+/// The rank correlation of pairs; equal values have their mean rank. `None` if one side is constant.
 fn spearman(pairs: &[(f64, f64)]) -> Option<f64> {
     let (x, y): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
     let x = ranks(&x);
@@ -257,7 +257,7 @@ fn ranks(values: &[f64]) -> Vec<f64> {
     ranks
 }
 
-/// The sum of the products of two lists of ranks, counted from their mean.
+/// The sum of the products of two lists of ranks, centred on their means.
 fn covariation(a: &[f64], b: &[f64]) -> f64 {
     let mean = (a.len() as f64 - 1.0) / 2.0;
     a.iter().zip(b).map(|(a, b)| (a - mean) * (b - mean)).sum()
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_correlated_as_by_hand() {
+    fn the_rank_correlation_equals_one_computed_by_hand() {
         // d = 0, 1, 1, 0: 1 - 6 · 2 / (4 · 15) = 0.8.
         let pairs = [(1.0, 10.0), (2.0, 30.0), (3.0, 20.0), (4.0, f64::INFINITY)];
         assert!((spearman(&pairs).expect("both vary") - 0.8).abs() < 1e-12);
@@ -294,11 +294,12 @@ mod tests {
 
     #[test]
     fn more_constants_and_fewer_draws_need_a_higher_correlation() {
-        // One constant, 39 draws: t of 37 degrees is 2.026, and 2.026 / sqrt(37 + 2.026²) = 0.316, below 0.4.
+        // One constant, 39 draws: t with 37 degrees of freedom is 2.026, and 2.026 / sqrt(37 + 2.026²) = 0.316, below
+        // 0.4.
         for (draws, constants) in [(39, 1), (1000, 40)] {
             assert!((least_correlation(draws, constants) - MATTERS).abs() < 1e-12);
         }
-        // Of 40 constants, t = 3.49 with 37 degrees: 0.4976.
+        // For 40 constants, t = 3.49 with 37 degrees of freedom: 0.4976.
         assert!(
             (0.49..0.51).contains(&least_correlation(39, 40)),
             "{}",

@@ -1,7 +1,8 @@
 //! The asserted limits as a JUnit report, which most CI systems show.
 //!
-//! The experiment is a suite, and each limit is a test case for each variant that it applies to. Common readers of the
-//! format agree on suites, cases and failures with a message, and that is all it has; a case has no duration.
+//! The experiment is a test suite, and each limit is a test case for each variant that it applies to. The report is
+//! restricted to what common readers of the format agree on: suites, cases and failures with a message. A case has no
+//! duration.
 
 use super::data::Results;
 use super::limits::JudgedLimit;
@@ -44,7 +45,7 @@ mod tests {
     use crate::results::LimitInfo;
 
     #[test]
-    fn every_limit_is_a_case_for_each_variant_that_it_applies_to() {
+    fn every_limit_is_a_test_case_for_each_variant_that_it_applies_to() {
         let waves = vec![Wave::new("a <b>", 10, 0), Wave::new("c", 50, 0)];
         let mut results = readable_quietly(&Fleet {
             clusters: 50,

@@ -1,4 +1,4 @@
-//! Whether results meet the limits that the experiment asserts.
+//! Checks whether results meet the limits that the experiment asserts.
 
 use super::answer::sentence::listed;
 use super::data::{Results, VariantResults};
@@ -16,7 +16,7 @@ pub(super) struct AssertedLimit {
 }
 
 impl AssertedLimit {
-    /// The limits that the answer is about: those that the experiment asserts, or else those of its plan.
+    /// The limits that the answer is about: those that the experiment asserts, or otherwise those of its plan.
     pub(super) fn of_answer(results: &Results) -> Vec<Self> {
         let asserted = Self::all(results);
         if !asserted.is_empty() {
@@ -32,7 +32,7 @@ impl AssertedLimit {
         limits
     }
 
-    /// All limits of the experiment. A limit written by another build that this one cannot read is left out.
+    /// All limits of the experiment. A limit of another build that this one cannot read is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
         let mut limits = Vec::new();
         for info in &results.provenance.limits {
@@ -44,7 +44,7 @@ impl AssertedLimit {
         limits
     }
 
-    /// Whether it applies to this variant.
+    /// Returns whether it applies to this variant.
     pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
         match &self.strategy {
             Some(strategy) => variant.info.strategy == *strategy,
@@ -52,13 +52,13 @@ impl AssertedLimit {
         }
     }
 
-    /// Compares a variant's runs with the limit. `None` when the limit is for another strategy.
+    /// Compares a variant's runs with the limit. `None` if the limit is for another strategy.
     pub(super) fn judge(&self, variant: &VariantResults<'_>) -> Option<Verdict> {
         self.applies_to(variant)
             .then(|| self.limit.judge(&variant.runs))
     }
 
-    /// Whether a single run of a variant meets the limit; true where it is for another strategy.
+    /// Returns whether a single run of a variant meets the limit; true if the limit is for another strategy.
     pub(super) fn holds_in(&self, variant: &VariantResults<'_>, run: &RunRow) -> bool {
         !self.applies_to(variant) || self.limit.excess(run) <= 0.0
     }
@@ -91,12 +91,13 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         judged
     }
 
-    /// Whether all these variants meet it.
+    /// Returns whether all these variants meet it.
     pub(super) fn holds(&self) -> bool {
         self.verdicts.iter().all(|(_, verdict)| verdict.holds)
     }
 
-    /// `40.0 min; 3 of 20 runs outside the limit`, and what the runs show of a share of all runs.
+    /// `40.0 min; 3 of 20 runs outside the limit`; for a limit on a share of all runs, also the estimate of that
+    /// share.
     pub(super) fn in_words(
         &self,
         variant: &VariantResults<'_>,
@@ -112,7 +113,7 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
     }
 }
 
-/// `of all runs, 75.1–99.9% meet the limit`, and how many runs would show that it holds.
+/// `of all runs, 75.1–99.9% meet the limit`, and the number of runs needed to show that it holds.
 fn share_in_words(verdict: ShareVerdict) -> String {
     let needed = match verdict.runs_needed {
         Some(runs) => format!("; {runs} runs show that it holds if no further one is outside"),
@@ -125,18 +126,18 @@ fn share_in_words(verdict: ShareVerdict) -> String {
     )
 }
 
-/// A percentage with one decimal that is at most the share.
+/// A percentage with one decimal, rounded down.
 fn percent_down(share: f64) -> String {
     format!("{}%", (share * 1000.0 + 1e-9).floor() / 10.0)
 }
 
-/// A percentage with one decimal that is at least the share.
+/// A percentage with one decimal, rounded up.
 fn percent_up(share: f64) -> String {
     format!("{}%", (share * 1000.0 - 1e-9).ceil() / 10.0)
 }
 
-/// The limits that single runs are compared with: `all`, or each of them where some are on a share of all runs, which a
-/// single run cannot meet.
+/// The limits with which single runs are compared: `all`, or a list in which a limit on a share of all runs is
+/// replaced by its limit on a single run.
 pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     let singles: Vec<Option<String>> = limits.iter().map(|limit| limit.of_single_run()).collect();
     if singles.iter().all(Option::is_none) {
@@ -149,7 +150,7 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     listed(&texts)
 }
 
-/// Number of limits that a variant exceeds, or for which its runs are too few to decide.
+/// The number of limits that a variant exceeds, or for which it has too few runs to decide.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits
         .iter()
@@ -178,7 +179,7 @@ pub(super) const fn mark<T: Copy>(
     }
 }
 
-/// Whether all asserted limits are met, and a report for each limit and variant; empty without limits.
+/// Returns whether all asserted limits are met, and a report for each limit and variant; empty without limits.
 #[must_use]
 pub fn verdicts(results: &Results) -> (bool, String) {
     let variants = results.variants();
@@ -216,7 +217,7 @@ mod tests {
     use crate::results::LimitInfo;
 
     #[test]
-    fn what_a_single_run_cannot_meet_is_not_said_of_it() {
+    fn a_limit_on_a_share_of_runs_becomes_its_limit_on_a_single_run() {
         let of = |limits: &[&str]| {
             let limits: Vec<Limit> = limits
                 .iter()
@@ -232,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn each_variant_is_judged_and_one_that_fails_fails_the_whole() {
+    fn the_verdict_fails_if_one_variant_fails() {
         let home = tempfile::tempdir().expect("a temporary folder");
         synthetic::six_settings().publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");

@@ -1,13 +1,12 @@
 //! Reports: charts and the comparison table, from recorded results only.
 //!
 //! [`draw_folder`] reads a results folder and draws its charts into it, each as SVG and as PNG at twice the size, and
-//! the page that shows all of it ([`PAGE_FILE`]).
-//! [`write_trace`] and [`write_metrics`] hand results to other programs.
+//! the page with all results ([`PAGE_FILE`]). [`write_trace`] and [`write_metrics`] export results to other programs.
 //! [`Results::read`] with [`table`] gives the comparison that a run prints last, [`json`] the same for programs.
 //!
 //! Charts state how they were made: the number of runs and the spread in the subtitle, units at the axes, experiment,
 //! version and seed in the footer. The same files give the same bytes. Charts are static; on the page, readers can
-//! zoom into the curves and choose which variants to show.
+//! zoom into the curves and choose the variants to show.
 
 mod answer;
 mod axis;

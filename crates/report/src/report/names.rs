@@ -1,4 +1,4 @@
-//! Names of variants for the room there is: whole, without what all share, and without the settings' names.
+//! Names of variants that fit the available width: full, without the common part, and without the settings' names.
 
 use itertools::Itertools;
 
@@ -6,7 +6,7 @@ use super::data::VariantResults;
 use super::swept::SweepAxis;
 use super::text::{Weight, common_start, fitted_name, widest};
 
-/// The longest names that all fit into `width`; the middle of the shortest ones is cut where they do not.
+/// The longest names that all fit into `width`; if none do, the middle of the shortest names is cut.
 pub(super) fn within(
     variants: &[VariantResults<'_>],
     size: f64,
@@ -17,8 +17,8 @@ pub(super) fn within(
     names
 }
 
-/// As [`within`]. Where no form fits and the values of the settings alone do, the names are these, and the first text
-/// has the settings that they belong to, as a heading.
+/// Like [`within`]. If no form fits but the values of the settings alone do, the names are those values, and the first
+/// text is a heading with the settings.
 pub(super) fn within_or_values(
     variants: &[VariantResults<'_>],
     size: f64,
@@ -44,7 +44,7 @@ pub(super) fn within_or_values(
     (None, names)
 }
 
-/// Names of the values of all settings, with the strategy where they differ. `None` where a variant lacks a setting.
+/// Names of the values of all settings, with the strategy if it differs. `None` if a variant lacks a setting.
 fn values_alone(variants: &[VariantResults<'_>], axes: &[SweepAxis<'_>]) -> Option<Vec<String>> {
     let has_strategy = !has_one_strategy(variants);
     let mut names = Vec::new();
@@ -62,7 +62,7 @@ fn values_alone(variants: &[VariantResults<'_>], axes: &[SweepAxis<'_>]) -> Opti
     Some(names)
 }
 
-/// Whether all variants have the same strategy.
+/// Returns whether all variants have the same strategy.
 fn has_one_strategy(variants: &[VariantResults<'_>]) -> bool {
     let mut strategies = variants.iter().map(|variant| &variant.info.strategy);
     strategies.all_equal()
@@ -78,7 +78,7 @@ pub(super) fn in_short(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
-/// Bold names for a column of at most `width`, and their size: a smaller one of these before anything is left out.
+/// Bold names for a column of at most `width`, and their size: a smaller size is tried before anything is left out.
 pub(super) fn column(
     variants: &[VariantResults<'_>],
     width: f64,
@@ -89,7 +89,8 @@ pub(super) fn column(
     fitting(lengths, sizes, Weight::Bold, width)
 }
 
-/// The first of these names that all fit, in the first size in which they do; otherwise the middle of the last is cut.
+/// The first of these names that all fit, in the first size in which they do; otherwise the last names, with their
+/// middle cut.
 fn fitting(
     mut lengths: Vec<Vec<String>>,
     sizes: &[f64],
@@ -109,7 +110,7 @@ fn fitting(
     (cut, size)
 }
 
-/// The names with an ellipsis for their common start.
+/// The names with an ellipsis instead of their common start.
 fn without_start(names: &[impl AsRef<str>]) -> Vec<String> {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let start = common_start(&names);
@@ -122,8 +123,8 @@ fn without_start(names: &[impl AsRef<str>]) -> Vec<String> {
         .collect()
 }
 
-/// The names of all variants: whole, without what all share, and without the names of settings as well. A shorter form
-/// is used only where it is unique for each variant.
+/// The names of all variants: full, without the common part, and without the names of settings as well. A shorter form
+/// is used only if it is unique for each variant.
 fn lengths(variants: &[VariantResults<'_>]) -> [Vec<String>; 3] {
     let axes = SweepAxis::all(variants);
     let full: Vec<String> = variants
@@ -137,7 +138,7 @@ fn lengths(variants: &[VariantResults<'_>]) -> [Vec<String>; 3] {
     [full, short, brief]
 }
 
-/// Names of these texts of all settings, with the strategy where they differ. `None` where one is empty, or two are
+/// Names composed of one text for each setting, with the strategy if it differs. `None` if one is empty, or two are
 /// equal.
 fn of_settings<'r>(
     variants: &[VariantResults<'r>],

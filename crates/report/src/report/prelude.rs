@@ -1,4 +1,4 @@
-//! The vocabulary of every chart: the page with its axes and texts, colours and sizes, numbers in words, and the data.
+//! Common imports of all charts: the page with its axes and texts, colours and sizes, number formats, and the data.
 
 pub(super) use itertools::Itertools;
 

@@ -1,6 +1,6 @@
-//! A chart as PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both smooth edges.
+//! Draws a chart as a PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both smooth edges.
 //!
-//! The same chart has the same bytes on each machine: no sum depends on instructions that only some have.
+//! The same chart has the same bytes on each machine: no sum depends on instructions that only some machines have.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use super::canvas::{Align, Canvas, GRID_PER_PX, Label, Shape, on_grid};
 use super::style::Colour;
 use super::text::{Weight, face, glyph_scale, lay_out};
 
-/// Pixels of a PNG in a logical pixel.
+/// PNG pixels per logical pixel.
 const PNG_PER_PX: f32 = 2.0;
-/// From logical pixels to those of the PNG.
+/// Transforms logical pixels to PNG pixels.
 const ENLARGED: Transform = Transform {
     sx: PNG_PER_PX,
     kx: 0.0,
@@ -25,32 +25,33 @@ const ENLARGED: Transform = Transform {
     tx: 0.0,
     ty: 0.0,
 };
-/// Places within a pixel at which a letter may start.
+/// Number of positions within a pixel at which a letter may start.
 const STEPS: i32 = 4;
-/// Shades between paper and ink at the edge of a letter; few, so that a byte can name each colour of a chart.
+/// Shades between paper and ink at the edge of a letter. There are few, so that a byte can represent each colour of a
+/// chart.
 const SHADES: u8 = 16;
 
-/// The memory that the charts of a run are drawn in, and the letters drawn before. Fresh memory for each chart costs as
-/// much as the drawing.
+/// Reused memory for the charts of a run, and the letters drawn before. Fresh memory for each chart would take as long
+/// as the drawing.
 #[derive(Debug, Default)]
 pub(super) struct Raster {
     pixels: Vec<u8>,
     letters: HashMap<LetterKey, Letter>,
 }
 
-/// The key of a letter's pixels.
+/// The cache key of a letter's pixels.
 #[derive(Debug, Eq, Hash, PartialEq)]
 struct LetterKey {
     glyph: GlyphId,
     /// The bits of its size in logical pixels.
     size: u64,
     weight: Weight,
-    /// Its place within a pixel.
+    /// Its position within a pixel.
     step: i32,
 }
 
-/// The pixels of a letter, row by row, each with its shade. The first is to the left of and above its place on the
-/// baseline.
+/// The shades of a letter's pixels, row by row. The first pixel is to the left of and above the letter's position on
+/// the baseline.
 #[derive(Debug)]
 struct Letter {
     left: i32,
@@ -76,12 +77,12 @@ impl Canvas {
     }
 }
 
-/// A PNG of opaque pixels of four bytes. Its pixels are places in a palette where a byte can name each colour, which
-/// halves the file and takes a fifth of the time.
+/// A PNG of opaque pixels of four bytes. Pixels are palette indices if a byte can represent each colour, which halves
+/// the file and takes a fifth of the time.
 fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    // A tenth of the default's time.
+    // Takes a tenth of the default's time.
     encoder.set_compression(png::Compression::Fast);
     let data = if let Some((places, palette)) = indexed(pixels) {
         encoder.set_color(png::ColorType::Indexed);
@@ -104,8 +105,8 @@ fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     bytes
 }
 
-/// The place of each pixel in a palette, and the palette in the order in which its colours come. `None` if a byte
-/// cannot name each colour. Most of a chart is paper or one colour, which is compared in blocks.
+/// The palette index of each pixel, and the palette in order of first use. `None` if there are too many colours for a
+/// byte. Most of a chart is paper or one colour, which is compared in blocks.
 fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
     /// Bytes of sixteen pixels.
     const BLOCK: usize = 64;
@@ -147,7 +148,7 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
     match shape {
         Shape::Path(points, stroke) => {
-            // Joins are sharp up to right angles and flat beyond. Round ones look the same and cost a tenth of a run.
+            // Joins are sharp up to right angles and flat beyond. Round joins look the same and take a tenth of a run.
             let pen = Pen {
                 width: stroke.width as f32,
                 line_join: LineJoin::Miter,
@@ -162,7 +163,7 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
             let corners = on_grid(points);
             let mut area = line(&corners);
             area.close();
-            // Rectangles side by side would show the paper where each covers a part of a pixel.
+            // Adjacent rectangles would let the paper show where each covers a part of a pixel.
             let anti_alias = !is_rectangle(&corners);
             let paint = Paint {
                 anti_alias,
@@ -208,20 +209,21 @@ fn line(points: &[(i32, i32)]) -> PathBuilder {
     path
 }
 
-/// Returns true for the corners of a rectangle whose sides have a pixel or more: it covers some pixel's middle.
+/// Returns true for the corners of a rectangle whose sides are at least a pixel long, so that it covers the centre of
+/// a pixel.
 fn is_rectangle(corners: &[(i32, i32)]) -> bool {
     let [a, b, c, d] = *corners else { return false };
     is_long_side(a, b) && is_long_side(b, c) && is_long_side(c, d) && is_long_side(d, a)
 }
 
-/// Whether a side of a rectangle is level or upright and has a pixel or more.
+/// Returns whether a side of a rectangle is level or upright and at least a pixel long.
 fn is_long_side((from_x, from_y): (i32, i32), (to_x, to_y): (i32, i32)) -> bool {
     let across = (to_x - from_x).abs();
     let down = (to_y - from_y).abs();
     across.min(down) == 0 && f64::from(across + down) * f64::from(PNG_PER_PX) >= GRID_PER_PX
 }
 
-/// Writes a text with letters that were drawn before, or draws them.
+/// Writes a text with cached letters; draws missing ones.
 fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKey, Letter>) {
     let (glyphs, length) = lay_out(&label.text, label.size, label.weight);
     let (anchor, baseline) = label.at;
@@ -267,7 +269,7 @@ fn mixed_channel(paper: u8, ink: u8, shade: u8) -> u8 {
 }
 
 impl Letter {
-    /// Prints the letter at its place on the baseline. Pixels outside the page are left out.
+    /// Prints the letter at its position on the baseline. Pixels outside the page are left out.
     fn print(&self, page: &mut PixmapMut<'_>, place: i32, baseline: i32, ink: Colour) {
         let width = page.width() as usize;
         let left = place + self.left;
@@ -291,10 +293,10 @@ impl Letter {
         }
     }
 
-    /// Draws a glyph at a step of a pixel; one without ink has no pixels.
+    /// Draws a glyph at a step of a pixel; a glyph without ink has no pixels.
     fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
         let face = face(label.weight);
-        // The library's sizes are heights of the font.
+        // The library's sizes are font heights.
         let size =
             glyph_scale(label.size, label.weight) as f32 * PNG_PER_PX * face.height_unscaled();
         let placed = glyph
@@ -327,7 +329,7 @@ mod tests {
     use crate::report::style::INK;
 
     #[test]
-    fn a_png_has_twice_the_size_and_the_same_bytes_again() {
+    fn a_png_has_twice_the_size_and_reproducible_bytes() {
         let mut canvas = Canvas::new("t", 100.0, 60.0);
         let (text, at) = ("x".to_owned(), (50.0, 30.0));
         canvas.text(Label {
@@ -350,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_picture_of_many_colours_keeps_them() {
+    fn an_image_with_many_colours_keeps_them() {
         for colours in [256_u32, 257] {
             let pixels: Vec<u8> = (0..colours)
                 .flat_map(|at| [at.to_le_bytes()[0], at.to_le_bytes()[1], 7, 255])

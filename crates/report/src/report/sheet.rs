@@ -1,13 +1,13 @@
-//! The paper of a chart: how wide it is, and whose results stand in the footer.
+//! The page of a chart: its width, and the results that the footer names.
 //!
-//! Texts have the same number of pixels on every width. So a chart on fewer pixels has larger texts where it is
-//! printed, and charts place their parts below each other where the page is narrow.
+//! Texts have the same number of pixels at every width. So a chart with fewer pixels has larger texts in print, and
+//! parts are placed below each other on a narrow page.
 
 use super::style::{MARGIN, SMALL, TITLE};
 use super::text::{Weight, in_lines};
 use crate::results::Provenance;
 
-/// The width that charts are drawn for.
+/// The width of charts.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, clap::ValueEnum)]
 pub enum ChartWidth {
     /// A column of a paper, 85 mm.
@@ -19,7 +19,7 @@ pub enum ChartWidth {
     Slide,
 }
 
-/// Least size of a text in print, in points: 1/72 of an inch.
+/// Minimum size of a text in print, in points (1/72 inch).
 #[cfg(test)]
 pub(super) const LEAST_PT: f64 = 6.0;
 
@@ -44,7 +44,7 @@ impl ChartWidth {
     }
 }
 
-/// Whether a page of this width, in pixels, has no room for two parts beside each other.
+/// Returns whether a page of this width, in pixels, is too narrow for two parts next to each other.
 pub(super) fn is_narrow(px: f64) -> bool {
     px < 600.0
 }
@@ -62,7 +62,7 @@ impl Sheet<'_> {
         self.width.px()
     }
 
-    /// The same without the margins.
+    /// Width without the margins, in logical pixels.
     pub(super) const fn inner(self) -> f64 {
         self.px() - 2.0 * MARGIN
     }
@@ -72,7 +72,7 @@ impl Sheet<'_> {
         is_narrow(self.px())
     }
 
-    /// Widest name or detail in a key.
+    /// Maximum width of a name or detail in a key.
     pub(super) fn key_name(self) -> f64 {
         if self.is_narrow() {
             self.inner() - 82.0
@@ -81,7 +81,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// The sizes of texts that need not be read first.
+    /// The sizes of texts of secondary importance.
     pub(super) fn small_sizes(self) -> &'static [f64] {
         if self.is_narrow() {
             &[SMALL]
@@ -90,7 +90,7 @@ impl Sheet<'_> {
         }
     }
 
-    /// A title in lines, with their size.
+    /// A title in lines, and their font size.
     pub(super) fn title_lines(self, title: &str) -> (f64, Vec<String>) {
         let (size, most) = match self.width {
             ChartWidth::Page => (TITLE, 1),
@@ -103,7 +103,7 @@ impl Sheet<'_> {
         )
     }
 
-    /// Whether a title can be read as a whole.
+    /// Returns whether a title fits completely.
     pub(super) fn has_room_for(self, title: &str) -> bool {
         !self
             .title_lines(title)

@@ -1,8 +1,8 @@
-//! The look of charts: colours, line patterns, sizes and the font, in one place, so that all charts match.
+//! The look of charts: colours, line patterns, sizes and the font, defined once so that all charts match.
 //!
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
-//! replaces their yellow, which is hard to see on white paper. The colour of a variant is that of its product, its
-//! lightness that of its setting; lines in charts have no patterns.
+//! replaces their yellow, which is hard to see on white paper. The hue of a variant is that of its product, and its
+//! lightness depends on its setting; lines in charts have no patterns.
 
 use std::sync::LazyLock;
 
@@ -13,13 +13,13 @@ use ab_glyph::FontRef;
 pub(super) struct Colour(pub(super) u8, pub(super) u8, pub(super) u8);
 
 impl Colour {
-    /// The colour of such a number: `0x1F2937`.
+    /// The colour of a number such as `0x1F2937`.
     const fn of(rgb: u32) -> Self {
         let [_, red, green, blue] = rgb.to_be_bytes();
         Self(red, green, blue)
     }
 
-    /// As CSS and SVG write it.
+    /// The colour in CSS and SVG notation.
     pub(super) fn css(self) -> String {
         let Self(red, green, blue) = self;
         format!("#{red:02x}{green:02x}{blue:02x}")
@@ -28,42 +28,43 @@ impl Colour {
 
 /// Titles, names, reference lines.
 pub(super) const INK: Colour = Colour(0x1F, 0x29, 0x37);
-/// Subtitles, tick labels, numbers beside names.
+/// Subtitles, tick labels, numbers next to names.
 pub(super) const MUTED: Colour = Colour(0x5B, 0x65, 0x73);
 /// Grid lines.
 pub(super) const GRID: Colour = Colour(0xE3, 0xE7, 0xEC);
 /// Axis lines and ticks.
 pub(super) const AXIS: Colour = Colour(0x6B, 0x72, 0x80);
-/// Text on a shade.
+/// Text on a light shade.
 const BLACK: Colour = Colour(0x00, 0x00, 0x00);
-/// The ground.
+/// The background.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// One hue for each product, and the series of charts that show no variants; as red, green, blue.
+/// One hue for each product, and the series of charts that show no variants.
 const SERIES: [u32; 8] = [
     0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666,
 ];
 
-/// The same on a dark ground.
+/// The same on a dark background.
 const SERIES_DARK: [u32; 8] = [
     0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5,
 ];
 
-/// Lengths of ink and gap in turn; empty for a solid line. They tell worlds apart on the page, where all share a plot.
+/// Alternating lengths of ink and gap; empty for a solid line. They distinguish worlds on the page, where all worlds
+/// share a plot.
 const DASHES: [&[f64]; 4] = [&[], &[9.0, 4.0], &[2.5, 3.0], &[12.0, 3.5, 2.5, 3.5]];
 
-/// The starts of the names of products, and the places of their colours in [`SERIES`].
+/// The prefixes of product names, and the index of their colours in [`SERIES`].
 const PRODUCTS: [(&str, usize); 4] = [
     ("Rancher Fleet", 0),
     ("Argo CD", 1),
     ("KubeFleet", 2),
     ("Cloud Foundry", 3),
 ];
-/// The colour of a product with another name, and that of bounds that no product ships.
+/// The colour of products with other names, and of bounds that no product ships.
 const OTHER: usize = 4;
 const BOUND: usize = 7;
 
-/// The colours of a product, by the start of its name.
+/// The colours of a product, by the prefix of its name.
 fn series_of(product: &str) -> usize {
     for (start, series) in PRODUCTS {
         if product.starts_with(start) {
@@ -73,20 +74,20 @@ fn series_of(product: &str) -> usize {
     OTHER
 }
 
-/// The look of a variant in all charts and on the page: the colour of its product, darker or lighter by its place among
-/// the product's variants that it is compared with. So a strategy with its settings looks the same in all worlds.
+/// The style of a variant in all charts and on the page: the colour of its product, darker or lighter by its index
+/// among the compared variants of the product. So a strategy with its settings looks the same in all worlds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     product: usize,
     place: usize,
-    /// The product's variants in the group.
+    /// Number of the product's variants in the group.
     of: usize,
     world: usize,
 }
 
 impl CurveStyle {
-    /// The styles of variants in the order of their places, which the groups list. Each has the name of its product,
-    /// and whether it is a bound.
+    /// The styles of all variants in order; groups list indices. Each variant has the name of its product, and whether
+    /// it is a bound.
     pub(super) fn of(groups: &[Vec<usize>], products: &[(&str, bool)]) -> Vec<Self> {
         let mut colours: Vec<usize> = Vec::new();
         for &(product, is_bound) in products {
@@ -94,7 +95,7 @@ impl CurveStyle {
         }
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
-            // Of each product, the members of the group.
+            // The members of the group, for each product.
             let mut alike = [0; SERIES.len()];
             for &member in members {
                 let product = colours[member];
@@ -118,13 +119,13 @@ impl CurveStyle {
         self.shaded(series_colour(self.product), 0.55)
     }
 
-    /// The colour on a dark ground.
+    /// The colour on a dark background.
     pub(super) fn colour_on_dark(self) -> Colour {
         self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
 
-    /// From dark for the first, with this share of black, to light for the last; the colour itself in the middle, and
-    /// where it is alone.
+    /// The colour's shade: from dark for the first variant, with this share of black, to light for the last; the
+    /// colour itself in the middle, or if it is the only one.
     fn shaded(self, colour: Colour, black: f64) -> Colour {
         let share = if self.of > 1 {
             2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0
@@ -138,13 +139,13 @@ impl CurveStyle {
         }
     }
 
-    /// A line pattern for its world.
+    /// The line pattern of its world.
     pub(super) const fn dash(self) -> &'static [f64] {
         DASHES[self.world % DASHES.len()]
     }
 }
 
-/// The `index`-th colour of series.
+/// The `index`-th series colour.
 pub(super) const fn series_colour(index: usize) -> Colour {
     Colour::of(SERIES[index % SERIES.len()])
 }
@@ -157,10 +158,11 @@ pub(super) const STATES: [(&str, Colour); 4] = [
     ("pending", Colour(0xDD, 0xE1, 0xE6)),
 ];
 
-/// Anchors of [`shade`], evenly apart in lightness.
+/// Anchors of [`shade`], evenly spaced in lightness.
 const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 
-/// From light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the same in grey.
+/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the
+/// same in grey.
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
@@ -171,7 +173,7 @@ pub(super) fn shade(share: f64) -> Colour {
     )
 }
 
-/// The colour that has this share of `b`, the rest of `a`.
+/// The mix of two colours with this share of `b`.
 fn mixed(a: Colour, b: Colour, share: f64) -> Colour {
     let Colour(red_a, green_a, blue_a) = a;
     let Colour(red_b, green_b, blue_b) = b;
@@ -197,7 +199,7 @@ fn linear(channel: u8) -> f64 {
     }
 }
 
-/// The colour of text on a shade: the one of black and white that is further from it.
+/// The colour of text on a shade: black or white, whichever has more contrast.
 pub(super) fn on_shade(share: f64) -> Colour {
     let Colour(red, green, blue) = shade(share);
     let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
@@ -209,7 +211,7 @@ pub(super) fn on_shade(share: f64) -> Colour {
     }
 }
 
-/// States of one cluster in the order of an update, then the ones that block it; on light and on dark ground.
+/// States of one cluster in the order of an update, then the states that block it; on light and on dark backgrounds.
 pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
     (
         "pending",
@@ -255,7 +257,7 @@ pub(super) const LABEL: f64 = 13.0;
 /// See [`TITLE`].
 pub(super) const SMALL: f64 = 12.0;
 
-/// The font's name, with what a viewer of an SVG falls back to.
+/// The font's name, with fallbacks for a viewer of an SVG.
 pub(super) const FAMILY: &str = "Open Sans, Segoe UI, Helvetica Neue, Arial, sans-serif";
 /// The font's regular face.
 pub(super) static REGULAR: LazyLock<FontRef<'static>> =
@@ -273,7 +275,8 @@ mod tests {
     use super::*;
 
     /// Linear red, green and blue as dichromats see them: Machado, Oliveira, Fernandes, "A Physiologically-based Model
-    /// for Simulation of Color Vision Deficiency" (2009), severity 1. First none, then prot-, deuter-, tritanopia.
+    /// for Simulation of Color Vision Deficiency" (2009), severity 1. First normal vision, then protanopia,
+    /// deuteranopia and tritanopia.
     const VISIONS: [[[f64; 3]; 3]; 4] = [
         [[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]],
         [
@@ -293,7 +296,7 @@ mod tests {
         ],
     ];
 
-    /// CIE L*a*b* (1976, white D65) of a colour as seen.
+    /// CIE L*a*b* (1976, white D65) of a colour with this vision.
     fn seen(Colour(red, green, blue): Colour, vision: &[[f64; 3]; 3]) -> [f64; 3] {
         let linear = [red, green, blue].map(|channel| {
             let share = f64::from(channel) / 255.0;
@@ -319,8 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_variants_have_colours_that_differ_from_each_other_and_from_paper_with_any_colour_vision()
-     {
+    fn colours_of_eight_variants_differ_from_each_other_and_from_paper_with_any_colour_vision() {
         for vision in &VISIONS {
             let mut colours: Vec<Colour> = (0..8).map(series_colour).collect();
             colours.push(WHITE);

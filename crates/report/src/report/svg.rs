@@ -1,6 +1,6 @@
 //! A chart as SVG, written by plotters.
 //!
-//! plotters places shapes at whole pixels, which are the steps of the grid here. The view box scales them down.
+//! plotters places shapes at whole pixels, which are the grid steps here. The view box scales them down.
 
 use plotters::backend::{DrawingBackend, SVGBackend};
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -39,7 +39,7 @@ impl Canvas {
     }
 }
 
-/// It draws in memory, where nothing fails.
+/// Unwraps the result of drawing in memory, which cannot fail.
 fn in_memory<E: std::error::Error>(drawn: Result<(), E>) {
     drawn.expect("memory takes every shape");
 }

@@ -1,9 +1,9 @@
-//! Swept settings: each swept path with its values in order, and the lines of variants along it.
+//! Swept settings: each swept path with its sorted values, and the lines of variants along it.
 //!
-//! Values get a numeric scale where all of them are quantities of one kind. A value that only changes the fleet, such
-//! as a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is
-//! compared in clusters where all runs have the same number of targets. Everything else stays text, in the
-//! experiment's order.
+//! Values get a numeric scale if all of them are quantities of one kind. A value that only changes the fleet, such as
+//! a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is
+//! compared in clusters if all runs have the same number of targets. Everything else stays text, in the experiment's
+//! order.
 
 use itertools::Itertools;
 
@@ -14,7 +14,7 @@ use crate::results::{Setting, grouped, quantity};
 
 /// Values that span this factor are put on a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
-/// Neighbours closer than this share of an axis would overlap; the values are then spaced evenly.
+/// Neighbours closer than this share of an axis would overlap; then the values are evenly spaced.
 const GAP_MIN: f64 = 0.015;
 
 /// One swept path.
@@ -24,11 +24,11 @@ pub(super) struct SweepAxis<'r> {
     pub(super) name: &'r str,
     /// Its values in the order of the axis.
     pub(super) values: Vec<SweepValue<'r>>,
-    /// The axis title, with the unit where labels have none.
+    /// The axis title, with the unit unless the labels have it.
     pub(super) title: String,
-    /// Whether places are quantities. Otherwise they count from 0.
+    /// Whether the positions are quantities. Otherwise they count from 0.
     pub(super) numeric: bool,
-    /// Whether the values only change the fleet size, which then labels them.
+    /// Whether the values only change the fleet size, which is then used as their label.
     of_clusters: bool,
     log: bool,
 }
@@ -36,9 +36,9 @@ pub(super) struct SweepAxis<'r> {
 /// One value of a swept path.
 #[derive(Clone, Debug)]
 pub(super) struct SweepValue<'r> {
-    /// As the experiment writes it.
+    /// The value as written in the experiment.
     pub(super) text: &'r str,
-    /// As reports show it.
+    /// The value as shown in reports.
     pub(super) label: String,
     pub(super) place: f64,
 }
@@ -54,7 +54,7 @@ pub(super) struct SweepPoint<'v, 'r> {
 /// The variants that differ in one swept setting only.
 #[derive(Clone, Debug)]
 pub(super) struct SweepLine<'v, 'r> {
-    /// The strategy and settings that distinguish it from the other lines; the strategy where it is the only one.
+    /// The strategy and settings that distinguish it from the other lines; the strategy if it is the only line.
     pub(super) name: String,
     /// Its points in the order of the axis.
     pub(super) points: Vec<SweepPoint<'v, 'r>>,
@@ -123,7 +123,7 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The axis with its values at these places, in their order. Where some would overlap, they are spaced evenly.
+    /// The axis with its values at these positions, sorted. If some would overlap, they are evenly spaced.
     fn at_places(mut self, places: &[f64]) -> Self {
         for (value, place) in self.values.iter_mut().zip(places) {
             value.place = *place;
@@ -149,13 +149,13 @@ impl<'r> SweepAxis<'r> {
         self
     }
 
-    /// Whether the values span a large factor.
+    /// Returns whether the values span a large factor.
     fn is_wide(&self) -> bool {
         let Scale { low, high, .. } = self.scale(0.0, 1.0);
         low > 0.0 && high >= LOG_FROM * low
     }
 
-    /// Whether no values would overlap.
+    /// Returns whether no values would overlap.
     fn is_apart(&self) -> bool {
         let scale = self.scale(0.0, 1.0);
         self.values
@@ -172,13 +172,13 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The index of the value that a variant has. `None` when it has none.
+    /// The index of the value that a variant has. `None` if it has none.
     pub(super) fn value_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         let text = setting(variant, self.path)?.value.as_str();
         self.values.iter().position(|value| value.text == text)
     }
 
-    /// A scale of the places from the first value at `from` to the last at `to`.
+    /// A scale from the first value at `from` to the last at `to`.
     pub(super) fn scale(&self, from: f64, to: f64) -> Scale {
         Scale {
             low: self.values[0].place,
@@ -200,7 +200,7 @@ impl<'r> SweepAxis<'r> {
             .collect()
     }
 
-    /// The lines along this axis, in the experiment's order. Variants without the setting are on none.
+    /// The lines along this axis, in the experiment's order. Variants without the setting are not on any line.
     pub(super) fn lines<'v>(
         &self,
         axes: &[Self],
@@ -251,7 +251,7 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The variant's value after the setting's name: `distribution=cache`. `None` when it has none.
+    /// The variant's value after the setting's name: `distribution=cache`. `None` if it has none.
     pub(super) fn named_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         if self.of_clusters {
             return self.said_of(variant);
@@ -263,7 +263,7 @@ impl<'r> SweepAxis<'r> {
         ))
     }
 
-    /// A value's label for places without the axis title.
+    /// A value's label for use without the axis title.
     pub(super) fn label_with_unit(&self, value: &SweepValue<'_>) -> String {
         if self.of_clusters {
             format!("{} clusters", value.label)
@@ -272,8 +272,8 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Values that speak for
-    /// themselves have no name. `None` when the variant has none.
+    /// The variant's value in few words: `maxUnavailable=5%`, `10 Gbit/s`, `500 clusters`. Self-explanatory values
+    /// appear without the setting's name. `None` if the variant has no value.
     pub(super) fn said_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         let value = &self.values[self.value_of(variant)?];
         if self.of_clusters {
@@ -289,7 +289,7 @@ impl<'r> SweepAxis<'r> {
     }
 }
 
-/// Whether a letter is part of a number or of a share.
+/// Returns whether a character is part of a number or of a share.
 fn is_of_number(letter: char) -> bool {
     letter.is_ascii_digit() || ".%-".contains(letter)
 }
@@ -307,8 +307,8 @@ fn of_map(text: &str) -> Option<String> {
     is_flat.then(|| values.join(" "))
 }
 
-/// A value without its parentheses, such as the settings of a distribution method, where the rest is unique:
-/// `prePull` for `prePull(every=10 min)`; maps without their keys.
+/// A value without its parentheses, such as the settings of a distribution method, if the rest is unique: `prePull`
+/// for `prePull(every=10 min)`; maps without their keys.
 fn label(text: &str, all: &[&str]) -> String {
     let maps: Vec<Option<String>> = all.iter().map(|text| of_map(text)).collect();
     if let Some(brief) = of_map(text)
@@ -340,7 +340,7 @@ fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> 
         .find(|setting| setting.path == path)
 }
 
-/// Settings of strategies are titled by their name as in results, settings of the world by their path.
+/// The title of a setting: for strategies its name as in results, for the world its path.
 fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     if path.starts_with("strategies.") {
         name
@@ -349,14 +349,14 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     }
 }
 
-/// The kind of a swept path's values, in the order in which they are tried.
+/// The kind of a swept path's values, in the order in which kinds are tried.
 enum SweptValues {
     /// Quantities of one kind, such as times, or shares only.
     Quantities(Vec<f64>),
-    /// Counts and shares of a number of targets that is the same in all runs.
+    /// Counts and shares, if the number of targets is the same in all runs.
     Targets {
         places: Vec<f64>,
-        /// What follows the subject in the title: `in clusters (5% of 200 = 10)`.
+        /// The addition to the subject in the title: `in clusters (5% of 200 = 10)`.
         note: String,
     },
     /// Values that only change the number of clusters.
@@ -366,7 +366,7 @@ enum SweptValues {
 }
 
 impl SweptValues {
-    /// Finds what the values of a path with these texts are.
+    /// Determines the kind of a path's values from their texts.
     fn of(texts: &[&str], path: &str, variants: &[VariantResults<'_>]) -> Self {
         Self::quantities(texts)
             .or_else(|| Self::targets(texts, variants))
@@ -374,7 +374,7 @@ impl SweptValues {
             .unwrap_or(Self::Categories)
     }
 
-    /// `None`: some text is not a quantity, or there are several kinds.
+    /// `None`: a text is not a quantity, or there are several kinds.
     fn quantities(texts: &[&str]) -> Option<Self> {
         let mut kinds: Vec<&str> = Vec::new();
         let mut places = Vec::new();
@@ -389,7 +389,7 @@ impl SweptValues {
         kinds.iter().all_equal().then_some(Self::Quantities(places))
     }
 
-    /// `None`: some text is neither a number nor a share, or runs differ in their number of targets.
+    /// `None`: a text is neither a number nor a share, or runs differ in their number of targets.
     fn targets(texts: &[&str], variants: &[VariantResults<'_>]) -> Option<Self> {
         let targets = common_targets(variants.iter())? as f64;
         if targets <= 0.0 {
@@ -409,7 +409,7 @@ impl SweptValues {
         Some(Self::Targets { places, note })
     }
 
-    /// `None`: the setting belongs to a strategy, or values do not have fleets of distinct sizes.
+    /// `None`: the setting belongs to a strategy, or the fleet sizes are not distinct.
     fn fleet_sizes(texts: &[&str], path: &str, variants: &[VariantResults<'_>]) -> Option<Self> {
         if path.starts_with("strategies.") {
             return None;
@@ -434,7 +434,7 @@ impl SweptValues {
         }
     }
 
-    /// The places of the values on a numeric scale. `None` for texts.
+    /// The positions of the values on a numeric scale. `None` for texts.
     fn into_places(self) -> Option<Vec<f64>> {
         match self {
             Self::Quantities(places) | Self::Targets { places, .. } | Self::FleetSizes(places) => {
@@ -445,18 +445,18 @@ impl SweptValues {
     }
 }
 
-/// A finite number.
+/// Parses a finite number.
 fn number_of(text: &str) -> Option<f64> {
     text.parse().ok().filter(|value: &f64| value.is_finite())
 }
 
-/// The share that a percentage is.
+/// Parses a percentage as a share.
 fn share_of(text: &str) -> Option<f64> {
     let percentage = number_of(text.strip_suffix('%')?.trim_end())?;
     Some(percentage / 100.0)
 }
 
-/// The number of targets of all runs of these variants. `None` where they differ, or without a run.
+/// The number of targets of all runs of these variants. `None` if they differ, or if there is no run.
 fn common_targets<'v, 'r: 'v>(
     variants: impl Iterator<Item = &'v VariantResults<'r>>,
 ) -> Option<u64> {

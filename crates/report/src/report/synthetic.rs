@@ -1,5 +1,4 @@
-//! Recorded results made up for tests: waves of pulls as a rollout would cause them, without a simulator.
-//! Deterministic.
+//! Synthetic results for tests: waves of pulls as a rollout would cause them, without a simulator. Deterministic.
 
 use std::path::Path;
 
@@ -17,13 +16,13 @@ pub(super) struct Wave {
     pub(super) settings: Vec<(String, String)>,
     /// Clusters promoted together.
     pub(super) size: u64,
-    /// One in how many runs stalls half way; 0 for none.
+    /// Every how many runs one stalls halfway; 0 for never.
     pub(super) stalls: u32,
-    /// Clusters, where they differ from the experiment's.
+    /// Number of clusters, if it differs from the experiment's.
     pub(super) clusters: Option<u64>,
-    /// Clusters after which a run with a defect stops. `None`: the revision is good.
+    /// Number of clusters after which a run with a defect stops. `None`: the revision is good.
     pub(super) defect: Option<u64>,
-    /// Clusters that cannot be updated: two paused, one without agent, the others offline.
+    /// Number of clusters that cannot be updated: two paused, one without agent, the others offline.
     pub(super) unreachable: u64,
 }
 
@@ -44,7 +43,7 @@ impl Wave {
     }
 }
 
-/// A wave for each choice of the swept values, named as a run would name it; `size` clusters together for the first,
+/// A wave for each combination of swept values, named as a run would name it; `size` clusters together for the first,
 /// more for each following one.
 pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<Wave> {
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
@@ -81,7 +80,7 @@ fn last(path: &str) -> &str {
     path.rsplit('.').next().unwrap_or(path)
 }
 
-/// A whole made-up experiment.
+/// A complete synthetic experiment.
 #[derive(Clone, Debug)]
 pub(super) struct Fleet {
     pub(super) clusters: u64,
@@ -247,7 +246,7 @@ pub(super) fn sweeps() -> Vec<(&'static str, Fleet)> {
     ]
 }
 
-/// The swept settings as the tables have them.
+/// The swept settings in the tables' notation.
 fn in_short(wave: &Wave) -> String {
     let texts: Vec<String> = wave
         .settings
@@ -271,7 +270,7 @@ impl Lcg {
 }
 
 impl Fleet {
-    /// Writes the tables into `folder`, as a run would.
+    /// Writes the tables into `folder` like a run.
     pub(super) fn publish(&self, folder: &Path) {
         let mut provenance = Provenance::new(
             "max-unavailable",
@@ -325,7 +324,7 @@ impl Fleet {
     }
 
     /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is
-    /// ready 20 s to 60 s later; the next wave starts when the last of the wave is ready.
+    /// ready 20 s to 60 s later; the next wave starts when all clusters of the wave are ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut draws = Lcg(u64::from(replicate) * 7919 + 1);
         let fleet = wave.clusters.unwrap_or(self.clusters);

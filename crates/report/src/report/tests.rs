@@ -34,7 +34,7 @@ fn read_all(folder: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Publishes, reads, and checks that every chart is readable in each width. Returns the results.
+/// Publishes and reads a fleet's results, and checks that every chart is readable at each width. Returns the results.
 fn readable(fleet: &Fleet) -> Results {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
@@ -174,7 +174,7 @@ fn texts_neither_overlap_nor_leave_the_page_and_nothing_panics() {
 }
 
 #[test]
-fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
+fn charts_drawn_from_the_recorded_files_have_the_same_bytes() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     let fleet = Fleet {
@@ -183,7 +183,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
         ..six_settings()
     };
     fleet.publish(&folder);
-    // A copy of nothing but the recorded files gives the same charts.
+    // A copy of only the recorded files gives the same charts.
     let copy = home.path().join("copy");
     std::fs::create_dir(&copy).expect("made");
     for file in [
@@ -233,7 +233,7 @@ fn charts_are_drawn_from_the_recorded_files_alone_and_to_the_same_bytes() {
 }
 
 #[test]
-fn axes_carry_their_units() {
+fn axes_have_units() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let folder = home.path().join("results");
     let few = Fleet {
@@ -408,7 +408,7 @@ fn panels_have_their_own_value_axes_when_peaks_differ_much() {
 }
 
 #[test]
-fn names_of_the_completion_chart_are_whole_where_there_is_room() {
+fn names_in_the_completion_chart_are_complete_if_they_fit() {
     let names = ["5%", "10%"]
         .map(|setting| format!("a strategy with quite a long name maxUnavailable={setting}"));
     let fleet = with_waves(names.iter().map(|name| wave(name, 100, 0)).collect());
@@ -443,7 +443,7 @@ fn overlapping_variants_are_all_visible_and_named() {
         first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0,
         "line by line"
     );
-    // On the plot each has more ink outwards than the one over it, in its own colour.
+    // On the plot, each dot has a wider ring than the one on top of it, in its own colour.
     let colours: Vec<_> = results
         .variants()
         .iter()
@@ -456,7 +456,7 @@ fn overlapping_variants_are_all_visible_and_named() {
         radii[0] > radii[1] + 2.0 && radii[1] > radii[2] + 2.0,
         "{radii:?}"
     );
-    // The block is right beside its dots.
+    // The block is directly next to its dots.
     let (at, reach) = canvas.dots_of(colours[0])[0];
     let gap = (first[0] - at.0).abs().min((third[2] - at.0).abs());
     assert!(
@@ -576,7 +576,7 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
         shown.iter().any(|text| text.contains("]; this run ")),
         "{shown:?}"
     );
-    // One variant alone, and one that a rule blocks as well.
+    // One variant alone, and one that a rule also blocks.
     let alone = table(
         &readable(&fleet(vec![unreachable(100, 4)])),
         100,
@@ -635,7 +635,7 @@ fn attribute<'t>(text: &'t str, name: &str) -> &'t str {
     &text[start..start + text[start..].find('"').expect("a closing quote")]
 }
 
-/// Every tag is closed in order, and no bare `<` or `&` stands in a text.
+/// Asserts that every tag is closed in order, and that no text has a bare `<` or `&`.
 fn assert_well_formed(text: &str) {
     let mut open: Vec<&str> = Vec::new();
     let mut rest = text;
@@ -664,7 +664,7 @@ fn assert_well_formed(text: &str) {
     );
 }
 
-/// Draws the fleets for a person to inspect, when a folder is named.
+/// Draws the fleets for a person to inspect, if a folder is named.
 #[test]
 fn charts_can_be_inspected() {
     let Some(folder) = std::env::var_os("FLEETSIM_CHARTS") else {

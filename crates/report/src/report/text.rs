@@ -1,13 +1,13 @@
-//! Texts measured and cut to the room they have, with the font that the charts are set in.
+//! Measures texts in the font of the charts, and cuts them to the available width.
 
 use ab_glyph::{Font, FontRef, GlyphId};
 
 use super::style::{BOLD, REGULAR};
 use fleetsim_units::io::printable;
 
-/// `text` as it may stand in HTML and in its attributes.
+/// `text` escaped for HTML and its attributes.
 pub(super) fn escaped(text: &str) -> String {
-    // The letter of all escapes comes first.
+    // The character that begins every escape comes first.
     let escapes = [
         ('&', "&amp;"),
         ('<', "&lt;"),
@@ -68,7 +68,7 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
-/// Logical pixels of a unit of the font, in a text of this size.
+/// Logical pixels per font unit, in a text of this size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(
         face(weight)
@@ -77,7 +77,7 @@ pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
     )
 }
 
-/// `text`, cut with an ellipsis where it is wider than `width`.
+/// `text`, cut with an ellipsis if it is wider than `width`.
 pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> String {
     if text_width(text, size, weight) <= width {
         return text.to_owned();
@@ -93,7 +93,7 @@ pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> Strin
     String::new()
 }
 
-/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis where it is too wide.
+/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis if it is too wide.
 pub(super) fn in_lines(
     text: &str,
     size: f64,
@@ -119,7 +119,7 @@ pub(super) fn in_lines(
         .collect()
 }
 
-/// A name, its middle cut where it is wider than `width`: strategies stand at the start, settings at the end.
+/// A name with its middle cut if it is wider than `width`: strategies are at the start, settings at the end.
 pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
     if text_width(name, size, weight) <= width {
         return name.to_owned();
@@ -154,7 +154,7 @@ pub(super) fn common_start(names: &[&str]) -> usize {
     common
 }
 
-/// Whether all names begin with `start` and go on after it.
+/// Returns whether all names begin with `start` and continue after it.
 fn all_continue(names: &[&str], start: &str) -> bool {
     names
         .iter()
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_start_of_names_is_of_whole_words_and_leaves_something_of_each() {
+    fn the_common_start_of_names_consists_of_whole_words_and_is_never_a_complete_name() {
         let cases = [
             (
                 &["from git max=5%", "from git max=10%"][..],

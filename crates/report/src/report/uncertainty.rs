@@ -1,4 +1,4 @@
-//! Both kinds of interval where constants were drawn: random numbers alone, and total, for each headline measure and
+//! Both kinds of interval if constants were drawn: from random numbers only, and total, for each headline measure and
 //! variant.
 
 use super::data::Results;
@@ -6,9 +6,9 @@ use super::format::{apart, in_unit, percent};
 use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{Measure, READY_TIME, UncertaintyRow};
 
-/// Measures that are shown, if any run has them.
+/// Measures that are shown if any run has them.
 const HEADLINE: [Measure; 3] = [Measure::ExposedTargets, READY_TIME, Measure::PeakPulls];
-/// Widest name of a variant in the text.
+/// Maximum width of a variant's name in the text.
 const NAME_MAX: usize = 38;
 
 /// The rows of one measure, in the order of the variants.
@@ -18,7 +18,7 @@ pub(super) struct Uncertain<'r> {
     pub(super) rows: Vec<&'r UncertaintyRow>,
 }
 
-/// The headline measures with their rows; none where constants were not drawn.
+/// The headline measures with their rows; empty if constants were not drawn.
 pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
     let mut shown = Vec::new();
     for measure in HEADLINE {
@@ -64,12 +64,12 @@ pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
     }
 }
 
-/// A decimal number without zeros at its end.
+/// A decimal number without trailing zeros.
 fn without_zeros(number: &str) -> &str {
     number.trim_end_matches('0').trim_end_matches('.')
 }
 
-/// The interval for random numbers alone; a dash for a single run, which has none.
+/// The interval from random numbers only; a dash for a single run, which has none.
 pub(super) fn luck(row: &UncertaintyRow, unit: &str) -> String {
     if row.luck_level.is_some() {
         range(row.luck_low, row.luck_high, unit)
@@ -86,7 +86,7 @@ pub(super) fn level(of: Option<f64>) -> String {
     }
 }
 
-/// The intervals as a text; empty where constants were not drawn.
+/// The intervals as a text; empty if constants were not drawn.
 #[must_use]
 pub fn uncertainty_text(results: &Results, width: usize) -> String {
     let mut text = String::new();
@@ -115,7 +115,7 @@ pub fn uncertainty_text(results: &Results, width: usize) -> String {
     text
 }
 
-/// A measure by the name that the tables show.
+/// The heading of a measure in the tables.
 pub(super) fn heading(measure: Measure) -> &'static str {
     match measure {
         READY_TIME => "Completion",
@@ -221,7 +221,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn both_intervals_stand_side_by_side() {
+    fn both_intervals_are_shown_side_by_side() {
         let text = uncertainty_text(&uncertain(), 100);
         let line = |start: &str| {
             text.lines()
@@ -253,7 +253,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_single_run_has_no_interval_of_luck() {
+    fn a_single_run_has_no_interval_from_random_numbers() {
         let mut one = uncertain();
         one.uncertainty
             .iter_mut()
@@ -267,7 +267,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn results_without_draws_have_no_such_text() {
+    fn results_without_draws_have_no_uncertainty_text() {
         let plain = Results {
             uncertainty: Vec::new(),
             ..uncertain()

@@ -1,11 +1,12 @@
-//! Texts for a terminal, measured in characters: broken into lines, cut, and set in columns.
+//! Texts for a terminal, measured in characters: wrapped, cut, and arranged in columns.
 
 /// Number of characters.
 pub(super) fn letters(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a text at spaces so that no line is wider than `width` where words allow; later lines start with `indent`.
+/// Breaks a text at spaces so that lines are at most `width` wide if the words allow it; later lines start with
+/// `indent`.
 #[must_use]
 pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     let mut lines = String::new();
@@ -25,7 +26,7 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines
 }
 
-/// As [`wrapped`]; nothing of an empty text.
+/// Like [`wrapped`]; an empty text gives no line.
 pub(super) fn paragraph(text: &str, width: usize) -> String {
     if text.is_empty() {
         String::new()
@@ -34,7 +35,7 @@ pub(super) fn paragraph(text: &str, width: usize) -> String {
     }
 }
 
-/// `text` without its middle where it has more than `max` characters: settings stand at the end of a name.
+/// `text` without its middle if it has more than `max` characters; the settings at the end of a name are kept.
 pub(super) fn shortened(text: &str, max: usize) -> String {
     if letters(text) <= max {
         return text.to_owned();
@@ -53,7 +54,7 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
 /// The heading of a column, and its cell in a row.
 type ColumnOf<'c, Row> = (&'c str, &'c dyn Fn(&Row) -> String);
 
-/// A table with a line for each row below the headings. The first `left` columns are aligned at the left.
+/// A table with a line for each row below the headings. The first `left` columns are left-aligned.
 pub(super) fn text_table<Row>(rows: &[Row], left: usize, columns: &[ColumnOf<'_, Row>]) -> String {
     joined(
         &columns
@@ -75,7 +76,7 @@ pub(super) fn column<'r, Row: 'r>(
         .collect()
 }
 
-/// As [`side_by_side`], in one text.
+/// Like [`side_by_side`], as one text.
 pub(super) fn joined(columns: &[Vec<String>], left: usize) -> String {
     side_by_side(columns, left)
         .iter()
@@ -83,8 +84,8 @@ pub(super) fn joined(columns: &[Vec<String>], left: usize) -> String {
         .collect()
 }
 
-/// Sets columns of texts side by side, two spaces apart: one line for each row. The first `left` columns are aligned
-/// at the left, the others at the right.
+/// Arranges columns of texts side by side, two spaces apart: one line for each row. The first `left` columns are
+/// left-aligned, the others right-aligned.
 pub(super) fn side_by_side(columns: &[Vec<String>], left: usize) -> Vec<String> {
     let rows = columns.iter().map(Vec::len).max().unwrap_or(0);
     let mut lines = vec![String::new(); rows];

@@ -1,11 +1,10 @@
-//! `comparison.csv`: which variants may be the best of those that are compared, by measures that are better when they
-//! are smaller.
+//! `comparison.csv`: which variants may be the best of the compared ones, by measures that should be low.
 //!
 //! The comparisons of one measure hold together, at 95% (see `stats::with_the_best`). Different measures and different
-//! worlds are different questions, each with its own 95%.
+//! worlds are different questions, each with its own 95% level.
 //!
-//! A variant without a value in a replicate has no mean, so it is not the best if another variant has all. Only the
-//! replicates that all variants have are compared.
+//! A variant without a value in a replicate has no mean, so it is not the best if another variant has all values. Only
+//! the replicates that all variants have are compared.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::{Measure, READY_TIME, RunRow, Setting, VariantRecord, compared};
 use fleetsim_units::stats::{self, Contender};
 
-/// The measures that are compared.
+/// The compared measures.
 const COMPARED: [Measure; 8] = [
     READY_TIME,
     Measure::Completion,
@@ -25,9 +24,9 @@ const COMPARED: [Measure; 8] = [
     Measure::NotReadyClusterHours,
     Measure::ExposedTargets,
 ];
-/// Resamples of the critical values.
+/// Number of resamples for the critical values.
 const RESAMPLES: usize = 999;
-/// The level of all statements on one measure in one world together.
+/// The joint level of all statements on one measure in one world.
 const LEVEL: f64 = 0.95;
 
 /// `comparison.csv`: one measure of one variant, compared with the other variants of its world.
@@ -57,7 +56,7 @@ pub struct ComparisonRow {
     pub behind_high: Option<f64>,
 }
 
-/// The comparisons of all variants with runs; none of a variant that is alone in its world.
+/// The comparisons of all variants with runs; a variant that is alone in its world has none.
 pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<ComparisonRow> {
     let variants: Vec<&VariantRecord> = variants
         .iter()
@@ -100,8 +99,8 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
     rows
 }
 
-/// Compares one measure of several variants over the replicates that all of them have, whose number is the first part.
-/// `None` for a variant without a value in one of them, and for all where fewer than two variants or replicates can be
+/// Compares one measure of several variants over their common replicates, the number of which is returned first.
+/// `None` for a variant without a value in one of them, and for all if fewer than two variants or replicates can be
 /// compared.
 #[must_use]
 pub fn contenders(
@@ -114,7 +113,7 @@ pub fn contenders(
         by_replicate.push(runs.iter().map(|run| (run.replicate, *run)).collect());
     }
     let common = common_replicates(variants, &by_replicate);
-    // The values of the variants that have all of them, and which variants these are.
+    // The values of the variants that have all of them, and the indices of these variants.
     let mut complete: Vec<Vec<f64>> = Vec::new();
     let mut with_values: Vec<usize> = Vec::new();
     for (variant, runs) in by_replicate.iter().enumerate() {
@@ -133,7 +132,7 @@ pub fn contenders(
     (common.len(), of_each)
 }
 
-/// The replicates that all variants have, in the order of the first variant.
+/// The replicates that all variants have, in the first variant's order.
 fn common_replicates(
     variants: &[Vec<&RunRow>],
     by_replicate: &[BTreeMap<u32, &RunRow>],

@@ -1,4 +1,4 @@
-//! The record of a calibration: what was read, the fits, the values to paste, and a prediction compared with reality.
+//! The record of a calibration: its input, the fits, the values to paste, and a prediction compared with reality.
 
 use std::path::Path;
 
@@ -17,18 +17,18 @@ pub const SNIPPET_FILE: &str = "settings.yaml";
 /// The folder of the measured values, a file for each quantity.
 pub const SAMPLES_FOLDER: &str = "samples";
 
-/// A calibration, as `calibration.json` has it.
+/// A calibration as stored in `calibration.json`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CalibrationRecord {
     /// The version of this format.
     pub schema_version: u32,
     /// Seed of the resampling.
     pub seed: u64,
-    /// Samples that each p-value and each interval of a distribution's parameters rests on.
+    /// Number of samples behind each p-value and each interval of a distribution's parameters.
     pub resamples: u32,
     /// The files that were read.
     pub sources: Vec<SourceRow>,
-    /// The inputs that were left out, and why.
+    /// The inputs that were left out, with the reasons.
     pub left_out: Vec<LeftOutRow>,
     /// The measured quantities with their fits.
     pub samples: Vec<SampleRecord>,
@@ -36,13 +36,13 @@ pub struct CalibrationRecord {
     pub rates: Option<RatesRecord>,
     /// The calibrated values.
     pub values: Vec<CalibratedValue>,
-    /// A past rollout, predicted.
+    /// The prediction of a past rollout.
     pub prediction: Option<PredictionRecord>,
     /// Facts that a reader must know before using the values.
     pub warnings: Vec<String>,
     /// Settings to paste into an experiment, as YAML.
     pub snippet: String,
-    /// The containers, for their table alone.
+    /// The containers, stored only in their table.
     #[serde(skip)]
     pub containers: Vec<ContainerRow>,
 }
@@ -50,7 +50,7 @@ pub struct CalibrationRecord {
 /// A file that was read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SourceRow {
-    /// As named on the command line.
+    /// Its name as given on the command line.
     pub file: String,
     /// Its kind: `events`, `manifest`, `prometheus`, `durations`.
     pub kind: String,
@@ -58,7 +58,7 @@ pub struct SourceRow {
     pub has: String,
 }
 
-/// Something that was left out.
+/// A kind of input that was left out.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LeftOutRow {
     /// The kind of input.
@@ -76,19 +76,19 @@ pub struct SampleRecord {
     pub name: String,
     /// Its meaning, in a few words.
     pub title: String,
-    /// The files that it comes from.
+    /// The files that it was measured from.
     pub source: String,
     /// Number of values.
     pub count: u64,
-    /// The least value, in seconds.
+    /// The minimum, in seconds.
     pub min_s: f64,
     /// The median.
     pub median_s: f64,
     /// The 95th percentile.
     pub p95_s: f64,
-    /// The greatest value.
+    /// The maximum.
     pub max_s: f64,
-    /// The mean. `None` where only bins are known.
+    /// The mean. `None` if only bins are known.
     pub mean_s: Option<f64>,
     /// The lower end of the 95% interval of the median; `None` for fewer than six values, and for bins.
     pub median_low_s: Option<f64>,
@@ -98,7 +98,7 @@ pub struct SampleRecord {
     pub setting: Option<String>,
     /// The chosen distribution: the name of a fit, or `empirical`.
     pub chosen: String,
-    /// The chosen distribution as the experiment file has it.
+    /// The chosen distribution in the experiment file's notation.
     pub expression: String,
     /// Why the choice must be used with care.
     pub warning: Option<String>,
@@ -113,19 +113,19 @@ pub struct SampleRecord {
 pub struct FitRecord {
     /// `lognormal`, `weibull`, `gamma` or `exponential`.
     pub distribution: String,
-    /// Its parameters in the experiment file's words.
+    /// Its parameters with their names in the experiment file.
     pub parameters: Vec<FitParameter>,
     /// Kolmogorov and Smirnov's distance: the largest difference of the distribution functions.
     pub ks: f64,
     /// Share of samples of the fitted distribution with a distance at least as large. `None`: not computed.
     pub ks_p: Option<f64>,
-    /// Anderson and Darling's distance, which weighs the tails. `None` where only bins are known.
+    /// Anderson and Darling's distance, which gives more weight to the tails. `None` if only bins are known.
     pub ad: Option<f64>,
-    /// As `ks_p`.
+    /// Like `ks_p`.
     pub ad_p: Option<f64>,
     /// `fits`, `close` or `does not fit`.
     pub verdict: String,
-    /// The distribution as the experiment file has it.
+    /// The distribution in the experiment file's notation.
     pub expression: String,
     /// Points of its distribution function: seconds and share.
     pub curve: Vec<(f64, f64)>,
@@ -134,7 +134,7 @@ pub struct FitRecord {
 /// A parameter of a fitted distribution.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct FitParameter {
-    /// As in the experiment file.
+    /// Its name in the experiment file.
     pub name: String,
     /// `s`, or empty.
     pub unit: String,
@@ -149,18 +149,18 @@ pub struct FitParameter {
 /// The rates of image pulls, fitted to the durations of pulls of known images.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RatesRecord {
-    /// Pulls that were used.
+    /// Number of pulls used.
     pub pulls: u64,
-    /// Their nodes.
+    /// Number of their nodes.
     pub nodes: u64,
     /// The formula in words.
     pub formula: String,
     /// Median of the absolute relative errors over images.
     pub median_error: f64,
-    /// The same of pulls that are simulated with the pasted settings. `None`: nothing is pasted.
+    /// The same for pulls simulated with the pasted settings. `None`: there are no settings to paste.
     #[serde(default)]
     pub simulated_error: Option<f64>,
-    /// The greatest of these errors, with its image.
+    /// The largest of these errors, with its image.
     #[serde(default)]
     pub simulated_worst: Option<(f64, String)>,
     /// The parameters.
@@ -184,30 +184,30 @@ pub struct RateParameter {
     pub high: Option<f64>,
     /// The setting, a path of the experiment file.
     pub setting: String,
-    /// Facts that must be known about it.
+    /// Notes on it.
     pub note: String,
 }
 
-/// An image, the durations of its pulls, and that of the fitted model.
+/// An image, the durations of its pulls, and the fitted duration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ImageRow {
     /// The image.
     pub image: String,
-    /// Layers that the nodes lacked.
+    /// Number of layers that the nodes lacked.
     pub layers: u64,
     /// Their bytes over the wire.
     pub compressed_bytes: u64,
     /// Their bytes on disk.
     pub uncompressed_bytes: u64,
-    /// Pulls that were used.
+    /// Number of pulls used.
     pub pulls: u64,
-    /// The least duration.
+    /// The minimum duration.
     pub pull_s_min: f64,
     /// The median.
     pub pull_s_median: f64,
-    /// The greatest.
+    /// The maximum.
     pub pull_s_max: f64,
-    /// The duration by the fitted model.
+    /// The duration according to the fitted model.
     pub fitted_s: f64,
 }
 
@@ -218,17 +218,17 @@ pub struct CalibratedValue {
     pub setting: String,
     /// The quantity.
     pub quantity: String,
-    /// As the experiment file has it.
+    /// Its value in the experiment file's notation.
     pub value: String,
-    /// The lower end of the 95% interval, likewise; empty where there is none.
+    /// The lower end of the 95% interval, in the same notation; empty if there is none.
     pub low: String,
     /// The upper end.
     pub high: String,
     /// Number of measurements.
     pub count: u64,
-    /// The files that they come from.
+    /// The files that the measurements come from.
     pub source: String,
-    /// Facts that must be known about it.
+    /// Notes on it.
     pub note: String,
 }
 
@@ -243,23 +243,23 @@ pub struct ContainerRow {
     pub node: String,
     /// Its image.
     pub image: String,
-    /// When the pod was scheduled.
+    /// Time when the pod was scheduled.
     pub scheduled_s: Option<f64>,
-    /// When the kubelet queued its pull.
+    /// Time when the kubelet queued its pull.
     pub pulling_s: Option<f64>,
-    /// When its image was there.
+    /// Time when its image was complete.
     pub pulled_s: Option<f64>,
-    /// When its process first ran.
+    /// Time when its process first ran.
     pub started_s: Option<f64>,
     /// Duration of the pull.
     pub pull_s: Option<f64>,
-    /// The same with the wait for other pulls of the node.
+    /// The same including the wait for other pulls of the node.
     pub with_waiting_s: Option<f64>,
     /// Compressed bytes of the image.
     pub size_bytes: Option<u64>,
-    /// Attempts to pull that failed before.
+    /// Number of attempts to pull that failed before.
     pub failed_attempts: u64,
-    /// Why the pull is not used to fit rates; empty where it is.
+    /// Why the pull is not used to fit rates; empty if it is.
     pub left_out: String,
 }
 
@@ -268,15 +268,15 @@ pub struct ContainerRow {
 pub struct PredictionRecord {
     /// The files with the rollout's events.
     pub source: String,
-    /// The subject of the simulation, in words.
+    /// A description of the simulation.
     pub simulated: String,
     /// Whether the fit used the same events.
     pub is_in_sample: bool,
-    /// Simulated runs.
+    /// Number of simulated runs.
     pub runs: u32,
-    /// Pods in the comparison.
+    /// Number of compared pods.
     pub pods: u64,
-    /// From the first pod's schedule to the last start, in reality.
+    /// Time from the first pod's schedule to the last start, in reality.
     pub completion_s: f64,
     /// The same in the prediction, median over runs.
     pub predicted_completion_s: f64,
@@ -284,7 +284,8 @@ pub struct PredictionRecord {
     pub predicted_completion_p5_s: f64,
     /// The 95th percentile.
     pub predicted_completion_p95_s: f64,
-    /// Median over pods of the relative error of the time from schedule to start. `None`: pods cannot be told apart.
+    /// Median over pods of the relative error of the time from schedule to start. `None`: pods cannot be
+    /// distinguished.
     pub median_error: Option<f64>,
     /// Median over pods of the relative size of that error.
     pub median_absolute_error: Option<f64>,
@@ -296,11 +297,12 @@ pub struct PredictionRecord {
     pub rows: Vec<PredictedPod>,
 }
 
-/// A point of a predicted curve: when this number of pods has started. In files: a list of the four numbers.
+/// A point of a predicted curve: the time at which this number of pods has started. In files, it is a list of the four
+/// numbers.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(from = "[f64; 4]", into = "[f64; 4]")]
 pub struct PredictedStarts {
-    /// Started pods.
+    /// Number of started pods.
     pub pods: f64,
     /// Seconds from the first pod's schedule, median over runs.
     pub median_s: f64,
@@ -336,11 +338,11 @@ pub struct PredictedPod {
     pub node: String,
     /// The image of its first container.
     pub image: String,
-    /// From the first pod's schedule.
+    /// Seconds since the first pod's schedule.
     pub scheduled_s: f64,
-    /// In reality.
+    /// Its start in reality.
     pub started_s: f64,
-    /// In the prediction, median over runs.
+    /// Its predicted start, median over runs.
     pub predicted_s: f64,
 }
 
@@ -361,7 +363,7 @@ impl CalibrationRecord {
     /// Reads the record of a results folder.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read, is damaged, or has another format.
+    /// Returns an error if the record is missing, unreadable or damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         read_record(folder)
     }

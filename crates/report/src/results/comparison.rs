@@ -1,8 +1,9 @@
 //! Determines which variants of an experiment are compared with each other.
 //!
-//! Variants of one world (the same fleet, registry and release) are compared: their strategies are the question. Where
-//! every variant is a different world, the worlds are the question: the setting with the most values is compared, for
-//! each combination of the others. Compared variants use the same random numbers if they have the same clusters.
+//! Variants of one world (the same fleet, registry and release) are compared with each other, because the question is
+//! about their strategies. If every variant is a different world, the question is about the worlds: the setting with
+//! the most values is compared, for each combination of the others. Compared variants use the same random numbers if
+//! they have the same clusters.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -11,8 +12,8 @@ use itertools::Itertools;
 
 use super::Setting;
 
-/// The variants with these settings, as places in the list: those of one inner list are compared, and the first of it
-/// is the reference for differences.
+/// Groups the variants with these settings, as indices into the list: the members of a group are compared, and its
+/// first is the reference for differences.
 #[must_use]
 pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
     let worlds = partition(settings, |setting| !setting.is_of_strategy());
@@ -38,7 +39,7 @@ fn partition(settings: &[&[Setting]], by: impl Fn(&Setting) -> bool) -> Vec<Vec<
     parts
 }
 
-/// The name of the setting with the most values; among equals the first.
+/// The name of the setting with the most values; the first one on a tie.
 fn most_varied(settings: &[&[Setting]]) -> String {
     let mut most_values = 0;
     let mut most_varied = String::new();
@@ -59,10 +60,10 @@ pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
     grouped(values.unique())
 }
 
-/// The items of each key; keys are in order of first appearance, items in their own.
+/// The items of each key; keys are in order of first appearance, items in input order.
 #[must_use]
 pub fn grouped<K: Eq + Hash, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    /// The items of one key, and the place of the first of them among all.
+    /// The items of one key, and the index of the first of them among all.
     struct Members<T> {
         first: usize,
         items: Vec<T>,
@@ -75,7 +76,7 @@ pub fn grouped<K: Eq + Hash, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<
         });
         members.items.push(item);
     }
-    // Every group has another first place, so the order of the map does not matter.
+    // Groups have distinct first indices, so the order of the map does not matter.
     let in_order = groups
         .into_iter()
         .sorted_unstable_by_key(|(_, members)| members.first);
@@ -121,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn where_every_variant_is_a_world_the_setting_with_most_values_is_compared() {
+    fn if_every_variant_is_a_world_the_setting_with_the_most_values_is_compared() {
         let of = |way, kind| [("distribution", way), ("release.kind", kind)];
         let all = [
             of("direct", "initial"),

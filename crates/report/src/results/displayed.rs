@@ -1,10 +1,10 @@
-//! The displayed replicate: the one run of every variant that curves, fleets and single times show.
+//! The displayed replicate: the one run of every variant that curves, fleets and individual times show.
 //!
 //! All variants show the same replicate, so that they have the same offline clusters, delays and failures. A chart
-//! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate that is
-//! closest to the medians of all variants: with the smallest sum of rank distances, over the variants and over two
-//! measures, the time until all reachable targets are ready and the peak of pulls; among equals the first. A run that
-//! did not get there ranks behind all that did. Ranks and not values, because one slow variant would outweigh all
+//! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate closest to
+//! the medians of all variants: the one with the smallest sum of rank distances, over the variants and over two
+//! measures, the time until all reachable targets are ready and the peak of pulls; ties go to the first. Unfinished
+//! runs rank behind all finished ones. Ranks are used instead of values, because one slow variant would outweigh all
 //! others.
 
 use std::collections::BTreeMap;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 use super::VariantRecord;
 use fleetsim_units::stats::ordered;
 
-/// One rank; a multiple of most numbers of runs, so that equal distances stay equal when divided.
+/// One rank: a multiple of common numbers of runs, so that equal distances stay equal when divided.
 const RANK: u64 = 5_354_228_880;
 
-/// The replicate that all `variants` with runs show. `None` without runs, or without a replicate that all of them have.
+/// The replicate that all `variants` with runs show. `None` without runs, or without a common replicate.
 #[must_use]
 pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     let mut sums: Option<BTreeMap<u32, u64>> = None;
@@ -35,7 +35,7 @@ pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     closest.map(|(replicate, _)| replicate)
 }
 
-/// The sums of the distances of the replicates that both have.
+/// The sums of the distances of the replicates that are in both maps.
 fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
     for (&replicate, distance) in one {
@@ -72,7 +72,7 @@ fn rank_distances(values: &[f64]) -> Vec<u64> {
     for value in values {
         let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;
         let upto = sorted.partition_point(|other| other.total_cmp(value).is_le()) as u64;
-        // Twice the mean rank is below + upto + 1, and twice the middle one runs + 1.
+        // Twice the mean rank is below + upto + 1, and twice the middle rank runs + 1.
         distances.push((below + upto).abs_diff(runs) * RANK / runs);
     }
     distances
@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(in_ranks(&[7.0, 9.0, 8.0]), [2, 2, 0]);
         // Ranks 1, 2, 3, 4 around 2.5.
         assert_eq!(in_ranks(&[4.0, 1.0, 3.0, f64::INFINITY]), [1, 3, 1, 3]);
-        // The two unfinished share 3.5.
+        // The two unfinished runs share rank 3.5.
         assert_eq!(
             in_ranks(&[4.0, f64::INFINITY, f64::INFINITY, 1.0]),
             [1, 2, 2, 3]
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_runs_are_late_and_ties_go_to_the_first() {
+    fn unfinished_runs_rank_last_and_ties_go_to_the_first() {
         let mostly_stalled = of(&[(Some(9.0), 4), (None, 4), (None, 4)]);
         assert_eq!(
             displayed_replicate(&[mostly_stalled]),
@@ -163,9 +163,9 @@ mod tests {
         assert_eq!(displayed_replicate(&[]), None);
     }
 
-    /// A search of each replicate among all would take 10^10 steps for each pair.
+    /// Searching for each replicate among all would take 10^10 steps for each pair.
     #[test]
-    fn a_hundred_thousand_replicates_take_a_moment() {
+    fn the_displayed_replicate_of_100000_is_found_quickly() {
         let began = std::time::Instant::now();
         let runs: Vec<(Option<f64>, u64)> = (0..100_000)
             .map(|at| (Some(f64::from(at * 7919 % 99_991)), 1))
@@ -181,13 +181,13 @@ mod tests {
         };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
-        // Without values the means are not compared, and pairing is all that is left.
+        // Without values the means are not compared, and only the pairing remains.
         assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }
 
     #[test]
-    fn variants_with_more_runs_show_one_that_all_have() {
+    fn variants_with_more_runs_show_a_replicate_that_all_have() {
         let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
         let many = of(&[
             (Some(9.0), 9),

@@ -1,4 +1,4 @@
-//! Why results could not be written or read. Each message names the path and a fix.
+//! Errors of writing or reading results. Each message names the path and a fix.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,11 @@ use thiserror::Error;
 
 use fleetsim_units::counted;
 
-/// Why results could not be written or read.
+/// Reason why results could not be written or read.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ResultsError {
-    /// The file system refused.
+    /// The file system failed.
     #[error("cannot {doing} {}: {source}", path.display())]
     Io {
         /// The attempted operation.
@@ -44,7 +44,7 @@ pub enum ResultsError {
         .0.display()
     )]
     Foreign(PathBuf),
-    /// Results of another experiment.
+    /// Results of another experiment than the one to write.
     #[error(
         "{} has results of the experiment `{found}`, not of `{wanted}`; remove it or choose another output folder",
         path.display()
@@ -52,12 +52,12 @@ pub enum ResultsError {
     OtherExperiment {
         /// The folder.
         path: PathBuf,
-        /// The experiment whose results it has.
+        /// The experiment of the existing results.
         found: String,
         /// The experiment to write.
         wanted: String,
     },
-    /// A finished study that a smaller or another one, asked for on the command line, would replace.
+    /// A finished study that would be replaced by a smaller or different one from the command line.
     #[error(
         "{} has the results of `{found}`, with {} and seed {seed}; add `--out DIR` to keep them, or \
          `--replace` to replace them",
@@ -66,7 +66,7 @@ pub enum ResultsError {
     Finished {
         /// The folder.
         path: PathBuf,
-        /// The command that made the results.
+        /// The command that produced the results.
         found: String,
         /// Its number of replicates.
         replicates: u32,
@@ -88,7 +88,7 @@ pub enum ResultsError {
     /// A table without a hash, so that a modification would not be noticed.
     #[error("{} is not listed in provenance.json, so it may be modified; run the experiment again", .0.display())]
     Unlisted(PathBuf),
-    /// A table that is listed but not there.
+    /// A table that is listed but missing.
     #[error("{} is missing; run `fleetsim reproduce {}` to create it again", path.display(), folder.display())]
     Missing {
         /// The file.
@@ -117,7 +117,7 @@ pub enum ResultsError {
     SchemaVersion {
         /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format that was found.
         found: u32,
         /// The format that this program reads.
         expected: u32,
@@ -125,7 +125,7 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// Whether results that were to be read are not there, damaged or modified, rather than the output failed.
+    /// Returns whether results to be read are missing, damaged or modified (as opposed to a failed output).
     #[must_use]
     pub const fn is_of_input(&self) -> bool {
         match self {
@@ -142,7 +142,7 @@ impl ResultsError {
         }
     }
 
-    /// The same error of the file in `target` that was copied to `folder`.
+    /// The same error for the file in `target` that was copied to `folder`.
     #[must_use]
     pub fn of_original(mut self, folder: &Path, target: &Path) -> Self {
         if let Self::Io { path, .. } | Self::Table(path, _) | Self::Record { path, .. } = &mut self

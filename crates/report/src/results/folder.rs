@@ -1,7 +1,7 @@
 //! Publishes a results folder as a whole or not at all.
 //!
-//! New results are staged beside the target ([`super::staging`]). Earlier results of the same experiment are replaced;
-//! anything else with the target's name is left untouched.
+//! New results are staged next to the target ([`super::staging`]). Earlier results of the same experiment are
+//! replaced; anything else at the target's path is left untouched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -21,16 +21,16 @@ use fleetsim_units::io::{create, read_below};
 /// Files of results that are checked like tables.
 const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
 
-/// A results folder that is being written. Dropped without [`Publication::publish`], it leaves nothing behind.
+/// A results folder that is being written. If it is dropped without [`Publication::publish`], nothing remains on disk.
 #[derive(Debug)]
 pub struct Publication {
     staging: StagedFolder,
     provenance: Provenance,
-    /// Copies of inputs that renewed results list and do not have.
+    /// Copies of inputs that the renewed results list but do not contain.
     left_out: Vec<FileDigest>,
 }
 
-/// Comparison of published results to those that they replaced.
+/// Comparison of published results with those that they replaced.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Published {
     /// There were no earlier results.
@@ -45,11 +45,11 @@ pub enum Published {
 }
 
 impl Publication {
-    /// Starts a folder that will become `target`, after checking that it may.
+    /// Starts a folder that will become `target`, after checking that `target` may be replaced.
     ///
     /// # Errors
-    /// When `target` exists and is not a folder with earlier results of the same experiment, or when no folder can be
-    /// created beside it.
+    /// Returns an error if `target` exists and is not a folder with earlier results of the same experiment, or if no
+    /// folder can be created next to it.
     pub fn begin(target: &Path, provenance: Provenance) -> Result<Self, ResultsError> {
         Ok(Self {
             staging: StagedFolder::begin(resolve(target)?, |target| {
@@ -60,15 +60,14 @@ impl Publication {
         })
     }
 
-    /// Starts a folder that will replace the results in `target`, with the same tables, to redraw what is derived from
-    /// them.
+    /// Starts a folder that will replace the results in `target`, with the same tables, to redraw the derived files.
     ///
     /// # Errors
-    /// When `target` is not a results folder, contains a foreign file or a modified table, or when the file system
-    /// fails.
+    /// Returns an error if `target` is not a results folder, contains a foreign file or a modified table, or if the
+    /// file system fails.
     pub fn renew(target: &Path) -> Result<Self, ResultsError> {
         let provenance = Provenance::of_results(target)?;
-        // The inputs that the folder has stay. Copies are often left out of what is shared.
+        // Inputs that the folder contains are kept. Shared folders often leave out copies of inputs.
         let mut inputs: BTreeSet<String> = files_below(target)?.into_keys().collect();
         inputs.retain(|path| is_input_copy(path));
         let tables: Vec<FileDigest> = listed_tables(target, &provenance)?.cloned().collect();
@@ -87,10 +86,10 @@ impl Publication {
         Ok(renewed)
     }
 
-    /// Keeps other studies from the same folder until this one is published or dropped.
+    /// Reserves the folder: no other study can use it until this one is published or dropped.
     ///
     /// # Errors
-    /// When another process has a study that will be published there, or the file system has no locks.
+    /// Returns an error if another process has a study that will be published there, or the file system has no locks.
     pub fn begin_study(&mut self) -> Result<(), ResultsError> {
         self.staging.begin_study()
     }
@@ -101,7 +100,7 @@ impl Publication {
         self.staging.target()
     }
 
-    /// The folder that is being written: all files in it get published.
+    /// The folder that is being written. All files in it are published.
     #[must_use]
     pub fn folder(&self) -> &Path {
         self.staging.folder()
@@ -112,10 +111,10 @@ impl Publication {
         &mut self.provenance
     }
 
-    /// Writes one file, and the provenance beside it, so that the folder can be read as results from then on.
+    /// Writes one file, and the provenance next to it, so that the folder can be read as results from then on.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), ResultsError> {
         self.write_with(name, |out| out.write_all(bytes))
     }
@@ -123,7 +122,7 @@ impl Publication {
     /// Writes a file piece by piece.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn write_with(
         &self,
         name: &str,
@@ -144,17 +143,18 @@ impl Publication {
     /// Lists all files in the provenance, syncs them to disk, and renames the folder to the target.
     ///
     /// # Errors
-    /// When the file system fails, or `target` has changed in the meantime. Earlier results then stay unchanged.
+    /// Returns an error if the file system fails, or `target` has changed in the meantime. Earlier results then stay
+    /// unchanged.
     pub fn publish(self) -> Result<Published, ResultsError> {
         self.publish_study(false, None)
     }
 
-    /// As [`Publication::publish`]; then removes the journal of a study. No signal comes in between. If it `only_adds`,
-    /// it adds missing files to earlier results, and these stay as they are when any file differs from what they hold
-    /// or list.
+    /// Like [`Publication::publish`]; then removes the journal of a study, without handling a signal in between. If it
+    /// `only_adds`, it adds missing files to earlier results, which stay unchanged if any file differs from the
+    /// content that they hold or list.
     ///
     /// # Errors
-    /// As for [`Publication::publish`].
+    /// See [`Publication::publish`].
     pub fn publish_study(
         mut self,
         only_adds: bool,
@@ -193,7 +193,7 @@ impl Publication {
     }
 }
 
-/// Whether a file of a results folder is a copy of an input, or the experiment in full.
+/// Returns whether a file of a results folder is a copy of an input, or the complete experiment.
 fn is_input_copy(path: &str) -> bool {
     path == RESOLVED_FILE || Path::new(path).starts_with(INPUTS_FOLDER)
 }
@@ -206,10 +206,10 @@ fn finish(journal: Option<Journal>) -> Result<(), ResultsError> {
     }
 }
 
-/// Checks that fleetsim wrote the tables of a results folder as they are.
+/// Checks that the tables of a results folder are unmodified since fleetsim wrote them.
 ///
 /// # Errors
-/// When a table is missing or was modified, or there are no results.
+/// Returns an error if a table is missing or was modified, or there are no results.
 pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     let provenance = Provenance::of_results(folder)?;
     for table in listed_tables(folder, &provenance)? {
@@ -218,7 +218,7 @@ pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// The tables of a results folder that its provenance lists, which are all that fleetsim reads.
+/// The tables of a results folder that its provenance lists. fleetsim reads no others.
 fn listed_tables<'p>(
     folder: &Path,
     provenance: &'p Provenance,
@@ -234,7 +234,7 @@ fn listed_tables<'p>(
     Ok(provenance.files.iter().filter(|file| is_table(&file.path)))
 }
 
-/// Whether a file of a results folder is a table, or is checked like one.
+/// Returns whether a file of a results folder is a table, or is checked like one.
 fn is_table(path: &str) -> bool {
     RECORDS.contains(&path) || path.ends_with(".csv") || path.ends_with(".parquet")
 }
@@ -308,8 +308,8 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     })
 }
 
-/// The checksum of every file of a results folder; that of the provenance without the build. A file that is not there
-/// counts as the provenance lists it, because bulky files are often left out of what is shared.
+/// The checksum of every file of a results folder; that of the provenance excludes the build. A missing file counts
+/// with the checksum listed in the provenance, because bulky files are often left out when results are shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let known = Provenance::read(folder)?;
     let mut checksums: BTreeMap<String, String> = BTreeMap::new();

@@ -1,54 +1,55 @@
-//! The record of a forecast: when a rollout in progress will be done, what is next, what holds it, and its load.
+//! The record of a forecast: when a rollout in progress will be complete, the next step, the blocking rule, and the
+//! load.
 
 use serde::Serialize;
 
 /// The results of a forecast.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastRecord {
-    /// Of this format.
+    /// Version of this format.
     pub schema_version: u32,
     /// The variant of the experiment.
     pub variant: String,
     /// The word for a target: `cluster` or `instance`.
     pub target: String,
-    /// When the rollout began.
+    /// Time when the rollout began.
     pub released: ForecastTime,
-    /// The time that the export shows.
+    /// The time of the export.
     pub now: ForecastTime,
-    /// Targets by what was seen of them.
+    /// Observed states of the targets.
     pub seen: SeenCounts,
-    /// Whether a target has finished, so that the pace was learnt.
+    /// Whether a target has finished, so that the pace was learned.
     pub is_conditioned: bool,
-    /// Draws of the constants behind the intervals.
+    /// Number of draws of the constants behind the intervals.
     pub draws: u32,
-    /// The probability that the intervals hold the truth, if the model is right.
+    /// The probability that the intervals contain the true value, if the model is right.
     pub level: f64,
-    /// When all targets but failed ones are ready.
+    /// Time when all targets except failed ones are ready.
     pub done: ForecastSpan,
-    /// The share of draws in which that never happens before the horizon.
+    /// The share of draws in which that does not happen before the horizon.
     pub unfinished: f64,
-    /// The stage or target that begins next.
+    /// The stage or target that is next.
     pub next: Option<ForecastNext>,
-    /// Targets that take longest, the longest first.
+    /// The targets that take longest, the longest first.
     pub slow: Vec<SlowTarget>,
-    /// The rule that holds waiting targets.
+    /// The rule that blocks waiting targets.
     pub hold: Option<ForecastHold>,
-    /// The greatest rate at which the registry sends from now on for a second, in bytes per second.
+    /// The future maximum rate at which the registry sends over one second, in bytes per second.
     pub egress_peak_bytes_per_s: ForecastEstimate,
-    /// Bytes that the registry sends from now on.
+    /// Number of bytes that the registry will still send.
     pub egress_bytes: ForecastEstimate,
 }
 
 /// A point in time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastTime {
-    /// In RFC 3339, in UTC.
+    /// The time in RFC 3339, in UTC.
     pub at: String,
     /// Seconds since the release.
     pub s: f64,
 }
 
-/// A time with its interval; `None` is after the horizon, or never.
+/// A time with its interval; `None` means after the horizon, or never.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastSpan {
     /// Median.
@@ -59,14 +60,14 @@ pub struct ForecastSpan {
     pub high: Option<ForecastTime>,
 }
 
-/// Targets by what was seen of them.
+/// Number of targets by observed state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeenCounts {
-    /// All.
+    /// All targets.
     pub targets: usize,
     /// Ready on the new revision.
     pub ready: usize,
-    /// Instructed and not ready.
+    /// Instructed but not ready.
     pub updating: usize,
     /// Not instructed.
     pub waiting: usize,
@@ -74,34 +75,34 @@ pub struct SeenCounts {
     pub failed: usize,
 }
 
-/// The stage or target that begins next.
+/// The stage or target that is next.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastNext {
-    /// The stage, partition or step; empty: the next target.
+    /// The stage, partition or step; empty if only the next target is known.
     pub stage: String,
-    /// The target that begins it.
+    /// The first target of it.
     pub first: String,
-    /// When.
+    /// Time when it begins.
     pub begins: ForecastSpan,
 }
 
-/// A target that is being updated for long.
+/// A target whose update takes long.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowTarget {
     /// Its name.
     pub name: String,
     /// Seconds since it was instructed.
     pub for_s: f64,
-    /// The share of updates that are over, or were expected to be, by then.
+    /// The share of updates that had finished, or were expected to finish, in less time.
     pub longer_than: f64,
 }
 
-/// A rule that holds the rollout.
+/// A rule that blocks the rollout.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastHold {
     /// Its name.
     pub rule: String,
-    /// In words.
+    /// The explanation in words.
     pub explanation: String,
 }
 

@@ -1,12 +1,13 @@
-//! Cells that a spreadsheet would take for a formula: text that begins with `=`, `+`, `-` or `@`.
+//! Cells that a spreadsheet would interpret as a formula: text that begins with `=`, `+`, `-` or `@`.
 //!
-//! They get quotes, which readers of CSV remove, so that every reader gets the same text as before. A spreadsheet that
-//! is told to import quoted cells as text runs none of them; `docs/results-format.md` says how to tell it. Numbers stay
-//! without quotes. Left out: changing the text, because a table must read back equal.
+//! They get quotes, which readers of CSV remove, so that every reader gets the same text as before. A spreadsheet set
+//! to import quoted cells as text does not run any of them; `docs/results-format.md` describes the setting. Numbers
+//! have no quotes. Left out: changing the text, because a table must read back unchanged.
 
 use std::io::{Result, Write};
 
-/// Passes CSV on, and puts such cells in quotes. The writer before it has quoted all that CSV itself demands.
+/// Passes CSV on with such cells in quotes. The writer before it has already quoted everything that CSV itself
+/// requires.
 pub(super) struct FormulasAsText<W> {
     out: W,
     /// The cell so far, if it may be a formula.

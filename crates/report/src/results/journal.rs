@@ -1,14 +1,15 @@
 //! Saves the finished runs of a study in progress, so that an interrupted or killed study can be resumed.
 //!
 //! A journal belongs to the user who made it: it is a file in a folder that only this user can write to
-//! ([`state_folder`]), and not beside the results. There it could have arrived with an experiment or with results of
-//! somebody else, and a forged run looks like any other. Its name is the SHA-256 of the path of the results, with links
-//! resolved. It starts with the study's key and gets one entry for each finished run, in the order in which they finish
-//! ([`super::saved_runs`]). An entry truncated by a kill or a full disk is removed, and its run simulated again.
+//! ([`state_folder`]). It is not next to the results, where it could have arrived with somebody else's experiment or
+//! results, and a forged run looks like any other. Its name is the SHA-256 of the path of the results, with links
+//! resolved. It starts with the study's key and gets one entry for each finished run, in the order in which runs
+//! finish ([`super::saved_runs`]). An entry truncated by a kill or a full disk is removed, and its run is simulated
+//! again.
 //!
-//! Why not a signature of a journal beside the results? It needs a secret, which would be in the same folder, and it
-//! needs cryptography. Why not one file for each run, written aside and renamed? A study may have 10,000 runs, and an
-//! entry that is verified when it is read is equally safe.
+//! Why not sign a journal next to the results? A signature needs cryptography and a secret, which would be in the same
+//! folder. Why not one file for each run, written under another name and renamed? A study may have 10,000 runs, and an
+//! entry that is verified on reading is equally safe.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::{self, File, TryLockError};
@@ -25,17 +26,18 @@ use super::staging::hidden;
 use super::{ResultsError, RunRecord, SHARD_RUNS_FILE};
 use fleetsim_units::io::{open_own, state_folder, uninterrupted};
 
-/// Ends the name of every journal.
+/// The suffix of every journal's name.
 const ENDING: &str = ".runs";
 
-/// A journal that has not been resumed for this time is removed by the next study, whatever its results were.
+/// A journal that has not been resumed for this time is removed by the next study, whichever results it belongs to.
 const FORGOTTEN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
-/// The finished runs of a study in progress. Dropped, its file stays on disk; [`Journal::finish`] removes it.
+/// The finished runs of a study in progress. The file stays on disk when this is dropped; [`Journal::finish`] removes
+/// it.
 #[derive(Debug)]
 pub struct Journal {
     file: Option<JournalFile>,
-    /// The runs of a shard that has no file.
+    /// The runs of a shard without a file.
     in_memory: Mutex<BTreeMap<RunId, RunRecord>>,
     kept: Mutex<HashMap<RunId, RunRecord>>,
     found: usize,
@@ -43,7 +45,7 @@ pub struct Journal {
     shard: Option<StudyShard>,
 }
 
-/// The runs that a journal has in its file. Clones follow the same journal.
+/// The runs in a journal's file. Clones refer to the same journal.
 #[derive(Clone, Debug, Default)]
 pub struct SavedRuns {
     /// The file. `None`: no run is saved.
@@ -58,7 +60,7 @@ impl SavedRuns {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Whether their results are published, and the journal is removed.
+    /// Returns whether their results are published, and the journal is removed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.journal
@@ -66,7 +68,7 @@ impl SavedRuns {
             .is_some_and(|journal| !journal.exists())
     }
 
-    /// Removes a journal without runs. If it cannot be removed now, it is removed when it is forgotten.
+    /// Removes a journal without runs. If that fails now, the journal is removed when it expires.
     pub fn remove_if_empty(&self) {
         if let Some(journal) = &self.journal
             && self.count() == 0
@@ -85,19 +87,19 @@ struct JournalFile {
 
 impl Journal {
     /// Opens the user's journal of the results at `target`, and reads the runs that an earlier study saved. `key`
-    /// identifies runs: program, inputs, seed. Runs saved under another key are discarded.
+    /// identifies runs by program, inputs and seed. Runs saved under another key are discarded.
     ///
     /// # Errors
-    /// When another study is writing the same results, or the user has no folder of state that can be written.
+    /// Returns an error if another study is writing the same results, or the user has no writable state folder.
     pub fn open(target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
         let folder = state_folder().map_err(ResultsError::NoState)?;
         Self::open_in(&folder, target, key)
     }
 
-    /// As [`Journal::open`], with journals in `folder`, which only the user can write to.
+    /// Like [`Journal::open`], with journals in `folder`, which only the user can write to.
     ///
     /// # Errors
-    /// When another study is writing the same results, or the file system fails.
+    /// Returns an error if another study is writing the same results, or the file system fails.
     pub fn open_in(folder: &Path, target: &Path, key: &[u8]) -> Result<Self, ResultsError> {
         remove_forgotten(folder);
         let path = folder.join(name_of(target)?);
@@ -136,7 +138,7 @@ impl Journal {
         })
     }
 
-    /// A journal without a file: no run is found, and none is saved for another study.
+    /// A journal without a file: it contains no runs, and saves none for another study.
     #[must_use]
     pub fn unsaved() -> Self {
         Self {
@@ -149,33 +151,33 @@ impl Journal {
         }
     }
 
-    /// A file with runs beside the results at `target`, where versions before 0.3 had their journals. Nothing reads it:
-    /// it may have come with the results.
+    /// A file with runs next to the results at `target`, where versions before 0.3 had their journals. It is never
+    /// read, because it may have come with the results.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let path = target.with_file_name(hidden(target.file_name()?, "runs"));
         fs::symlink_metadata(&path).is_ok().then_some(path)
     }
 
-    /// Limits the study to the runs of a shard, or to none.
+    /// Limits the study to the runs of a shard, if there is one.
     #[must_use]
     pub fn limited_to(self, shard: Option<StudyShard>) -> Self {
         Self { shard, ..self }
     }
 
-    /// The shard to whose runs the study is limited.
+    /// The shard that the study is limited to.
     #[must_use]
     pub const fn shard(&self) -> Option<StudyShard> {
         self.shard
     }
 
-    /// Whether this study simulates the run, when it is not there.
+    /// Returns whether this study simulates the run if it is missing.
     #[must_use]
     pub fn owns(&self, id: RunId) -> bool {
         self.shard.is_none_or(|shard| shard.owns(id))
     }
 
-    /// Adds runs that others simulated. They are not saved here, and a saved run takes precedence.
+    /// Adds runs that others simulated. They are not saved here, and saved runs take precedence.
     pub fn add(&self, runs: Vec<(RunId, RunRecord)>) {
         let mut kept = self.kept.lock().expect("no holder panics");
         for (id, run) in runs {
@@ -183,16 +185,16 @@ impl Journal {
         }
     }
 
-    /// All runs of a shard, simulated now or by an earlier study, as the bytes of a file, and their number.
+    /// Returns all runs of a shard, simulated now or by an earlier study, as the bytes of a file, and their number.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn shard_runs(&self, key: &[u8]) -> Result<(u64, Vec<u8>), ResultsError> {
         let mut runs = self.in_memory.lock().expect("no holder panics").clone();
         if let Some(journal) = &self.file {
             let mut file = journal.file.lock().expect("no holder panics");
             let saved = entries_in(&mut file).map_err(ResultsError::io("read", &journal.path))?;
-            // Of a run that was simulated again for its details, the last entry.
+            // If a run was simulated again for its details, its last entry counts.
             runs.extend(saved);
         }
         let bytes = saved_runs::file_of(key, &runs)
@@ -206,23 +208,23 @@ impl Journal {
         self.found
     }
 
-    /// The runs in its file, now and later.
+    /// The runs in its file; follows later changes.
     #[must_use]
     pub const fn saved(&self) -> &SavedRuns {
         &self.saved
     }
 
-    /// The run, if an earlier study saved it; only the first call returns it. Whether it is the run that the study has
-    /// under this number is for the caller to check.
+    /// Returns the run if an earlier study saved it; only the first call returns it. The caller must check that it is
+    /// the study's run of this number.
     #[must_use]
     pub fn take(&self, id: RunId) -> Option<RunRecord> {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Saves a finished run. A signal comes before it or after it.
+    /// Saves a finished run. A signal is handled before or after it.
     ///
     /// # Errors
-    /// When the file system fails, for instance because the disk is full. Runs saved before stay saved.
+    /// Returns an error if the file system fails, for instance because the disk is full. Runs saved before are kept.
     pub fn keep(&self, id: RunId, run: &RunRecord) -> Result<(), ResultsError> {
         let Some(journal) = &self.file else {
             if self.shard.is_some() {
@@ -235,7 +237,7 @@ impl Journal {
             .map_err(ResultsError::io("save a finished run in", &journal.path))
     }
 
-    /// Writes a run to the end of the file. A signal comes before it or after it.
+    /// Appends a run to the file. A signal is handled before or after it.
     fn append(&self, journal: &JournalFile, id: RunId, run: &RunRecord) -> io::Result<()> {
         let entry = saved_runs::entry(id, run)?;
         let mut file = journal.file.lock().expect("no holder panics");
@@ -246,10 +248,10 @@ impl Journal {
         })
     }
 
-    /// Removes the journal, once the results are published.
+    /// Removes the journal after the results are published.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// Returns an error if the file system fails.
     pub fn finish(self) -> Result<(), ResultsError> {
         match &self.file {
             Some(JournalFile { path, .. }) => {
@@ -260,7 +262,7 @@ impl Journal {
     }
 }
 
-/// The runs of a journal's file, which is then at its end again.
+/// Reads the runs of a journal's file; the file position is at the end afterwards.
 fn entries_in(file: &mut File) -> io::Result<Vec<(RunId, RunRecord)>> {
     file.seek(SeekFrom::Start(HEAD_BYTES))?;
     let saved = saved_runs::read_entries(&mut BufReader::new(&*file))?;
@@ -268,7 +270,7 @@ fn entries_in(file: &mut File) -> io::Result<Vec<(RunId, RunRecord)>> {
     Ok(saved.runs)
 }
 
-/// The name of the journal of the results at `target`: one for each place, however it is named.
+/// The name of the journal of the results at `target`: the same for all paths to the same folder.
 fn name_of(target: &Path) -> Result<String, ResultsError> {
     let name = target
         .file_name()
@@ -296,7 +298,7 @@ fn remove_forgotten(folder: &Path) {
     }
 }
 
-/// Whether nobody has written to this journal for a long time, and no study uses it.
+/// Returns whether this journal has not been written to for a long time, and no study uses it.
 fn is_forgotten(path: &Path) -> std::io::Result<bool> {
     let modified = fs::metadata(path)?.modified()?;
     if modified.elapsed().unwrap_or_default() < FORGOTTEN {
@@ -310,7 +312,7 @@ mod tests {
     use super::*;
     use crate::results::testing::run_record;
 
-    /// A folder with journals, and the place of results.
+    /// A folder with journals, and the path of results.
     struct Home {
         folder: tempfile::TempDir,
         target: PathBuf,
@@ -388,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn results_have_one_journal_however_they_are_named_and_no_other_results_have_it() {
+    fn all_paths_to_the_same_results_have_the_same_journal_and_other_results_another() {
         let home = Home::new();
         let at = home.folder.path();
         fs::create_dir(at.join("deep")).expect("created");
@@ -414,7 +416,7 @@ mod tests {
         home.opened(b"key");
     }
 
-    /// The old code read all of it before it looked at the first byte.
+    /// An earlier version read all of it before it looked at the first byte.
     #[cfg(unix)]
     #[test]
     fn a_journal_that_expands_to_terabytes_is_read_up_to_its_first_damaged_entry() {
@@ -433,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn a_journal_without_a_file_saves_the_runs_of_a_shard_alone() {
+    fn a_journal_without_a_file_still_holds_the_runs_of_a_shard() {
         let journal = Journal::unsaved();
         journal.keep((0, 0), &run_record(0, 1)).expect("nothing");
         assert_eq!(journal.saved().count(), 0);
@@ -452,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn journals_that_nobody_resumes_are_removed_after_three_months() {
+    fn journals_that_are_not_resumed_are_removed_after_three_months() {
         let home = Home::new();
         let old = |name: &str, age: Duration| {
             let path = home.folder.path().join(name);

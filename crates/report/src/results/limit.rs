@@ -1,6 +1,6 @@
-//! Limits that a user states for measures, such as `completion_p95 < 4h`, and whether results meet them.
+//! Limits that a user states for measures, such as `completion_p95 < 4h`, and the check whether results meet them.
 //!
-//! A limit is a measure, how its values over the runs become one number, a comparison, and a value with a unit:
+//! A limit consists of a measure, a statistic of its values over the runs, a comparison, and a value with a unit:
 //!
 //! - The measure is a column of `runs.csv`, with or without its unit (`completion` is `completion_s`), or one of a few
 //!   shorter names ([`SHORT_NAMES`](super::SHORT_NAMES)).
@@ -9,13 +9,13 @@
 //! - A count of targets or clusters may be compared with a share of all targets: `exposed_targets < 5%`.
 //!
 //! `P(bad_release_exposure <= 20%) >= 95%` is a limit on the share of all possible runs, of which the simulated runs
-//! are a sample. It holds, or fails, or is undecided, by the exact interval of the share (Clopper, Pearson). Its
-//! confidence is 95%, or as written: `… >= 95% with 99% confidence`.
+//! are a sample. The exact interval of the share (Clopper, Pearson) decides whether it holds, fails, or is undecided.
+//! Its confidence is 95%, or as written: `… >= 95% with 99% confidence`.
 //!
-//! Behind a duration may stand in brackets the time of day that it was written as: `completion < 8h (06:00)`.
+//! A duration may be followed by the time of day from which it was computed, in brackets: `completion < 8h (06:00)`.
 //!
-//! A time that a run did not reach counts as later than every other. A limit applies to the simulated runs, not to all
-//! possible runs.
+//! A time that a run did not reach counts as later than every other. Other limits apply to the simulated runs, not to
+//! all possible runs.
 
 use std::borrow::Borrow;
 use std::cmp::Ordering::{self, Equal, Greater, Less};
@@ -34,7 +34,7 @@ pub struct Limit {
     /// One of [`COMPARISONS`].
     allowed: &'static [Ordering],
     bound: Bound,
-    /// The share of all runs that must meet it. `None`: the simulated runs must.
+    /// The share of all possible runs that must meet it. `None`: the simulated runs must meet it.
     chance: Option<Chance>,
 }
 
@@ -45,13 +45,13 @@ struct Chance {
     confidence: f64,
 }
 
-/// The confidence of a limit on a share of all runs, if it has no other.
+/// The default confidence of a limit on a share of all runs.
 const CONFIDENCE: f64 = 0.95;
 
-/// Most further runs that an undecided limit on a share asks for.
+/// Maximum number of further runs that an undecided limit on a share asks for.
 const MOST_FURTHER_RUNS: usize = 1 << 19;
 
-/// The comparisons: how a value may stand to the bound.
+/// The comparisons: the allowed orderings of a value and the bound.
 const COMPARISONS: [(&str, &[Ordering]); 6] = [
     ("<", &[Less]),
     ("<=", &[Less, Equal]),
@@ -63,28 +63,29 @@ const COMPARISONS: [(&str, &[Ordering]); 6] = [
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
-    /// In the measure's unit.
+    /// A value in the measure's unit.
     Value(f64),
-    /// Of all targets.
+    /// A share of all targets.
     ShareOfTargets(f64),
 }
 
 /// The result of comparing some runs with a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Whether they meet it.
+    /// Whether the runs meet it.
     pub holds: bool,
-    /// The value compared, in the measure's unit: the statistic, or the value of the run that exceeds the limit most.
+    /// The compared value in the measure's unit: the statistic, or the value of the run that exceeds the limit most.
     /// Infinite for a time that was not reached.
     pub value: f64,
-    /// Number of single runs that do not meet the limit.
+    /// Number of runs that do not meet the limit.
     pub runs_beyond: usize,
-    /// For a limit on a share of all runs, what the runs show of that share.
+    /// For a limit on a share of all runs, the estimate of that share.
     pub share: Option<ShareVerdict>,
 }
 
 impl Verdict {
-    /// Whether the runs show neither that the limit holds nor that it fails; only for a limit on a share of all runs.
+    /// Returns whether the runs show neither that the limit holds nor that it fails; only possible for a limit on a
+    /// share of all runs.
     #[must_use]
     pub fn is_undecided(&self) -> bool {
         self.share.is_some_and(|found| found.is_undecided)
@@ -106,7 +107,7 @@ impl Limit {
     /// Reads a limit.
     ///
     /// # Errors
-    /// The error, with a fix.
+    /// Returns the error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         match written.trim().strip_prefix("P(") {
             Some(rest) => Self::parse_chance(rest),
@@ -114,7 +115,7 @@ impl Limit {
         }
     }
 
-    /// Reads what follows `P(`.
+    /// Reads the text after `P(`.
     fn parse_chance(rest: &str) -> Result<Self, MeasureError> {
         let Some((inner, demand)) = rest.rsplit_once(')') else {
             return Err(invalid_chance("`P(` has no `)`".to_owned()));
@@ -205,10 +206,10 @@ impl Limit {
         self.measure
     }
 
-    /// Compares these runs, at least one, with it.
+    /// Compares these runs with the limit.
     ///
     /// # Panics
-    /// Without runs.
+    /// Panics if there are no runs.
     #[must_use]
     pub fn judge(&self, runs: &[impl Borrow<RunRow>]) -> Verdict {
         let mut values: Vec<f64> = Vec::new();
@@ -249,8 +250,8 @@ impl Limit {
         }
     }
 
-    /// The limit on a single run, such as `completion < 1h` of `P(completion < 1h) >= 95%` and of `P(completion >= 1h)
-    /// <= 5%`. `None`: it is not a limit on a share of all runs.
+    /// The limit on a single run, such as `completion < 1h` for `P(completion < 1h) >= 95%` and for `P(completion >=
+    /// 1h) <= 5%`. `None`: it is not a limit on a share of all runs.
     #[must_use]
     pub fn of_single_run(&self) -> Option<String> {
         let (inner, _) = self.text.strip_prefix("P(")?.rsplit_once(')')?;
@@ -262,7 +263,8 @@ impl Limit {
         Some(format!("{name} {operator} {value}"))
     }
 
-    /// By how much a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at most 0.
+    /// The amount by which a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at
+    /// most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = self.measure.of(run).unwrap_or(f64::INFINITY);
@@ -275,7 +277,7 @@ impl Limit {
         };
         match self.holds(value, bound) {
             true => above.min(0.0),
-            // A run that equals a strict limit exceeds it as well.
+            // A run with a value equal to a strict limit exceeds it as well.
             false => above.max(f64::MIN_POSITIVE),
         }
     }
@@ -302,7 +304,7 @@ impl Limit {
         })
     }
 
-    /// The greatest value that the limit allows, in the measure's unit. `None` when it is not an upper limit, or is a
+    /// The maximum value that the limit allows, in the measure's unit. `None` if it is not an upper limit, or is a
     /// share of the targets.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
@@ -312,7 +314,8 @@ impl Limit {
         }
     }
 
-    /// Whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on progress.
+    /// Returns whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on
+    /// progress.
     #[must_use]
     pub fn opposes_speed(&self) -> bool {
         let is_progress = matches!(
@@ -338,12 +341,12 @@ impl Limit {
         nearest.expect("a limit is compared with runs")
     }
 
-    /// Whether a value may stand so to the bound.
+    /// Returns whether this ordering of a value and the bound is allowed.
     fn allows(&self, order: Ordering) -> bool {
         self.allowed.contains(&order)
     }
 
-    /// Equality is exact: it is meant for counts.
+    /// Equality is exact, because it is meant for counts.
     fn holds(&self, value: f64, bound: f64) -> bool {
         value
             .partial_cmp(&bound)
@@ -351,7 +354,7 @@ impl Limit {
     }
 }
 
-/// The value that is furthest from a bound, the first of equals. `None` without values.
+/// The value that is furthest from a bound, the first one on a tie. `None` without values.
 fn furthest_from(bound: f64, values: &[f64]) -> Option<f64> {
     let mut furthest: Option<f64> = None;
     for &value in values {
@@ -394,7 +397,7 @@ fn split_operator(text: &str) -> (&str, &str) {
     (operator, value.trim())
 }
 
-/// The comparison that holds where the other one does not.
+/// The negated comparison.
 fn opposite(allowed: &[Ordering]) -> &'static [Ordering] {
     for (_, other) in COMPARISONS {
         let orders = [Less, Equal, Greater];
@@ -409,7 +412,7 @@ fn opposite(allowed: &[Ordering]) -> &'static [Ordering] {
 }
 
 impl Chance {
-    /// The verdict on the limit when this number of the runs meets it.
+    /// The verdict on the limit if this number of the runs meets it.
     fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
         let share = self.interval(meeting, runs);
         let is_undecided = share.low < self.at_least && share.high >= self.at_least;
@@ -425,10 +428,10 @@ impl Chance {
         }
     }
 
-    /// The interval of the share of all runs when this number of runs meet the limit. Each end of the interval has
-    /// the confidence, so the two together have less.
+    /// The interval of the share of all runs if this number of runs meets the limit. Each end of the interval has the
+    /// confidence, so both together have less.
     fn interval(self, meeting: usize, runs: usize) -> Interval {
-        // At a confidence of 50% the interval is hardly more than the share.
+        // At a confidence of 50% the interval is hardly wider than a point.
         let level = (2.0 * self.confidence - 1.0).max(1e-9);
         stats::share_interval(meeting as f64, runs, level).expect("a limit is compared with runs")
     }
@@ -436,7 +439,7 @@ impl Chance {
     /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a
     /// million.
     fn runs_needed(self, meeting: usize, runs: usize) -> Option<usize> {
-        // Doubling, then halving, finds the number.
+        // Doubling and then bisection finds the number.
         let mut high = 1;
         while !self.is_shown(meeting + high, runs + high) {
             high *= 2;
@@ -456,7 +459,7 @@ impl Chance {
         Some(runs + high)
     }
 
-    /// Whether the runs show that the limit holds when this number of them meet it.
+    /// Returns whether the runs show that the limit holds if this number of them meets it.
     fn is_shown(self, meeting: usize, runs: usize) -> bool {
         self.interval(meeting, runs).low >= self.at_least
     }
@@ -482,7 +485,7 @@ fn unit_in_words(measure: Measure) -> String {
 }
 
 impl Bound {
-    /// In the measure's unit.
+    /// The quantity in the measure's unit.
     fn of(self, run: &RunRow) -> f64 {
         match self {
             Self::Value(value) => value,

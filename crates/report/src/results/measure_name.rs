@@ -1,4 +1,4 @@
-//! The names of measures: columns in results, and what people write in limits, objectives and settings.
+//! The names of measures: columns in results, and the names that users write in limits, objectives and settings.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Measure, READY_TIME};
 
-/// Shorter names of measures, with the measure that each stands for. The time of completion leaves out targets that
-/// cannot be updated, in limits and objectives as in the tables: otherwise one paused cluster exceeds every limit.
+/// Shorter names of measures, with the measure that each refers to. In limits and objectives, as in the tables, the
+/// completion time leaves out targets that cannot be updated: otherwise one paused cluster would exceed every limit.
 pub const SHORT_NAMES: [(&str, Measure); 5] = [
     ("registry.egress", Measure::EgressPeak1s),
     ("registry.total", Measure::TotalEgressPeak1s),
@@ -19,7 +19,7 @@ pub const SHORT_NAMES: [(&str, Measure); 5] = [
     ("completion_s", READY_TIME),
 ];
 
-/// Why a text is not a valid measure, limit or objective.
+/// Reason why a text is not a valid measure, limit or objective.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (help: {help})")]
 pub struct MeasureError {
@@ -30,9 +30,9 @@ pub struct MeasureError {
 }
 
 impl MeasureError {
-    /// The error of a name that no measure has; the help lists all measures.
+    /// The error for an unknown name; the help lists all measures.
     pub(super) fn unknown(name: &str) -> Self {
-        // The name of a registry, and what of it.
+        // The name of a registry and one of its measures.
         let help = if name.contains('.') {
             "a limit applies to all registries together: `registry.egress` is the peak of their sum, and \
              `egress_busy_share` counts while any of them is at its capacity; registries.csv has the values of each"
@@ -51,10 +51,10 @@ impl MeasureError {
 }
 
 impl Measure {
-    /// The measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
+    /// Returns the measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
     ///
     /// # Errors
-    /// When there is none; the help lists all measures.
+    /// Returns an error if there is none; the help lists all measures.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         if let Some((_, measure)) = SHORT_NAMES.iter().find(|(short, _)| *short == name) {
             return Ok(*measure);
@@ -85,7 +85,7 @@ impl fmt::Display for Measure {
 impl FromStr for Measure {
     type Err = MeasureError;
 
-    /// Reads the exact name of a column. [`Measure::named`] also reads what people write.
+    /// Reads the exact name of a column. [`Measure::named`] also accepts the names that users write.
     fn from_str(column: &str) -> Result<Self, MeasureError> {
         let mut all = Self::ALL.iter().copied();
         all.find(|measure| measure.column() == column)
@@ -121,7 +121,7 @@ mod tests {
         }
         let unknown = "complexion".parse::<Measure>().expect_err("no column");
         assert_eq!(unknown, Measure::named("complexion").expect_err("no name"));
-        // A person means the time until ready, a table the column.
+        // A user means the time until ready; a table means the column.
         assert_eq!("completion_s".parse(), Ok(Measure::Completion));
         assert_eq!(Measure::named("completion_s"), Ok(READY_TIME));
     }

@@ -1,5 +1,5 @@
 //! The measures of a run, each defined once with its column, unit, definition and direction, and the row of a run that
-//! has them.
+//! contains them.
 //!
 //! A new measure is one entry of `measures!`. `summary.csv` has one row for each variant and measure.
 
@@ -11,30 +11,30 @@ use serde::{Deserialize, Serialize};
 pub enum RunOutcome {
     /// Every target runs its wanted revision and is ready.
     Complete,
-    /// Nothing can move the rollout forward any more.
+    /// Nothing can advance the rollout any more.
     Stalled,
     /// The run reached its time limit.
     Horizon,
 }
 
-/// The measure of how long a rollout takes. It leaves out targets that cannot be updated, so that one paused cluster
+/// The measure of the rollout's duration. It leaves out targets that cannot be updated, so that one paused cluster
 /// does not hide the answer.
 pub const READY_TIME: Measure = Measure::ReachableReady;
 
-/// Which values of a measure are better.
+/// Whether low or high values of a measure are better.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Direction {
     /// Times, loads and failures.
     LessIsBetter,
-    /// Targets that are updated.
+    /// Updated targets.
     MoreIsBetter,
-    /// It describes the fleet or the run, and does not judge the rollout.
+    /// It describes the fleet or the run, and does not rate the rollout.
     Neutral,
 }
 
 /// A value in a measure's column.
 trait MeasureValue {
-    /// The value. `None` where the run has none.
+    /// The value. `None` if the run has none.
     fn known(self) -> Option<f64>;
 }
 
@@ -57,9 +57,9 @@ impl MeasureValue for Option<f64> {
     }
 }
 
-/// Defines the measures of a run, each in one entry. The documentation is the definition. Then follow the column of
-/// `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a run
-/// may not reach, and what must hold for the value to count.
+/// Defines the measures of a run, each in one entry. The documentation is the definition. It is followed by the column
+/// of `runs.csv` with its type, the name in code, the unit (`1` for shares), the direction, `late` for a time that a
+/// run may not reach, and the condition for the value to count.
 macro_rules! measures {
     ($($(#[doc = $definition:literal])+ $(#[serde($serde:ident)])?
        $column:ident: $type:ty => $measure:ident, $unit:literal, $direction:ident
@@ -86,7 +86,7 @@ macro_rules! measures {
         }
 
         impl RunRow {
-            /// Every number of a measure that is there, with its unit; also those that do not count.
+            /// Every number of an existing measure, with its unit; including values that do not count.
             pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
                 let all = [$((self.$column.known(), $unit)),+];
                 all.into_iter()
@@ -129,7 +129,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Which values are better.
+            /// Whether low or high values are better.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self {
@@ -137,8 +137,8 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether a run without it is later than every run with it, and counts in medians and comparisons. Other
-            /// measures are unknown where they are missing.
+            /// Returns whether a run without it is later than every run with it, and counts in medians and
+            /// comparisons. For other measures, missing values are unknown.
             #[must_use]
             pub const fn is_late_if_missing(self) -> bool {
                 match self {
@@ -146,7 +146,7 @@ macro_rules! measures {
                 }
             }
 
-            /// The measure of one run. `None` when the run has none, such as the completion time of an unfinished run.
+            /// The measure of one run. `None` if the run has none, such as the completion time of an unfinished run.
             #[must_use]
             pub fn of(self, run: &RunRow) -> Option<f64> {
                 match self {
@@ -322,7 +322,7 @@ measures! {
 }
 
 impl Measure {
-    /// The measure of one run; infinite for a run that is later than all others. `None` where it is unknown.
+    /// The measure of one run; infinite for a run that is later than all others. `None` if it is unknown.
     #[must_use]
     pub fn of_or_late(self, run: &RunRow) -> Option<f64> {
         match self.of(run) {
@@ -341,7 +341,7 @@ impl Measure {
         values
     }
 
-    /// Whether it is the peak of a load in one run: on the registry, or of clusters.
+    /// Returns whether it is the peak of a load in one run: on the registry, or of clusters.
     #[must_use]
     pub const fn is_peak_of_load(self) -> bool {
         matches!(
@@ -358,7 +358,7 @@ impl Measure {
         )
     }
 
-    /// Whether it is a duration.
+    /// Returns whether it is a duration.
     #[must_use]
     pub fn is_time(self) -> bool {
         self.unit() == "s"
@@ -373,12 +373,12 @@ impl Default for Measure {
 }
 
 impl RunRow {
-    /// Whether every target runs its wanted revision and is ready.
+    /// Returns whether every target runs its wanted revision and is ready.
     fn is_complete(&self) -> bool {
         self.outcome == RunOutcome::Complete
     }
 
-    /// Whether the rollout did all that it could: every reachable target was ready.
+    /// Returns whether the rollout finished as far as possible: every reachable target was ready.
     #[must_use]
     pub const fn is_done(&self) -> bool {
         self.reachable_ready_s.is_some()
@@ -389,7 +389,7 @@ impl RunRow {
         self.targets.saturating_sub(self.reachable_targets)
     }
 
-    /// The rule that blocked it with the detail, as `rule: detail`; empty when complete.
+    /// The rule that blocked the run with the detail, as `rule: detail`; empty if it completed.
     #[must_use]
     pub fn held(&self) -> String {
         if self.held_detail.is_empty() {

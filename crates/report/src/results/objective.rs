@@ -18,11 +18,11 @@ pub struct Objective {
 /// The quantity that an objective minimises or maximises.
 #[derive(Clone, Copy, Debug)]
 enum Aim {
-    /// The least value of a measure with its statistic, never [`Statistic::Every`].
+    /// The minimum of a measure with its statistic, never [`Statistic::Every`].
     LeastMeasure(MeasuredStatistic),
-    /// The least value of a setting.
+    /// The minimum of a setting.
     LeastSetting,
-    /// The greatest value of a setting.
+    /// The maximum of a setting.
     MostSetting,
 }
 
@@ -30,7 +30,7 @@ impl Objective {
     /// Reads a measure with a statistic over the runs.
     ///
     /// # Errors
-    /// The error, with a fix.
+    /// Returns the error, with a fix.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let mut measured = MeasuredStatistic::parse(text)?;
@@ -58,7 +58,7 @@ impl Objective {
         }
     }
 
-    /// The measure of one run; infinite when the run does not have it. 0 for a setting.
+    /// The measure of one run; infinite if the run does not have it. 0 for a setting.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
         match self.measure() {
@@ -82,13 +82,13 @@ impl Objective {
         }
     }
 
-    /// Whether it is a duration.
+    /// Returns whether it is a duration.
     #[must_use]
     pub fn is_time(&self) -> bool {
         self.measure().is_some_and(Measure::is_time)
     }
 
-    /// Whether more is better.
+    /// Returns whether a higher value is better.
     #[must_use]
     pub const fn is_maximised(&self) -> bool {
         matches!(self.aim, Aim::MostSetting)
@@ -103,14 +103,14 @@ impl Objective {
         }
     }
 
-    /// Whether it is this setting.
+    /// Returns whether the objective is this setting.
     #[must_use]
     pub fn is_setting(&self, setting: &Setting) -> bool {
         self.measure().is_none() && setting.path == self.text
     }
 
-    /// The number by which these settings compete: less is better. `None`: the objective is a measure, or the value
-    /// is not a number.
+    /// The number by which these settings are ranked; lower is better. `None`: the objective is a measure, or the
+    /// value is not a number.
     #[must_use]
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
         let setting = settings.iter().find(|setting| self.is_setting(setting))?;
@@ -118,7 +118,7 @@ impl Objective {
         Some(if self.is_maximised() { -number } else { number })
     }
 
-    /// The kind of quantity that a value of the setting is. `None`: it has no order.
+    /// The kind of quantity of a setting's value. `None`: it has no order.
     #[must_use]
     pub fn kind_of(value: &str) -> Option<&'static str> {
         let (kind, _) = quantity(value)?;
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_competes_by_its_value() {
+    fn a_setting_is_ranked_by_its_value() {
         let settings = |value: &str| {
             vec![Setting {
                 path: "registry.egress".to_owned(),

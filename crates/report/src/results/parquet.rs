@@ -1,4 +1,4 @@
-//! `series.parquet`: the time series of every run; `timeline.csv` has that of one run for each variant.
+//! `series.parquet`: the time series of every run. `timeline.csv` only has one run for each variant.
 //!
 //! A study of 100 variants may have 100 million bins, too many for CSV. Columns have the types that DuckDB and pandas
 //! infer for the CSV files, so that tables join without a cast: counts are 64-bit integers, times and rates doubles,
@@ -26,7 +26,7 @@ use super::{RunRecord, SeriesRow, VariantRecord};
 /// The name of the file in a results folder.
 pub const SERIES_FILE: &str = "series.parquet";
 
-/// Most rows of a row group.
+/// Maximum number of rows of a row group.
 const GROUP_ROWS_MAX: usize = 1 << 20;
 
 /// One bin of one run.
@@ -69,7 +69,7 @@ impl<'a> SeriesRecord<'a> {
     }
 }
 
-/// A text cell; none for an empty text.
+/// A text cell; `None` for an empty text.
 fn text(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
@@ -108,9 +108,10 @@ fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, P
     writer.into_inner()
 }
 
-/// Columns are encoded as takes the fewest bytes for the series of our experiments. The default is a dictionary.
+/// Each column has the encoding that takes the fewest bytes for the series of our experiments. The default is a
+/// dictionary.
 fn properties() -> Result<WriterProperties, ParquetError> {
-    // Neighbours differ by little.
+    // Neighbouring values differ little.
     let counts = [
         "pulls",
         "downloads",
@@ -121,14 +122,14 @@ fn properties() -> Result<WriterProperties, ParquetError> {
     ];
     let counts = counts.map(|name| (name, Encoding::DELTA_BINARY_PACKED));
     let encodings = [
-        // Doubles have no delta encoding, but the bytes of an even grid fall into place: half a bit a row.
+        // Doubles have no delta encoding, but the split bytes of an even grid compress well: half a bit per row.
         ("t_s", Encoding::BYTE_STREAM_SPLIT),
-        // Rates repeat as a whole, which zstd finds best when they are left whole.
+        // Rates repeat as whole values, which zstd finds best in plain encoding.
         ("egress_bytes_per_s", Encoding::PLAIN),
         ("egress_peak_1s_bytes_per_s", Encoding::PLAIN),
     ];
     let mut properties = WriterProperties::builder()
-        // In the form that readers expect. By default it would contain the build of the library.
+        // The form that readers expect. By default it would contain the build of the library.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
     for (name, encoding) in counts.into_iter().chain(encodings) {
@@ -218,7 +219,7 @@ mod tests {
         )
     }
 
-    /// The same rows, straight from the records.
+    /// The same rows, directly from the records.
     fn expected(variants: &[VariantRecord]) -> Vec<Vec<(String, String)>> {
         let mut rows = Vec::new();
         for variant in variants {
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_rows_are_the_same_bytes_and_name_no_build() {
+    fn the_same_rows_give_the_same_bytes_without_a_build() {
         let bytes = series_parquet(&two_variants());
         assert_eq!(bytes, series_parquet(&two_variants()));
         let reader = open(&bytes);
@@ -299,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_a_series_is_a_file_without_rows_that_names_its_columns() {
+    fn a_study_without_a_series_gives_a_file_with_columns_and_no_rows() {
         let bytes = series_parquet(&[variant("v", vec![run_record(0, 0)])]);
         let reader = open(&bytes);
         let metadata = reader.metadata().file_metadata();

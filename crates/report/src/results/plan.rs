@@ -1,5 +1,5 @@
 //! The result of a search for settings: the question, the answer for each world and strategy, and every candidate with
-//! the runs spent on it. `plan.json` has all of it, `plan.csv` a row for each candidate.
+//! the runs spent on it. `plan.json` has everything, `plan.csv` a row for each candidate.
 //!
 //! Times and loads are estimates from few runs, so each has the range of its runs.
 
@@ -23,7 +23,7 @@ pub struct PlanRecord {
     pub objective: String,
     /// Its unit: `s` for a time. Empty for a setting.
     pub unit: String,
-    /// Whether the greatest value is the best; only for a setting.
+    /// Whether the highest value is the best; only for a setting.
     pub is_maximised: bool,
     /// The limits, as written.
     pub limits: Vec<String>,
@@ -31,21 +31,21 @@ pub struct PlanRecord {
     pub confidence: f64,
     /// Values that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Runs in which the answer must have met the limits.
+    /// Number of runs in which the answer must have met the limits.
     pub confirm: u32,
-    /// Runs of each candidate in an exhaustive search.
+    /// Number of runs of each candidate in an exhaustive search.
     pub replicates: u32,
-    /// Runs that were simulated.
+    /// Number of simulated runs.
     pub runs: u64,
-    /// Runs that an exhaustive search takes.
+    /// Number of runs of an exhaustive search.
     pub exhaustive_runs: u64,
     /// The budget of runs, if the search stopped because of it.
     pub stopped_at: Option<u64>,
     /// The load that the chart shows.
     pub load: LoadAxis,
-    /// One for each world, in the experiment's order.
+    /// The question of each world, in the experiment's order.
     pub questions: Vec<Question>,
-    /// The number of tries. `None`: every candidate ran.
+    /// The search with a limited number of tries. `None`: every candidate ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tuned: Option<TunedPlan>,
     /// The result of an exhaustive search, if requested.
@@ -59,7 +59,7 @@ pub struct LoadAxis {
     pub measure: Measure,
     /// Its unit.
     pub unit: String,
-    /// The greatest value that a limit allows, with the limit as written.
+    /// The maximum that a limit allows, with the limit as written.
     pub at_most: Option<(f64, String)>,
     /// The same for the time.
     pub time_at_most: Option<(f64, String)>,
@@ -68,21 +68,21 @@ pub struct LoadAxis {
 /// One world: its candidates, and the answers.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Question {
-    /// The swept settings of the world, `name=value`, joined by `; `; empty when there is one world only.
+    /// The swept settings of the world, `name=value`, joined by `; `; empty if there is only one world.
     pub world: String,
     /// The best of each strategy, in the experiment's order.
     pub answers: Vec<StrategyAnswer>,
     /// The best variant of all strategies. `None`: no setting meets the limits.
     pub best: Option<String>,
-    /// Whether the runs show that it is, with the plan's confidence.
+    /// Whether the runs show that it is the best, with the plan's confidence.
     #[serde(default)]
     pub is_best_shown: bool,
-    /// In the experiment's order.
+    /// The candidates in the experiment's order.
     pub candidates: Vec<Candidate>,
 }
 
 impl Question {
-    /// Whether the search finished for all strategies.
+    /// Returns whether the search finished for all strategies.
     #[must_use]
     pub fn is_decided(&self) -> bool {
         self.answers.iter().all(|answer| answer.is_decided)
@@ -92,20 +92,21 @@ impl Question {
 /// The best setting of one strategy in one world.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StrategyAnswer {
-    /// The targets that its rollouts could update, and the others; empty without an answer.
+    /// The numbers of targets that its rollouts could and could not update; empty without an answer.
     #[serde(default)]
     pub reach: ReachRange,
     /// The strategy's name in the experiment file.
     pub strategy: String,
     /// The answer. `None`: no setting meets the limits.
     pub variant: Option<String>,
-    /// The closest variant, where none meets the limits.
+    /// The closest variant if none meets the limits.
     pub closest: Option<String>,
-    /// Whether the search finished for this strategy: the others are slower, equal or out.
+    /// Whether the search finished for this strategy: the others are slower, equal or excluded.
     pub is_decided: bool,
-    /// Whether it met the limits in the required number of runs, and is shown to meet those on means and percentiles.
+    /// Whether it met the limits in the required number of runs, and the runs show that it meets those on means and
+    /// percentiles.
     pub is_confirmed: bool,
-    /// The runs in which it met all limits. `None`: there is no answer.
+    /// The number of runs in which it met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
     /// The snippet for the product's own file. `None`: there is no answer, the search did not decide, or no product
     /// implements it.
@@ -115,18 +116,19 @@ pub struct StrategyAnswer {
 /// The number of runs that met all limits, and the share of all possible runs that do.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct WithinLimits {
-    /// Runs that met all limits.
+    /// Number of runs that met all limits.
     pub kept: u64,
-    /// All its runs.
+    /// Number of all its runs.
     pub runs: u64,
-    /// Lower confidence bound of the share of all runs that do, corrected for the choice among candidates.
+    /// Lower confidence bound of the share of all possible runs that meet them, corrected for the choice among
+    /// candidates.
     pub share_at_least: f64,
 }
 
 /// A piece of a product's own file.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Snippet {
-    /// The product, and where the text belongs.
+    /// The product, and where to paste the text.
     pub place: String,
     /// The text.
     pub text: String,
@@ -138,7 +140,7 @@ pub struct Snippet {
 pub enum CandidateStatus {
     /// The best of its strategy that meets the limits.
     Best,
-    /// As good as the best, within the zone of indifference.
+    /// Equal to the best, within the zone of indifference.
     Equal,
     /// Slower than the best, or worse in another objective.
     Slower,
@@ -151,21 +153,21 @@ pub enum CandidateStatus {
 }
 
 impl CandidateStatus {
-    /// The word for it, as the files have it.
+    /// The word for it in files.
     #[must_use]
     pub fn word(self) -> String {
         format!("{self:?}").to_lowercase()
     }
 }
 
-/// An estimate from few runs, with the least and greatest run.
+/// An estimate from few runs, with the lowest and highest run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {
     /// The estimate.
     pub value: f64,
-    /// The least run.
+    /// The lowest run.
     pub low: f64,
-    /// The greatest run.
+    /// The highest run.
     pub high: f64,
 }
 
@@ -176,13 +178,13 @@ pub struct Candidate {
     pub variant: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The settings that were searched, without those of the world.
+    /// The searched settings, without those of the world.
     pub settings: Vec<Setting>,
     /// Its result.
     pub standing: CandidateStatus,
     /// The limit that it exceeds or is not shown to meet, or the rule that blocked an unfinished run; otherwise empty.
     pub reason: String,
-    /// Runs spent on it.
+    /// Number of runs spent on it.
     pub runs: u64,
     /// The last round in which it ran, from 1.
     pub round: u32,
@@ -191,12 +193,12 @@ pub struct Candidate {
     pub time: Option<Estimate>,
     /// The objective over its runs in its unit. `None` for a time or a setting.
     pub value: Option<Estimate>,
-    /// Difference of the objective from the best over the same replicates, with the least and the greatest difference
-    /// in a replicate, in its unit. `None` for the best, and for a setting.
+    /// Difference of the objective from the best over the same replicates, with the minimum and the maximum over
+    /// replicates, in its unit. `None` for the best, and for a setting.
     pub slower_by: Option<Estimate>,
     /// The load: the median over its runs.
     pub load: Estimate,
-    /// For each limit, the value compared and the number of runs that exceed it.
+    /// For each limit, the compared value and the number of runs that exceed it.
     pub limits: Vec<(Option<f64>, u64)>,
     /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
     #[serde(default)]
@@ -206,37 +208,38 @@ pub struct Candidate {
     pub front: Option<FrontPlace>,
 }
 
-/// The time, load and exposure of a setting in the runs that all tried settings share: medians, apart from the
-/// time, which has the statistic of the objective.
+/// The time, load and exposure of a setting in the runs that all tried settings share: medians, except for the time,
+/// which has the statistic of the objective.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FrontPlace {
-    /// As [`Candidate::time`], in seconds. `None` if a run did not finish.
+    /// Like [`Candidate::time`], in seconds. `None` if a run did not finish.
     pub time: Option<f64>,
     /// The load, in its unit.
     pub load: f64,
-    /// Targets that received a defective release or, without any, the most clusters that were not ready at a time.
+    /// Number of targets that received a defective release; without any, the maximum number of clusters that were
+    /// simultaneously unready.
     pub exposure: f64,
     /// Whether it is on the front.
     pub is_optimal: bool,
-    /// Whether it is the setting as it stands in the experiment.
+    /// Whether it is the current setting of the experiment.
     pub is_present: bool,
 }
 
-/// A search within a number of tries.
+/// A search with a limited number of tries.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TunedPlan {
-    /// Most settings of each strategy and world that were tried.
+    /// Maximum number of tried settings for each strategy and world.
     pub tries: u64,
-    /// All combinations of values.
+    /// Number of all combinations of values.
     pub settings: u64,
-    /// The runs that all tried settings share.
+    /// Number of runs that all tried settings share.
     pub runs_each: u64,
     /// A column of `runs.csv`: the exposure.
     pub exposure: Measure,
 }
 
 impl Candidate {
-    /// The searched settings in one text: `name=value`, joined by `; `.
+    /// The searched settings as one text: `name=value`, joined by `; `.
     #[must_use]
     pub fn setting(&self) -> String {
         Setting::in_short(&self.settings)
@@ -269,12 +272,12 @@ impl PlanRecord {
     /// Reads the plan of a results folder.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read, is damaged, or has another format.
+    /// Returns an error if the plan is missing, unreadable or damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         read_record(folder)
     }
 
-    /// Whether every question has an answer that the runs show.
+    /// Returns whether every question has an answer that the runs show.
     #[must_use]
     pub fn is_answered(&self) -> bool {
         self.questions

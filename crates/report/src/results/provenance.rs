@@ -1,8 +1,8 @@
-//! `provenance.json`: where results come from, and how to reproduce them.
+//! `provenance.json`: the origin of results, and how to reproduce them.
 //!
 //! It has no time stamp, host name, absolute path or thread count: the same experiment, seed and program give the same
-//! bytes everywhere. Two builds of one version may differ, so the program is identified by commit, dependencies and
-//! target, too. Of these, only [`MODEL_VERSION`] matters for the comparison of results.
+//! bytes everywhere. Two builds of one version may differ, so the program is also identified by commit, dependencies
+//! and target. Only [`MODEL_VERSION`] matters for the comparison of results.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
@@ -20,8 +20,8 @@ use fleetsim_units::io::{read_below, read_below_at_most};
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 4;
 
-/// The version of the model: raised by every change after which an experiment has other results. Results of one model
-/// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails when results
+/// The version of the model: raised by every change that changes the results of an experiment. Results of one model
+/// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails if results
 /// change and this does not.
 pub const MODEL_VERSION: u32 = 14;
 
@@ -31,10 +31,10 @@ pub const RESOLVED_FILE: &str = "resolved.yaml";
 /// The folder of a results folder with a copy of every input.
 pub const INPUTS_FOLDER: &str = "inputs";
 
-/// More variants than this are refused, in an experiment and in results.
+/// Maximum number of variants, in an experiment and in results.
 pub const MOST_VARIANTS: usize = 10_000;
 
-/// The size limit of a provenance file: ten thousand variants with long names and many settings are smaller.
+/// The size limit of a provenance file; 10,000 variants with long names and many settings are smaller.
 const MOST_PROVENANCE_BYTES: u64 = 100_000_000;
 
 /// The name of the provenance file in a results folder.
@@ -43,7 +43,7 @@ pub const PROVENANCE_FILE: &str = "provenance.json";
 /// Marks a provenance file as ours.
 const PROGRAM: &str = "fleetsim";
 
-/// Where results come from.
+/// The origin of results.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Provenance {
     /// The version of the results format.
@@ -64,24 +64,24 @@ pub struct Provenance {
     pub question: String,
     /// Seed for all random numbers.
     pub seed: u64,
-    /// Settings of the command line that took the place of those in the file.
+    /// Settings of the command line that replaced those in the file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub set: Vec<String>,
-    /// Runs of every variant; with a precision, the smallest number.
+    /// Number of runs of every variant; with a precision, the minimum.
     pub replicates: u32,
     /// The requested precision. `None`: `replicates` runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionAsked>,
-    /// Time limit of a run; the longest of all variants.
+    /// Time limit of a run; the maximum over all variants.
     pub horizon_s: f64,
     /// The command that reproduces the results.
     pub command: String,
     /// Every file that the experiment was read from; a copy is in [`INPUTS_FOLDER`].
     pub inputs: Vec<FileDigest>,
-    /// Whether unstated links decide the answer, in sentences.
+    /// Sentences on whether unstated links decide the answer.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub defaults: Vec<String>,
-    /// Notes on the products' files, for each strategy that has some.
+    /// Notes on the products' files, for each strategy that has any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub file_notes: Vec<FileNotes>,
     /// The variants in the experiment's order. Reports show the variants listed here.
@@ -91,10 +91,10 @@ pub struct Provenance {
     /// The limits of its plan if it asserts none: the answer names the setting that meets them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<String>,
-    /// Only of a shard: which part of the study's runs it has.
+    /// The part of the study's runs; only for a shard.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<ShardInfo>,
-    /// Only of results whose emulated variants were measured on a machine.
+    /// The measurement conditions; only for results with emulated variants.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub emulated: Option<EmulationInfo>,
     /// Every other file of the results folder, sorted by path. Filled in when the folder is written.
@@ -114,16 +114,17 @@ pub struct BuildInfo {
     pub target: String,
 }
 
-/// A file that the experiment was read from, or one of the results folder.
+/// An input file of the experiment, or a file of the results folder.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct FileDigest {
-    /// An input as the experiment names it, relative to its folder; a result relative to the results folder, with `/`.
+    /// An input's path as written in the experiment, relative to its folder; a result's path relative to the results
+    /// folder, with `/`.
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
 }
 
-/// What the products' files of a strategy have that is not simulated, or was read in a way that few people mean.
+/// The parts of a strategy's files that are not simulated, or were read in a way that users may not expect.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct FileNotes {
     /// The strategy's name in the experiment file.
@@ -135,14 +136,14 @@ pub struct FileNotes {
 /// A limit that the experiment asserts.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct LimitInfo {
-    /// As written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
+    /// The limit as written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
     pub limit: String,
-    /// The strategy it applies to. `None`: all.
+    /// The strategy to which it applies. `None`: all.
     pub strategy: Option<String>,
 }
 
-/// The conditions of the measurements of emulated variants: the machine, and how quiet it was. Of several runs, the
-/// worst value.
+/// The conditions under which emulated variants were measured: the machine, and its load. For several runs, the worst
+/// value.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct EmulationInfo {
     /// The version of the kernel.
@@ -161,17 +162,17 @@ pub struct EmulationInfo {
     /// The queues before a link: `fair`, one for each connection, or `fifo`, one for all.
     #[serde(default)]
     pub queue: String,
-    /// It measured although the machine was not quiet.
+    /// Whether it measured although the machine was not quiet.
     pub anyway: bool,
-    /// Mean number of processes that were ready to run, in the minute before.
+    /// Mean number of runnable processes in the minute before.
     pub load_before: f64,
-    /// Share of the processors that others used before.
+    /// Share of the processors that other processes used before.
     pub busy_before_share: f64,
-    /// Share of the processors that was used during the runs, by the emulation itself too.
+    /// Share of the processors that was used during the runs, including the emulation itself.
     pub busy_share: f64,
     /// Share of the processors that other guests of the machine took during the runs.
     pub steal_share: f64,
-    /// Longest time between an event's time and its turn.
+    /// Maximum delay between an event's time and its processing.
     pub late_max_s: f64,
 }
 
@@ -187,15 +188,15 @@ pub struct VariantInfo {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same, one by one, in the order of the sweep.
+    /// The same as a list, in the order of the sweep.
     pub settings: Vec<Setting>,
-    /// The name of its product. A bound has that of the product whose agents and control loop it has.
+    /// The name of its product. For a bound, the product whose agents and control loop it has.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub product: String,
-    /// The word of its product for an entry of the fleet, such as `instance`. Empty: a cluster.
+    /// The product's word for an entry of the fleet, such as `instance`. Empty: a cluster.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Whether no product ships it: a bound for any pacing.
+    /// Whether it is a bound for any pacing, which no product ships.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
     /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.
@@ -212,7 +213,7 @@ pub struct PrecisionAsked {
     pub to: f64,
     /// The measures.
     pub of: Vec<String>,
-    /// Most runs of a variant.
+    /// Maximum number of runs of a variant.
     pub max: u32,
 }
 
@@ -229,11 +230,11 @@ pub struct PrecisionFound {
 }
 
 impl FileDigest {
-    /// Where an input is copied to in the results folder: below `inputs`, under its own path. `None` for a path that
-    /// leads out of the experiment's folder.
+    /// The path of an input's copy in the results folder: below `inputs`, under its own path. `None` for a path
+    /// outside of the experiment's folder.
     #[must_use]
     pub fn copy(&self) -> Option<String> {
-        // Backslashes become `/` first, so that they cannot lead out afterwards.
+        // Backslashes become `/` first, so that they cannot escape the folder afterwards.
         let path = self.path.replace('\\', "/");
         let is_inside = Path::new(&path)
             .components()
@@ -245,16 +246,16 @@ impl FileDigest {
 /// One value that a sweep put into the experiment.
 #[derive(Clone, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
 pub struct Setting {
-    /// Where it was put: a path of the experiment file.
+    /// A path of the experiment file, at which the value was set.
     pub path: String,
-    /// Its name in results: the last key of the path, or the whole path where that is not unique.
+    /// Its name in results: the last key of the path, or the whole path if the key is not unique.
     pub name: String,
     /// The value, as written.
     pub value: String,
 }
 
 impl Setting {
-    /// Whether it belongs to a strategy. Other settings define the world.
+    /// Returns whether it belongs to a strategy. Other settings define the world.
     #[must_use]
     pub fn is_of_strategy(&self) -> bool {
         self.path.starts_with("strategies.")
@@ -265,7 +266,7 @@ impl Setting {
         settings.iter().filter(|setting| !setting.is_of_strategy())
     }
 
-    /// Several in one text: `name=value`, joined by `; `.
+    /// Several settings as one text: `name=value`, joined by `; `.
     pub fn in_short<'s>(settings: impl IntoIterator<Item = &'s Self>) -> String {
         settings
             .into_iter()
@@ -275,8 +276,8 @@ impl Setting {
 }
 
 impl Provenance {
-    /// The provenance of one experiment's results by this program, still without build, horizon, command, inputs,
-    /// variants and limits.
+    /// The provenance of one experiment's results by this program, before build, horizon, command, inputs, variants
+    /// and limits are filled in.
     #[must_use]
     pub fn new(experiment: &str, question: &str, seed: u64, replicates: u32) -> Self {
         Self {
@@ -292,10 +293,10 @@ impl Provenance {
         }
     }
 
-    /// Reads the provenance of a results folder. `None` when the folder holds none, or one that is not fleetsim's.
+    /// Reads the provenance of a results folder. `None` if the folder has none, or it is not fleetsim's.
     ///
     /// # Errors
-    /// When it cannot be read, is damaged, or has another format.
+    /// Returns an error if it is unreadable or damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Option<Self>, ResultsError> {
         let found = read_below_at_most(folder, PROVENANCE_FILE, MOST_PROVENANCE_BYTES);
         let Some((path, text)) = if_there(folder, PROVENANCE_FILE, found)? else {
@@ -321,10 +322,10 @@ impl Provenance {
         }
     }
 
-    /// As [`Provenance::read`], for a folder that must have results.
+    /// Like [`Provenance::read`], for a folder that must have results.
     ///
     /// # Errors
-    /// Also when there is no provenance of fleetsim's.
+    /// Also returns an error if there is no provenance of fleetsim's.
     pub fn of_results(folder: &Path) -> Result<Self, ResultsError> {
         Self::read(folder)?.ok_or_else(|| missing(folder, PROVENANCE_FILE))
     }
@@ -338,7 +339,7 @@ fn missing(folder: &Path, file: &'static str) -> ResultsError {
     }
 }
 
-/// The fields that say whether a file is a provenance that this program can read. All others are skipped.
+/// The fields that identify a provenance that this program can read. All others are skipped.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ProvenanceMark {
@@ -346,7 +347,7 @@ struct ProvenanceMark {
     schema_version: Value,
 }
 
-/// Refuses what no experiment has, before anything is done for each variant.
+/// Rejects values that no experiment has, before any work is done for each variant.
 fn checked(provenance: Provenance) -> Result<Provenance, serde_json::Error> {
     let variants = provenance.variants.len();
     if variants > MOST_VARIANTS {
@@ -359,7 +360,7 @@ fn checked(provenance: Provenance) -> Result<Provenance, serde_json::Error> {
 
 /// The record that a command writes into its results folder.
 pub(super) trait VersionedRecord: DeserializeOwned {
-    /// Its file.
+    /// The name of its file.
     const FILE: &'static str;
     /// The command of fleetsim that writes it.
     const COMMAND: &'static str;
@@ -396,7 +397,7 @@ pub(super) fn read_record<Record: VersionedRecord>(folder: &Path) -> Result<Reco
     Ok(record)
 }
 
-/// The path and the bytes of a file that was read, or was not there.
+/// The path and the bytes of a file if it exists.
 fn if_there(
     folder: &Path,
     name: &str,
@@ -413,7 +414,7 @@ fn if_there(
 /// The bytes of a record's file: indented JSON with a line feed at its end.
 ///
 /// # Panics
-/// Never: records are plain fields with text keys.
+/// Does not panic: records are plain fields with text keys.
 pub fn to_json(value: &impl Serialize) -> Vec<u8> {
     let mut bytes =
         serde_json::to_vec_pretty(value).expect("plain fields with text keys are always JSON");
@@ -435,7 +436,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn provenance_reads_back_and_other_files_are_not_taken_for_it() {
+    fn provenance_reads_back_and_other_files_are_not_mistaken_for_it() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join(PROVENANCE_FILE);
         assert_eq!(
@@ -506,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_published_one() {
+    fn a_digest_equals_the_published_one() {
         // FIPS 180-2, appendix B.1.
         assert_eq!(
             sha256(b"abc"),

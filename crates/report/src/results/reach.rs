@@ -1,4 +1,5 @@
-//! Targets of a variant that its rollout could reach and update, and the reasons of the others, over its runs.
+//! Number of targets of a variant that its rollout could reach and update, over its runs, and the reasons for the
+//! others.
 //!
 //! The counts of one run are columns of `runs.csv`; this is their range.
 
@@ -7,23 +8,23 @@ use serde::{Deserialize, Serialize};
 
 use super::RunRow;
 
-/// The least and the greatest number of targets over runs.
+/// The minimum and the maximum number of targets over runs.
 type TargetRange = (u64, u64);
 
-/// Numbers of targets over the runs of a variant, each from the least to the greatest.
+/// Numbers of targets over the runs of a variant, each as minimum and maximum.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ReachRange {
     /// All targets.
     pub targets: TargetRange,
-    /// Those that could be updated.
+    /// Targets that could be updated.
     pub reachable: TargetRange,
-    /// Those that could not.
+    /// Targets that could not be updated.
     pub missing: TargetRange,
-    /// Of these: paused.
+    /// Missing targets that are paused.
     pub paused: TargetRange,
-    /// Of these: without an agent.
+    /// Missing targets without an agent.
     pub agentless: TargetRange,
-    /// Of these: offline at the end.
+    /// Missing targets that were offline at the end.
     pub offline: TargetRange,
 }
 
@@ -41,7 +42,7 @@ impl ReachRange {
         }
     }
 
-    /// Whether every target of every run could be updated.
+    /// Returns whether every target of every run could be updated.
     #[must_use]
     pub const fn is_whole(&self) -> bool {
         let (_, most) = self.missing;
@@ -49,7 +50,7 @@ impl ReachRange {
     }
 }
 
-/// The least and the greatest number; zeros without runs.
+/// The minimum and the maximum; zeros without runs.
 fn range_over(runs: &[&RunRow], targets: fn(&RunRow) -> u64) -> TargetRange {
     let numbers = runs.iter().map(|run| targets(run));
     numbers.minmax().into_option().unwrap_or_default()

@@ -35,13 +35,13 @@ pub struct SeriesRow {
 pub struct ClusterRow {
     /// The cluster's name.
     pub cluster: String,
-    /// Its stage (Fleet: partition); empty for none, several are joined by `; `.
+    /// Its stage (Fleet: partition); empty if it has none; several are joined by `; `.
     pub stage: String,
-    /// Its group of the experiment's `fleet`, as the name is written there; of an inventory, its namespace.
+    /// Its group of the experiment's `fleet`, by the name written there; for an inventory, its namespace.
     pub group: String,
-    /// The region behind whose link it is; empty for none.
+    /// The region behind whose link it is; empty if there is none.
     pub region: String,
-    /// Its nodes.
+    /// Number of its nodes.
     pub nodes: u32,
     /// Capacity of its downlink without faults.
     pub downlink_bytes_per_s: f64,
@@ -51,26 +51,26 @@ pub struct ClusterRow {
     pub offline: bool,
     /// Whether the new revision is defective in it.
     pub defective: bool,
-    /// When it was instructed to run the new revision: the write of a pass took effect. Empty for never.
+    /// Time when it was instructed to run the new revision: the write of a pass took effect. Empty if it never was.
     pub instructed_s: Option<f64>,
-    /// When its agent had applied the new revision.
+    /// Time when its agent had applied the new revision.
     pub applied_s: Option<f64>,
-    /// When its first image pull started.
+    /// Time when its first image pull started.
     pub first_pull_s: Option<f64>,
-    /// When its last image pull finished.
+    /// Time when its last image pull finished.
     pub last_pull_s: Option<f64>,
-    /// When its first report that it was ready on the new revision arrived at the management cluster.
+    /// Time when its first report of being ready on the new revision arrived at the management cluster.
     pub ready_s: Option<f64>,
-    /// Image pulls started.
+    /// Number of started image pulls.
     pub pulls: u64,
-    /// Attempts that failed.
+    /// Number of failed attempts.
     pub failed_pulls: u64,
-    /// Bytes received from registries, caches and peers, with those of broken attempts.
+    /// Bytes received from registries, caches and peers, including those of failed attempts.
     pub received_bytes: u64,
 }
 
 /// Quantiles of the durations of updates, from instruction to ready, over the clusters of one run that became ready.
-/// `None` when none did.
+/// `None` if none did.
 #[must_use]
 pub fn update_quantiles<const N: usize>(
     clusters: &[ClusterRow],
@@ -95,43 +95,43 @@ pub struct RegistryRow {
     pub egress_peak_1s_bytes_per_s: f64,
     /// Share of time until the end in which its egress was at its capacity.
     pub egress_busy_share: f64,
-    /// Requests to its API.
+    /// Number of requests to its API.
     pub requests: u64,
-    /// Requests that it answered with 429.
+    /// Number of requests that it answered with 429.
     pub responses_429: u64,
-    /// Requests that it answered with 503.
+    /// Number of requests that it answered with 503.
     pub responses_503: u64,
 }
 
 /// One pass of the scheduler.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PassRow {
-    /// When the pass began.
+    /// Time when the pass began.
     pub t_s: f64,
-    /// Passes that the row stands for: 1, except for a process with a control loop of its own, which reports the number
-    /// of its passes and not their times.
+    /// Number of passes that the row represents: 1, except for a process with its own control loop, which reports the
+    /// number of its passes but not their times.
     #[serde(default = "one")]
     pub passes: u64,
     /// Its duration.
     pub duration_s: f64,
-    /// Objects created.
+    /// Number of created objects.
     pub created: u64,
     /// Targets that the pass decided to move to another revision; each is instructed when its write takes effect.
     pub promoted: u64,
-    /// Unavailable targets as the product counts them at the start of the pass.
+    /// Number of unavailable targets at the start of the pass, as counted by the product.
     pub unavailable: u64,
 }
 
 /// One change of a condition that an object of the product shows.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct StatusRow {
-    /// When it changed.
+    /// Time of the change.
     pub t_s: f64,
     /// Kind and name of the object.
     pub object: String,
     /// Type of the condition, or name of the status field.
     pub condition: String,
-    /// `True`, `False` or `Unknown`, or the field's value; empty when the condition is gone.
+    /// `True`, `False` or `Unknown`, or the field's value; empty if the condition is gone.
     pub status: String,
     /// The product's reason.
     pub reason: String,
@@ -139,7 +139,7 @@ pub struct StatusRow {
     pub message: String,
 }
 
-/// In a table of an earlier version a row is one pass.
+/// In a table of an earlier version, a row is one pass.
 const fn one() -> u64 {
     1
 }
@@ -159,16 +159,16 @@ pub struct RunRecord {
     pub clusters: Vec<ClusterRow>,
     /// One row for each pass.
     pub passes: Vec<PassRow>,
-    /// Changes of the conditions that the product shows; only of a run in detail.
+    /// Changes of the conditions that the product shows; only for a detailed run.
     pub statuses: Vec<StatusRow>,
 }
 
-/// Whether a time, a rate or another amount can be one: it is finite, and not below 0.
+/// Returns whether a time, a rate or another amount is possible: finite and not below 0.
 fn is_amount(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }
 
-/// Whether a share can be one. It is the quotient of two rounded times.
+/// Returns whether a share is possible. It is the quotient of two rounded times.
 fn is_share(value: f64) -> bool {
     is_amount(value) && value <= 1.0 + 1e-9
 }
@@ -215,7 +215,7 @@ impl StatusRow {
 }
 
 impl RunRow {
-    /// Whether its numbers can be those of a run, so that statistics can be made of it.
+    /// Returns whether a simulation can have produced these numbers, so that they can be used in statistics.
     fn is_valid(&self) -> bool {
         let is_possible = |(value, unit): (f64, &str)| match unit {
             "1" => is_share(value),
@@ -228,8 +228,8 @@ impl RunRow {
 }
 
 impl RunRecord {
-    /// Whether its numbers can be those of a run. A saved run and the run of a shard are inputs, and this is their
-    /// check; whether it is the run that the study wants is another one.
+    /// Returns whether a simulation can have produced these numbers. Saved runs and runs of a shard are untrusted
+    /// input. Another check decides whether it is the run that the study expects.
     pub(super) fn is_valid(&self) -> bool {
         self.run.is_valid()
             && is_amount(self.bin_s)
@@ -250,7 +250,7 @@ pub struct VariantRecord {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same, one by one.
+    /// The same as a list.
     pub settings: Vec<Setting>,
     /// Its runs, in the order of their replicates.
     pub runs: Vec<RunRecord>,

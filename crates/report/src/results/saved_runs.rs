@@ -1,11 +1,11 @@
-//! The bytes of a file with runs: a journal, or the runs of a shard.
+//! The format of a file with runs: a journal, or the runs of a shard.
 //!
-//! The file starts with its type, and the SHA-256 of a key that says which runs it has. Each run is an entry: the
-//! length of its bytes, the bytes, and their checksum. Such a file is an input like any other. It is read entry by
-//! entry, a declared length allocates nothing, and a record must have the numbers that a run can have. Reading ends at
-//! the first entry that is truncated, damaged or invalid.
+//! The file starts with its type, and the SHA-256 of a key that identifies the runs. Each run is an entry: the length
+//! of its bytes, the bytes, and their checksum. The file is untrusted input. It is read entry by entry, a declared
+//! length allocates nothing, and a record must have numbers that a run can have. Reading ends at the first entry that
+//! is truncated, damaged or invalid.
 //!
-//! Left out: whether a run is one of the study at hand. Only the study can check that, and it does so before it uses
+//! Left out: whether a run belongs to the current study. Only the study can check that, and it does so before it uses
 //! the run.
 
 use std::collections::BTreeMap;
@@ -24,21 +24,21 @@ pub(super) const HEAD_BYTES: u64 = 16 + 32;
 /// The checksum of an entry.
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// The size limit of one run with all of its details: those of a million clusters are smaller.
+/// The size limit of one detailed run; a run with a million clusters is smaller.
 const MOST_ENTRY_BYTES: u32 = 1_000_000_000;
-/// The size limit of a file, that of every file of results. Entries behind it are not read.
+/// The size limit of a file, as for every file of results. Entries beyond it are not read.
 const MOST_FILE_BYTES: u64 = 4_000_000_000;
 
 /// The runs at the start of a file.
 #[derive(Debug, Default)]
 pub(super) struct RunsOfFile {
-    /// In the order of the file. The last one of several with the same number counts.
+    /// The runs in file order. If a number occurs several times, the last one counts.
     pub(super) runs: Vec<(RunId, RunRecord)>,
-    /// The length of the bytes that were read as a whole: where reading ended.
+    /// The length of the valid bytes: the position where reading ended.
     pub(super) bytes: u64,
 }
 
-/// The start of a file with the runs of this key.
+/// The header of a file with the runs of this key.
 pub(super) fn head(key: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), &Sha256::digest(key)].concat()
 }
@@ -46,7 +46,7 @@ pub(super) fn head(key: &[u8]) -> Vec<u8> {
 /// The entry of one run.
 ///
 /// # Errors
-/// When it would have more bytes than are read again.
+/// Returns an error if the entry would be larger than what can be read back.
 pub(super) fn entry(id: RunId, run: &RunRecord) -> Result<Vec<u8>> {
     let bytes = postcard::to_stdvec_crc32(&(id, run), CHECKSUM.digest())
         .expect("plain rows are always encoded");
@@ -64,7 +64,7 @@ pub(super) fn entry(id: RunId, run: &RunRecord) -> Result<Vec<u8>> {
 /// The bytes of a file with these runs.
 ///
 /// # Errors
-/// As for [`entry`].
+/// See [`entry`].
 pub(super) fn file_of(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Result<Vec<u8>> {
     let mut bytes = head(key);
     for (id, run) in runs {
@@ -73,11 +73,10 @@ pub(super) fn file_of(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Result<V
     Ok(bytes)
 }
 
-/// Reads a file with the runs of this key. A file that starts in another way has none, and no byte of it is read as a
-/// whole.
+/// Reads a file with the runs of this key. A file with another header has no runs, and reading stops after the header.
 ///
 /// # Errors
-/// When the file system fails.
+/// Returns an error if the file system fails.
 pub(super) fn read_file(input: &mut impl Read, key: &[u8]) -> Result<RunsOfFile> {
     let mut start = Vec::new();
     input.by_ref().take(HEAD_BYTES).read_to_end(&mut start)?;
@@ -89,10 +88,10 @@ pub(super) fn read_file(input: &mut impl Read, key: &[u8]) -> Result<RunsOfFile>
     Ok(saved)
 }
 
-/// Reads the entries behind the start of a file.
+/// Reads the entries after the header of a file.
 ///
 /// # Errors
-/// When the file system fails.
+/// Returns an error if the file system fails.
 pub(super) fn read_entries(input: &mut impl Read) -> Result<RunsOfFile> {
     let mut saved = RunsOfFile::default();
     let mut input = input.take(MOST_FILE_BYTES - HEAD_BYTES);
@@ -104,8 +103,8 @@ pub(super) fn read_entries(input: &mut impl Read) -> Result<RunsOfFile> {
     Ok(saved)
 }
 
-/// Reads one entry, whose bytes behind the length are in `buffer` afterwards. `None`: the file ends here, or the entry
-/// is not one that [`entry`] made of a run.
+/// Reads one entry into `buffer`, without its length. `None`: the file ends here, or the entry was not written by
+/// [`entry`].
 fn read_entry(input: &mut impl Read, buffer: &mut Vec<u8>) -> Result<Option<(RunId, RunRecord)>> {
     if !read_exactly(input, size_of::<u32>() as u32, buffer)? {
         return Ok(None);
@@ -122,8 +121,8 @@ fn read_entry(input: &mut impl Read, buffer: &mut Vec<u8>) -> Result<Option<(Run
     })
 }
 
-/// Replaces what is in the buffer by the next bytes. It grows with what is there, and not with `length`, which may be
-/// forged. Returns false if there are fewer.
+/// Replaces the content of the buffer by the next bytes. The buffer grows with the bytes that exist, not with
+/// `length`, which may be forged. Returns false if there are fewer.
 fn read_exactly(input: &mut impl Read, length: u32, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     input.take(u64::from(length)).read_to_end(buffer)?;
@@ -150,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_come_back_to_the_last_bit_and_only_with_their_key() {
+    fn runs_read_back_bit_by_bit_and_only_with_their_key() {
         let bytes = file_with(run_record(1, 7));
         let saved = read_file(&mut bytes.as_slice(), KEY).expect("memory can be read");
         assert_eq!(saved.bytes, bytes.len() as u64);
@@ -163,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_length_allocates_nothing_and_ends_reading() {
+    fn a_declared_length_that_is_too_large_allocates_nothing_and_ends_reading() {
         let whole = file_with(run_record(1, 7));
         for length in [0, 1, 3, MOST_ENTRY_BYTES, MOST_ENTRY_BYTES + 1, u32::MAX] {
             for tail in [&b""[..], b"\0\0\0", &[0xff; 64]] {
@@ -180,9 +179,9 @@ mod tests {
     /// A change of a run.
     type Forgery = fn(&mut RunRecord);
 
-    /// Each is a number that no simulation has, with a checksum that is right.
+    /// Each forgery is a number that no simulation produces, with a valid checksum.
     #[test]
-    fn a_run_with_impossible_numbers_is_no_run() {
+    fn a_run_with_impossible_numbers_is_rejected() {
         let impossible: [(&str, Forgery); 13] = [
             ("a NaN", |run| run.run.completion_s = Some(f64::NAN)),
             ("a NaN that does not count", |run| {

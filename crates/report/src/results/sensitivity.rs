@@ -1,5 +1,5 @@
 //! The result of a sensitivity analysis: the effect of each constant, the screening, and the decisions that change.
-//! `sensitivity.json` has all of it; `sensitivity.csv`, `morris.csv` and `decisions.csv` have it as tables.
+//! `sensitivity.json` has everything; `sensitivity.csv`, `morris.csv` and `decisions.csv` are its tables.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use super::{Measure, ResultsError};
 /// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
 pub const SENSITIVITY_FILE: &str = "sensitivity.json";
 
-/// Halvings of a range in the search for the value that changes a decision: to 1/64 of the way to its end.
+/// Number of halvings of a range in the search for the value that changes a decision: to 1/64 of the distance to its
+/// end.
 pub const HALVINGS: u32 = 6;
 
 /// The result of a sensitivity analysis.
@@ -24,19 +25,19 @@ pub struct SensitivityRecord {
     pub objective: String,
     /// Limits that the best variant must meet, as written.
     pub limits: Vec<String>,
-    /// Runs of every variant for each value of a constant.
+    /// Number of runs of every variant for each value of a constant.
     pub replicates: u32,
-    /// Runs that were simulated.
+    /// Number of simulated runs.
     pub runs: u64,
-    /// Trajectories of the screening; 0: there was none.
+    /// Number of trajectories of the screening; 0 if there was none.
     pub trajectories: u32,
     /// The measures that the charts show, the objective's first: name and unit.
     pub measures: Vec<(Measure, String)>,
-    /// The constants that take part, in the order of the model.
+    /// The analysed constants, in the order of the model.
     pub constants: Vec<ConstantRange>,
     /// The effect of each constant on each measure of each variant.
     pub effects: Vec<EffectRow>,
-    /// The screening, likewise.
+    /// The screening of each constant, for each measure of each variant.
     pub screening: Vec<ScreeningRow>,
     /// The decisions.
     pub decisions: Vec<DecisionRecord>,
@@ -49,7 +50,7 @@ pub struct ConstantRange {
     pub constant: String,
     /// `guess`, `measured` or `documented`.
     pub basis: String,
-    /// The low end, as text; of several groups or products, each.
+    /// The low end, as text; if there are several groups or products, of each.
     pub low: String,
     /// The value in force.
     pub value: String,
@@ -78,7 +79,7 @@ pub struct EffectRow {
     pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
-    /// The measure at the low end; empty when more than half of the runs did not reach it.
+    /// The measure at the low end; empty if more than half of the runs did not reach it.
     pub at_low: Option<f64>,
     /// The measure at the value in force.
     pub at_value: Option<f64>,
@@ -87,7 +88,7 @@ pub struct EffectRow {
 }
 
 impl EffectRow {
-    /// The largest change from the value in force; infinite where one is not reached and the other is.
+    /// The largest change from the value in force; infinite if one is not reached and the other is.
     #[must_use]
     pub fn swing(&self) -> f64 {
         let [low, value, high] =
@@ -96,7 +97,7 @@ impl EffectRow {
     }
 }
 
-/// The distance of two values; 0 where neither is reached.
+/// The distance of two values; 0 if neither is reached.
 fn distance(value: f64, end: f64) -> f64 {
     if end.is_infinite() && value.is_infinite() {
         0.0
@@ -116,13 +117,13 @@ pub struct ScreeningRow {
     pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
-    /// Elementary effects that could be computed.
+    /// Number of elementary effects that could be computed.
     pub effects: u64,
     /// Their mean: the change over the whole range.
     pub mu: f64,
     /// The mean of their absolute values.
     pub mu_star: f64,
-    /// Their standard deviation; large where the effect depends on other constants or is not linear.
+    /// Their standard deviation; large if the effect depends on other constants or is not linear.
     pub sigma: f64,
 }
 
@@ -133,7 +134,7 @@ pub struct DecisionRecord {
     pub decision: String,
     /// The answer at the values in force.
     pub answer: String,
-    /// Of each constant, the answers at both ends of its range.
+    /// For each constant, the answers at both ends of its range.
     pub ends: Vec<DecisionEnd>,
 }
 
@@ -148,7 +149,8 @@ pub struct DecisionEnd {
     pub end: String,
     /// The answer there.
     pub answer: String,
-    /// Where the answer changes, if it does: the share of the way from the value in force, and the value there.
+    /// The point where the answer changes, if it does: the share of the distance from the value in force, and the
+    /// value there.
     pub changes: Option<(f64, String)>,
 }
 
@@ -169,7 +171,7 @@ impl SensitivityRecord {
     /// Reads the record of a results folder.
     ///
     /// # Errors
-    /// When there is none, or it cannot be read, is damaged, or has another format.
+    /// Returns an error if the record is missing, unreadable or damaged, or has another format.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         read_record(folder)
     }

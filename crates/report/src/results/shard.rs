@@ -1,19 +1,19 @@
-//! Shares of a study that several machines simulate: which runs belong to which shard, and how a shard describes
+//! Shares of a study that several machines simulate: the assignment of runs to shards, and a shard's description of
 //! itself.
 //!
-//! A run belongs to a shard by its variant and replicate alone, so that a shard is the same wherever and however often
-//! it is simulated. Each variant's runs are dealt in turn, and each variant starts with another shard: variants differ
-//! in their cost, and a variant's number of runs is seldom a multiple of the number of shards.
+//! Only its variant and replicate determine the shard of a run, so that a shard is the same wherever and however often
+//! it is simulated. Each variant's runs are dealt out in turn, and each variant starts with another shard: variants
+//! differ in their cost, and a variant's number of runs is seldom a multiple of the number of shards.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// The environment variable in which Kubernetes numbers the pods of an Indexed Job, from 0.
+/// The environment variable with the index of a pod in a Kubernetes Indexed Job, from 0.
 const KUBERNETES: &str = "JOB_COMPLETION_INDEX";
 
-/// The environment variable in which Slurm numbers the tasks of an array, as `--array` says.
+/// The environment variable with the index of a task in a Slurm array, as set by `--array`.
 const SLURM: &str = "SLURM_ARRAY_TASK_ID";
 
 /// An environment variable with the index of a process among several.
@@ -21,11 +21,11 @@ struct IndexVariable {
     name: &'static str,
     /// The index of the first process.
     first: u32,
-    /// How to give the processes indices that name shards.
+    /// How to give the processes indices that correspond to shards.
     fix: &'static str,
 }
 
-/// The variables, of which the first that is set counts.
+/// The known variables; the first that is set counts.
 const INDEX_VARIABLES: [IndexVariable; 2] = [
     IndexVariable {
         name: KUBERNETES,
@@ -66,13 +66,13 @@ pub struct StudyShard {
     pub of: u32,
 }
 
-/// The facts that a shard's provenance states about the shard.
+/// The description of a shard in its provenance.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ShardInfo {
     /// Its share.
     #[serde(flatten)]
     pub shard: StudyShard,
-    /// From 1. Later rounds simulate the runs that depend on the results of earlier ones.
+    /// Number of the round, from 1. Later rounds simulate the runs that depend on the results of earlier ones.
     pub round: u32,
     /// The command that would simulate the whole study.
     pub whole_command: String,
@@ -82,18 +82,18 @@ pub struct ShardInfo {
     pub runs: u64,
 }
 
-/// Why a text does not name a shard.
+/// Reason why a text does not name a shard.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ShardTextError {
     /// The text has another form, or numbers beyond its range.
     #[error("a shard is I/N with I from 1 to N, such as 2/7, or auto/N")]
     Form,
-    /// Nothing says which shard this process is.
+    /// The environment has no index for this process.
     #[error(
         "auto/N needs {KUBERNETES} (a Kubernetes Indexed Job) or {SLURM} (a Slurm array); write I/N instead"
     )]
     NoIndex,
-    /// The index is not that of a shard.
+    /// The index does not correspond to a shard.
     #[error("{name} is {value}, but N is {of}: {fix}")]
     Index {
         /// The environment variable.
@@ -110,10 +110,10 @@ pub enum ShardTextError {
 impl StudyShard {
     /// Reads `I/N`, or `auto/N` with the index that Kubernetes (from 0) or Slurm (from 1) has set in the environment.
     ///
-    /// Slurm's smallest index and its count are not used, because they change when single tasks are submitted again.
+    /// Slurm's smallest index and its count are not used, because they change when individual tasks are resubmitted.
     ///
     /// # Errors
-    /// When the text has another form, or there is no index from which a shard follows.
+    /// Returns an error if the text has another form, or no index in the environment determines a shard.
     pub fn parse(
         text: &str,
         environment: impl Fn(&str) -> Option<String>,
@@ -143,7 +143,7 @@ impl StudyShard {
         }
     }
 
-    /// Whether it simulates this run.
+    /// Returns whether it simulates this run.
     #[must_use]
     pub const fn owns(self, (variant, replicate): RunId) -> bool {
         variant.wrapping_add(replicate) % self.of == self.number - 1
@@ -160,7 +160,7 @@ impl StudyShard {
         }
     }
 
-    /// The flags that ask for it.
+    /// The command-line flags for this shard.
     #[must_use]
     pub fn flags(self, round: u32) -> String {
         if round > 1 {
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_numbered_from_one_and_indices_as_their_systems_do() {
+    fn shards_are_numbered_from_1_and_indices_follow_their_systems() {
         let cases = [
             // text     environment                    shard, or a part of the error
             ("2/7", None, Ok((2, 7))),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_belongs_to_one_shard_and_all_have_about_as_many_of_each_variant() {
+    fn every_run_belongs_to_one_shard_and_shards_have_similar_numbers_of_each_variant() {
         for of in [1, 2, 3, 7] {
             let shards: Vec<StudyShard> =
                 (1..=of).map(|number| StudyShard { number, of }).collect();
@@ -264,7 +264,8 @@ mod tests {
                     "{of}: {of_variant:?}"
                 );
             }
-            // Ten replicates of five variants: without the shift, the first three of seven shards had five runs more.
+            // Ten replicates of five variants: without the shift, the first three of seven shards would have five runs
+            // more.
             assert!(
                 runs.iter().max() <= runs.iter().min().map(|least| least + 2).as_ref(),
                 "{of}: {runs:?}"

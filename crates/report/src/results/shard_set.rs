@@ -1,8 +1,8 @@
-//! All shards of a study, before they are merged: each whole, none missing, and all of one study.
+//! All shards of a study, before they are merged: each complete, none missing, and all from the same study.
 //!
-//! A shard is a results folder whose provenance says which share it is. It has copies of the inputs and one file with
-//! its runs, and was renamed to its place when it was complete. Files are compared with the hashes in the provenance,
-//! so a damaged or changed file is found; what no hash covers is the provenance itself.
+//! A shard is a results folder whose provenance names its share. It has copies of the inputs and one file with its
+//! runs, and was renamed to its final path when it was complete. Files are compared with the hashes in the provenance,
+//! so a damaged or changed file is detected; only the provenance itself has no hash.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -22,13 +22,13 @@ use fleetsim_units::io::read_below;
 /// The file of a shard with its runs.
 pub const SHARD_RUNS_FILE: &str = "runs.bin";
 
-/// Most missing shards that an error names.
+/// Maximum number of missing shards that an error names.
 const MOST_NAMED: usize = 20;
 
-/// Most rounds of a study.
+/// Maximum number of rounds of a study.
 pub const MOST_ROUNDS: u32 = 1_000;
 
-/// Why shards cannot be merged. Each message says what must hold, and how to get there.
+/// Reason why shards cannot be merged. Each message states the requirement and the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -38,19 +38,19 @@ pub enum ShardError {
          those that you have", .0.display()
     )]
     None(PathBuf),
-    /// Shards that are not there.
+    /// Missing shards.
     #[error("all {of} shards are needed, but {missing} {} missing; run `{command}`", if *.is_one { "is" } else { "are" })]
     Missing {
         /// The number of shards.
         of: u32,
-        /// Those that are not there.
+        /// The missing shards.
         missing: String,
-        /// Whether that is one.
+        /// Whether only one is missing.
         is_one: bool,
         /// The command that simulates the first of them.
         command: String,
     },
-    /// The same shard in two places.
+    /// The same shard in two folders.
     #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// Shards that do not belong together, or not to this experiment and program.
@@ -66,12 +66,12 @@ pub enum ShardError {
         shard: PathBuf,
         /// Its value.
         found: String,
-        /// The place that it is compared with.
+        /// The folder that it is compared with.
         place: String,
         /// The value there.
         wanted: String,
     },
-    /// A file that is not as it was written.
+    /// A file that was modified or damaged after it was written.
     #[error("{} {problem}; remove the folder and run `{command}` again", file.display())]
     Damaged {
         /// The file.
@@ -92,7 +92,7 @@ pub struct ShardSet {
     shards: BTreeMap<ShardKey, FoundShard>,
 }
 
-/// Which shard of a study it is. Shards are in the order of their rounds, then of their numbers.
+/// Identifies a shard of a study. Shards are sorted by round, then by number.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct ShardKey {
     round: u32,
@@ -107,19 +107,19 @@ struct FoundShard {
 }
 
 impl ShardSet {
-    /// Reads the shards in these folders: each is a shard, or has shards in it.
+    /// Reads the shards in these folders: each folder is a shard, or contains shards.
     ///
     /// # Errors
-    /// When there is none, when one appears twice or does not belong to the others, when files other than the runs are
-    /// damaged, and when shards of the rounds that were begun are missing.
+    /// Returns an error if there is no shard, if one appears twice or does not belong to the others, if files other
+    /// than the runs are damaged, or if shards of the started rounds are missing.
     pub fn read(folders: &[PathBuf]) -> Result<Self, ShardError> {
         Self::read_rounds(folders, u32::MAX)
     }
 
-    /// As [`ShardSet::read`], but only these first rounds, all of which must be there.
+    /// Like [`ShardSet::read`], but only these first rounds, all of which must be there.
     ///
     /// # Errors
-    /// As for [`ShardSet::read`].
+    /// See [`ShardSet::read`].
     pub fn read_rounds(folders: &[PathBuf], rounds: u32) -> Result<Self, ShardError> {
         let mut set = Self {
             shards: BTreeMap::new(),
@@ -145,7 +145,7 @@ impl ShardSet {
         Ok(set)
     }
 
-    /// Adds a shard, which must belong to the others and must not be one of them.
+    /// Adds a shard, which must belong to the others and must not be among them.
     fn insert(&mut self, found: FoundShard) -> Result<(), ShardError> {
         if let Some((_, first)) = self.shards.first_key_value() {
             found.check(
@@ -189,7 +189,7 @@ impl ShardSet {
     /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
     ///
     /// # Errors
-    /// When they do not.
+    /// Returns an error if they do not.
     pub fn check_study(
         &self,
         provenance: &Provenance,
@@ -203,10 +203,10 @@ impl ShardSet {
         first.check(&facts(provenance, &info), "this experiment and program")
     }
 
-    /// All runs. Of a run that a later round simulated again for its details, that one comes first.
+    /// All runs. If a later round simulated a run again for its details, that one comes first.
     ///
     /// # Errors
-    /// When a file with runs is damaged.
+    /// Returns an error if a file with runs is damaged.
     pub fn runs(&self) -> Result<Vec<(RunId, RunRecord)>, ShardError> {
         let mut runs = Vec::new();
         for shard in self.shards.values().rev() {
@@ -221,7 +221,7 @@ impl ShardSet {
 
     fn check_complete(&self, rounds: u32) -> Result<(), ShardError> {
         let of = self.count();
-        // Numbers of shards are not to be trusted, so few of those that are missing are looked at.
+        // Numbers of shards are untrusted, so only a limited number of missing ones is listed.
         let missing = self.first_missing(rounds, MOST_NAMED);
         let Some(first) = missing.first() else {
             return Ok(());
@@ -249,7 +249,7 @@ impl ShardSet {
         })
     }
 
-    /// The first shards of these rounds that are not there, at most this number.
+    /// The first missing shards of these rounds, at most `most`.
     fn first_missing(&self, rounds: u32, most: usize) -> Vec<ShardKey> {
         let mut missing = Vec::new();
         for round in 1..=rounds {
@@ -268,7 +268,7 @@ impl ShardSet {
     }
 }
 
-/// A fact that all shards of a study have in common, in words.
+/// A property that all shards of a study share, in words.
 struct StudyFact {
     what: &'static str,
     value: String,
@@ -280,7 +280,7 @@ impl StudyFact {
     }
 }
 
-/// The facts that all shards of a study have in common, always in the same order.
+/// The properties that all shards of a study share, always in the same order.
 fn facts(provenance: &Provenance, info: &ShardInfo) -> [StudyFact; 9] {
     let inputs = provenance.inputs.iter().map(input_in_words).join(", ");
     [
@@ -303,7 +303,7 @@ fn input_in_words(input: &FileDigest) -> String {
 }
 
 impl FoundShard {
-    /// The shard in a folder. `None`: it has none.
+    /// The shard in a folder. `None`: the folder is not a shard.
     fn read(folder: &Path) -> Result<Option<Self>, ShardError> {
         let Some(provenance) = Provenance::read(folder)? else {
             return Ok(None);
@@ -326,7 +326,7 @@ impl FoundShard {
         }
     }
 
-    /// Checks that its facts are those of `place`.
+    /// Checks that its properties equal those of `place`.
     fn check(&self, wanted: &[StudyFact; 9], place: &str) -> Result<(), ShardError> {
         for (found, wanted) in facts(&self.provenance, &self.info).into_iter().zip(wanted) {
             if found.value != wanted.value {
@@ -342,7 +342,7 @@ impl FoundShard {
         Ok(())
     }
 
-    /// Compares every file but the runs, which are compared when they are read, with its hash.
+    /// Compares every file with its hash, except for the runs, which are compared when they are read.
     fn check_files(&self) -> Result<(), ShardError> {
         for file in &self.provenance.files {
             if file.path != SHARD_RUNS_FILE {
@@ -352,7 +352,7 @@ impl FoundShard {
         Ok(())
     }
 
-    /// The bytes of a file, as they were written.
+    /// The bytes of a file, checked against its hash.
     fn bytes(&self, name: &str) -> Result<Vec<u8>, ShardError> {
         let Some(listed) = self.provenance.files.iter().find(|file| file.path == name) else {
             return Err(self.damaged(PROVENANCE_FILE, "does not list all files"));
@@ -391,7 +391,7 @@ impl FoundShard {
         }
     }
 
-    /// The command that writes a shard of the same study beside this one.
+    /// The command that writes a shard of the same study next to this one.
     fn command(&self, shard: StudyShard, round: u32) -> String {
         let command = format!("{} {}", self.info.whole_command, shard.flags(round));
         let home = self.folder.parent().unwrap_or(Path::new(""));
@@ -410,8 +410,8 @@ impl FoundShard {
     }
 }
 
-/// Whether a folder has this shard, whole: its provenance is this one, apart from files and the number of runs, and all
-/// files have the hashes that it lists.
+/// Returns whether a folder has this complete shard: its provenance is `wanted`, apart from files and the number of
+/// runs, and all files match their hashes.
 #[must_use]
 pub fn is_shard_complete(folder: &Path, wanted: &Provenance) -> bool {
     let Ok(Some(found)) = FoundShard::read(folder) else {
@@ -432,7 +432,8 @@ fn without_contents(provenance: &Provenance) -> Provenance {
     shard
 }
 
-/// The shard that a folder is, or those in it, by name. Hidden folders belong to shards that are being written.
+/// The shard in this folder, or the shards in its subfolders, sorted by name. Hidden folders belong to shards that are
+/// being written.
 fn shards_in(folder: &Path) -> Result<Vec<FoundShard>, ShardError> {
     if let Some(shard) = FoundShard::read(folder)? {
         return Ok(vec![shard]);

@@ -1,9 +1,9 @@
-//! Writes a folder aside, on the same file system, and renames it to its target as a whole.
+//! Writes a folder under a temporary name on the same file system, and renames it to its target as a whole.
 //!
-//! The former content of the target is moved aside first and removed afterwards. A process that is killed leaves its
-//! hidden folder and the locked file beside it behind, or one of them, and the next one with the same target removes
-//! both: only a file that is still locked shows that its process runs. Only between the two renames does the target not
-//! exist; a process that finds this state puts back what was moved aside.
+//! The former content of the target is moved aside first and removed afterwards. A killed process may leave behind its
+//! hidden folder, the locked file next to it, or both; the next process with the same target removes them: only a file
+//! that is still locked shows that its process is running. The target is missing only between the two renames; a
+//! process that finds this state restores the former content.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 use super::ResultsError;
 use fleetsim_units::io::{NewFolders, Temporary, open_below, open_own, uninterrupted};
 
-/// Ends the name of the file that is locked while a process writes to a hidden folder.
+/// The suffix of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
 
-/// A folder that is being written. Dropped before it is published, it leaves nothing behind.
+/// A folder that is being written. If it is dropped before it is published, nothing remains on disk.
 #[derive(Debug)]
 pub struct StagedFolder {
     target: PathBuf,
@@ -26,7 +26,7 @@ pub struct StagedFolder {
     _lock: LockedFile,
     /// Locked while this process simulates what it will publish.
     study_lock: Option<LockedFile>,
-    /// Last, when what was in them is gone.
+    /// Dropped last, after the folders' contents are gone.
     _parents: NewFolders,
 }
 
@@ -39,7 +39,7 @@ struct LockedFile {
 }
 
 impl LockedFile {
-    /// Locks the file, which is created unless a killed process has left it. `None`: another process has locked it.
+    /// Locks the file, and creates it unless a killed process has left it. `None`: another process has locked it.
     fn take(path: PathBuf) -> std::io::Result<Option<Self>> {
         uninterrupted(|| {
             loop {
@@ -62,10 +62,10 @@ impl LockedFile {
 }
 
 impl StagedFolder {
-    /// Starts a folder that will become `target`, unless `check` finds that it may not.
+    /// Starts a folder that will become `target`, unless `check` returns an error.
     ///
     /// # Errors
-    /// That of `check`, or when nothing can be written beside `target`.
+    /// Returns the error of `check`, or an error if nothing can be written next to `target`.
     pub fn begin<E: From<ResultsError>>(
         target: PathBuf,
         check: impl FnOnce(&Path) -> Result<(), E>,
@@ -94,10 +94,11 @@ impl StagedFolder {
         })
     }
 
-    /// Keeps other studies from the same target until this is dropped. Whoever only redraws results does not ask.
+    /// Blocks other studies from the same target until this is dropped. Commands that only redraw results do not call
+    /// it.
     ///
     /// # Errors
-    /// When another process has a study with this target, or the file system has no locks.
+    /// Returns an error if another process has a study with this target, or the file system has no locks.
     pub fn begin_study(&mut self) -> Result<(), ResultsError> {
         let name = self.target.file_name().unwrap_or_default();
         let path = lock_path(&self.target.with_file_name(hidden(name, "new-study")));
@@ -114,21 +115,22 @@ impl StagedFolder {
         &self.target
     }
 
-    /// The folder that is being written: all files in it get published.
+    /// The folder that is being written. All files in it are published.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Whether there is something at the target, apart from an empty folder.
+    /// Returns whether the target exists, other than as an empty folder.
     pub fn replaces(&self) -> bool {
         self.target.exists() && !is_empty(&self.target)
     }
 
-    /// Syncs all files to disk, and renames the folder to the target, which `replaces` what is there. Does `then`
-    /// before a signal can end the program.
+    /// Syncs all files to disk, and renames the folder to the target. With `replaces`, an existing target is replaced.
+    /// Calls `then` before a signal can end the program.
     ///
     /// # Errors
-    /// When the file system fails, or something is there that was not to be replaced. It then stays unchanged.
+    /// Returns an error if the file system fails, or the target exists and must not be replaced. It then stays
+    /// unchanged.
     pub fn publish(
         &self,
         replaces: bool,
@@ -141,7 +143,7 @@ impl StagedFolder {
             if replaces {
                 swap(target, folder)?;
             } else {
-                // An empty folder, perhaps made for this.
+                // The target may be an empty folder, possibly created for this.
                 let _ = fs::remove_dir(target);
                 fs::rename(folder, target).map_err(ResultsError::io("publish", target))?;
                 sync_parent(target)?;
@@ -151,10 +153,10 @@ impl StagedFolder {
     }
 }
 
-/// Checks, before any work, that `target` can be replaced: renames `staging`, which is empty, over it. The system
-/// refuses that for a mount point, and otherwise only if there is something in `target`, which stays as it is.
+/// Checks, before any work, that `target` can be replaced: renames `staging`, which is empty, to it. The system
+/// refuses that for a mount point, and otherwise only if `target` has content, which stays unchanged.
 fn check_renameable(staging: &Path, target: &Path) -> Result<(), ResultsError> {
-    // Other systems never rename over a folder.
+    // Other systems never replace a folder by a rename.
     if !cfg!(unix) || !target.exists() {
         return Ok(());
     }
@@ -193,15 +195,15 @@ fn create_temporary(path: &Path) -> Result<Temporary, ResultsError> {
     created.map_err(ResultsError::io("create the folder", path))
 }
 
-/// The file beside a hidden folder that is locked while a process writes to the folder.
+/// The file next to a hidden folder that is locked while a process writes to the folder.
 fn lock_path(staging: &Path) -> PathBuf {
     let mut name = staging.file_name().unwrap_or_default().to_owned();
     name.push(LOCK_ENDING);
     staging.with_file_name(name)
 }
 
-/// Removes the hidden folders and the locks of killed processes. Whatever cannot be removed now stays until the next
-/// run.
+/// Removes the hidden folders and the locks of killed processes. Anything that cannot be removed now stays until the
+/// next run.
 fn remove_abandoned(parent: &Path, name: &OsStr) {
     let prefix = hidden(name, "new-").to_string_lossy().into_owned();
     let parent = if parent.as_os_str().is_empty() {
@@ -218,7 +220,7 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
     }
 }
 
-/// Removes a hidden folder and its lock, either of which may be missing, unless its process still runs.
+/// Removes a hidden folder and its lock, either of which may be missing, unless its process is still running.
 fn remove_unless_locked(parent: &Path, folder: &str) {
     let lock = format!("{folder}{LOCK_ENDING}");
     // Held until both are removed.
@@ -230,7 +232,7 @@ fn remove_unless_locked(parent: &Path, folder: &str) {
     let _ = fs::remove_file(parent.join(lock));
 }
 
-/// The name of a hidden file beside `name`.
+/// The name of a hidden file next to `name`.
 pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -238,10 +240,10 @@ pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
     hidden
 }
 
-/// Puts back what a killed process had moved aside to replace it.
+/// Restores what a killed process had moved aside.
 ///
 /// # Errors
-/// When the file system fails.
+/// Returns an error if the file system fails.
 pub fn restore(target: &Path) -> Result<(), ResultsError> {
     let aside = aside(target);
     let is_aside = fs::symlink_metadata(&aside).is_ok_and(|found| found.is_dir());
@@ -251,7 +253,7 @@ pub fn restore(target: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Where earlier results are kept while new ones replace them.
+/// The path of earlier results while new ones replace them.
 fn aside(target: &Path) -> PathBuf {
     target.with_file_name(hidden(target.file_name().unwrap_or_default(), "old"))
 }
@@ -273,12 +275,12 @@ pub(super) fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Whether a folder is readable and has nothing in it.
+/// Returns whether a folder is readable and empty.
 pub(super) fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Every file below `folder`: its relative path with `/`, and its path; sorted by the former.
+/// Every file below `folder`, as its relative path with `/` and its full path; sorted by the former.
 pub(super) fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![(String::new(), folder.to_owned())];

@@ -3,10 +3,10 @@
 use super::{Measure, MeasureError, RunRow};
 use fleetsim_units::stats;
 
-/// The reduction of the values of the runs to one.
+/// How the values of the runs are reduced to one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
-    /// None: each run is compared.
+    /// No reduction: each run is compared.
     Every,
     /// The arithmetic mean.
     Mean,
@@ -18,10 +18,10 @@ impl Statistic {
     /// The median.
     pub const MEDIAN: Self = Self::Quantile(0.5);
 
-    /// The statistic of values that may be infinite; for [`Statistic::Every`], the greatest.
+    /// The statistic of values that may be infinite; for [`Statistic::Every`], the maximum.
     ///
     /// # Panics
-    /// Without values.
+    /// Panics if there are no values.
     #[must_use]
     pub fn of(self, values: &[f64]) -> f64 {
         match self {
@@ -44,13 +44,13 @@ impl Statistic {
     }
 }
 
-/// Reads `p95`, as a share.
+/// Reads `p95` as a share.
 fn parse_percentile(text: &str) -> Option<f64> {
     let percent: f64 = text.strip_prefix('p')?.parse().ok()?;
     (0.0..=100.0).contains(&percent).then_some(percent / 100.0)
 }
 
-/// The error of a text that is not a statistic.
+/// The error for a text that is not a statistic.
 fn unknown_statistic(text: &str) -> MeasureError {
     MeasureError {
         message: format!("unknown statistic `_{text}`"),
@@ -83,7 +83,7 @@ impl MeasuredStatistic {
     /// Reads a measure, or one with a statistic such as `completion_p95`.
     ///
     /// # Errors
-    /// When there is no such measure or statistic, with the fix.
+    /// Returns an error with the fix if there is no such measure or statistic.
     pub fn parse(name: &str) -> Result<Self, MeasureError> {
         let unknown = match Measure::named(name) {
             Ok(measure) => {
@@ -104,10 +104,10 @@ impl MeasuredStatistic {
         Ok(Self { measure, over })
     }
 
-    /// As [`MeasuredStatistic::parse`], with the median where no statistic is named.
+    /// Like [`MeasuredStatistic::parse`], with the median if no statistic is named.
     ///
     /// # Errors
-    /// When there is no such measure or statistic, with the fix.
+    /// Returns an error with the fix if there is no such measure or statistic.
     pub fn parse_or_median(name: &str) -> Result<Self, MeasureError> {
         let parsed = Self::parse(name.trim())?;
         Ok(match parsed.over {

@@ -1,15 +1,15 @@
-//! `summary.csv`: each measure of each variant over its runs, with its spread and its difference to the reference.
+//! `summary.csv`: each measure of each variant over its runs, with its spread and its difference from the reference.
 //!
 //! A peak is the median over runs of each run's exact peak; the peak of a median curve would hide waves that shift in
 //! time. The interval of a median uses order statistics. All variants use the same random numbers in the same
-//! replicate, so they are compared in pairs. Means, and means of differences, have an interval by a seeded bootstrap.
+//! replicate, so they are compared in pairs. Means, and means of differences, have a seeded bootstrap interval.
 //!
-//! A run that does not reach a time is later than every run that does. Such a time has quantiles as far as they do not
-//! depend on a run without it, and no mean. A difference to a run without it is infinite, and two runs without it are
-//! equal. So a comparison has a median of differences, and the share of pairs in which the variant is below the
-//! reference; the mean of differences exists only where every pair has both times.
+//! A run that does not reach a time counts as later than every run that does. Such a time has only the quantiles that
+//! do not depend on unfinished runs, and no mean. A difference from a run without the time is infinite, and two runs
+//! without it are equal. So a comparison has a median of differences, and the share of pairs in which the variant is
+//! below the reference; the mean of differences exists only if every pair has both times.
 //!
-//! Why the mean of differences as well as their median? The mean of differences is the difference of means, so it
+//! Why the mean of differences in addition to their median? The mean of differences is the difference of means, so it
 //! agrees with the table, and it shows a change that affects only a few runs.
 
 use std::cmp::Ordering;
@@ -38,17 +38,17 @@ pub struct SummaryRow {
     pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
-    /// Runs of the variant.
+    /// Number of runs of the variant.
     pub runs: u64,
-    /// Runs in which all reachable targets were ready.
+    /// Number of runs in which all reachable targets were ready.
     pub finished: u64,
-    /// Runs that have the measure.
+    /// Number of runs that have the measure.
     pub values: u64,
     /// Lower end of the exact 95% interval of the share of runs that have it.
     pub values_ci95_low: Option<f64>,
     /// Upper end of the exact 95% interval of the share of runs that have it.
     pub values_ci95_high: Option<f64>,
-    /// Mean; empty when a run is later than all others.
+    /// Mean; empty if a run is later than all others.
     pub mean: Option<f64>,
     /// Lower end of the 95% interval of the mean; empty for fewer than two values.
     pub mean_ci95_low: Option<f64>,
@@ -56,7 +56,7 @@ pub struct SummaryRow {
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
-    /// Median; empty when it is later than every finished run.
+    /// Median; empty if it is later than every finished run.
     pub median: Option<f64>,
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -66,21 +66,21 @@ pub struct SummaryRow {
     pub min: Option<f64>,
     /// Largest value.
     pub max: Option<f64>,
-    /// Lower end of the 95% interval of the median; empty for fewer than six values, which have none.
+    /// Lower end of the 95% interval of the median; empty for fewer than six values.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95% interval of the median; empty for fewer than six values, and when it has no upper end.
+    /// Upper end of the 95% interval of the median; empty for fewer than six values, or if it has no upper end.
     pub median_ci95_high: Option<f64>,
-    /// The reference of differences: the first of the variants that it is compared with ([`compared`]).
+    /// The reference of differences: the first of the compared variants ([`compared`]).
     pub reference: String,
-    /// Replicates in which the variant is compared with the reference; 0 for the reference itself.
+    /// Number of replicates in which the variant is compared with the reference; 0 for the reference itself.
     pub diff_pairs: u64,
-    /// Mean of the paired differences, variant minus reference; empty when one of them is infinite.
+    /// Mean of the paired differences, variant minus reference; empty if one of them is infinite.
     pub diff_mean: Option<f64>,
     /// Lower end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_low: Option<f64>,
     /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_high: Option<f64>,
-    /// Median of the paired differences; empty when it is infinite.
+    /// Median of the paired differences; empty if it is infinite.
     pub diff_median: Option<f64>,
     /// Lower end of the 95% interval of the median difference; empty for fewer than six pairs, or without a lower end.
     pub diff_median_ci95_low: Option<f64>,
@@ -123,17 +123,17 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
     rows
 }
 
-/// The 95% interval of the mean of a measure over runs, as `summary.csv` has it: all intervals of one experiment are
+/// The 95% interval of the mean of a measure over runs, as in `summary.csv`: all intervals of one experiment are
 /// resampled from its seed. `None` for fewer than two values.
 ///
 /// # Panics
-/// If a value is not finite.
+/// Panics if a value is not finite.
 #[must_use]
 pub fn interval_of_mean(values: &[f64], seed: u64) -> Option<Interval> {
     stats::bootstrap_interval(values, LEVEL, RESAMPLES, seed)
 }
 
-/// Differences of pairs: of each pair, the reference's value and the variant's. Two infinite values are equal.
+/// The difference of each pair of the reference's and the variant's value. Two infinite values are equal.
 #[must_use]
 pub fn paired_differences(pairs: impl IntoIterator<Item = (f64, f64)>) -> Vec<f64> {
     let mut differences = Vec::new();
@@ -151,7 +151,7 @@ pub fn share_below(differences: &[f64]) -> Option<Interval> {
     share_below_at(differences, LEVEL)
 }
 
-/// As [`share_below`], with an interval of this level.
+/// Like [`share_below`], with an interval of this level.
 #[must_use]
 pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
     let mut halves = 0_u32;
@@ -195,12 +195,12 @@ impl EndCells {
     }
 }
 
-/// A quantile of sorted values. `None` where it is infinite, or without values.
+/// A quantile of sorted values. `None` if it is infinite, or without values.
 fn finite_quantile(ordered: &[f64], p: f64) -> Option<f64> {
     stats::quantile_of_sorted(ordered, p).filter(|quantile| quantile.is_finite())
 }
 
-/// The values, for a mean; none where one of them is infinite.
+/// The values for a mean; empty if one of them is infinite.
 fn for_mean(values: &[f64]) -> &[f64] {
     if values.iter().all(|value| value.is_finite()) {
         values
@@ -209,7 +209,7 @@ fn for_mean(values: &[f64]) -> &[f64] {
     }
 }
 
-/// The differences to the runs of `base` with the same replicate.
+/// The differences from the runs of `base` with the same replicate.
 fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: Measure) -> Vec<f64> {
     let mut compared = Vec::new();
     for (base, own) in pairs(&base.runs, &own.runs) {
@@ -220,7 +220,7 @@ fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: Measure) -
     paired_differences(compared)
 }
 
-/// One measure of one variant, its `reference` left empty.
+/// One measure of one variant, with an empty `reference`.
 fn of_measure(
     measure: Measure,
     variant: &VariantRecord,
@@ -284,7 +284,7 @@ fn of_measure(
     }
 }
 
-/// The pairs of runs with the same replicate. Both sides are in the order of their replicates; one may have more.
+/// The pairs of runs with the same replicate. Both lists are sorted by replicate; one may be longer.
 fn pairs<'r>(base: &'r [RunRecord], own: &'r [RunRecord]) -> Vec<(&'r RunRow, &'r RunRow)> {
     let mut pairs = Vec::new();
     let mut base = base.iter().map(|run| &run.run).peekable();
@@ -408,7 +408,7 @@ mod tests {
             (other.diff_median, other.below_share),
             (Some(3.0), Some(0.0))
         );
-        // None of three: 1 - 0.025^(1/3). Two of three have the time.
+        // No success in three: 1 - 0.025^(1/3). Two of three have the time.
         let high = other.below_ci95_high.expect("three pairs have an interval");
         assert!(
             (high - 0.707_6).abs() < 1e-4 && other.below_ci95_low == Some(0.0),
@@ -431,7 +431,7 @@ mod tests {
 
     #[test]
     fn the_median_exists_when_more_than_half_finish_and_its_interval_may_have_no_upper_end() {
-        // 100 to 1300 by hundreds, and seven that did not finish: the median of twenty is 1050, and its interval goes
+        // 100 to 1300 in steps of 100, and seven unfinished runs: the median of twenty is 1050, and its interval goes
         // from the sixth to the fifteenth, which did not finish.
         let times: Vec<Option<f64>> = (1..=20)
             .map(|at| (at <= 13).then(|| f64::from(at) * 100.0))
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_finished_leaves_the_statistics_empty() {
+    fn statistics_are_empty_if_no_run_finished() {
         let rows = summary(&[of_completions("v", &[None])], 1);
         let row = &rows[0];
         assert_eq!(
@@ -487,14 +487,14 @@ mod tests {
     }
 
     #[test]
-    fn intervals_follow_from_the_seed_alone_and_enclose_what_they_are_of() {
+    fn intervals_depend_only_on_the_seed_and_contain_their_estimate() {
         let values: Vec<Option<f64>> = (0..20)
             .map(|value| Some(f64::from(value * value)))
             .collect();
         let all = [of_completions("v", &values)];
         assert_eq!(summary(&all, 5), summary(&all, 5));
         let row = &summary(&all, 5)[0];
-        // Of twenty values, the sixth from either end: 5² and 14².
+        // For twenty values, the sixth from either end: 5² and 14².
         assert_eq!(
             (row.median_ci95_low, row.median_ci95_high),
             (Some(25.0), Some(196.0))
@@ -513,7 +513,7 @@ mod tests {
 
     #[test]
     fn the_interval_of_a_difference_resamples_pairs() {
-        // The runs spread by a hundred, and each pair differs by 2 and a little.
+        // The runs are spread over a hundred, and each pair differs by slightly more than 2.
         let base: Vec<Option<f64>> = (0..10)
             .map(|i| Some(f64::from(i * 37 % 10) * 10.0))
             .collect();
@@ -540,7 +540,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variant_with_more_runs_is_paired_where_both_have_one() {
+    fn a_variant_with_more_runs_is_paired_on_common_replicates() {
         let base = of_completions("base", &[Some(1.0), Some(2.0)]);
         let more = of_completions("more", &[Some(2.0), Some(4.0), Some(9.0)]);
         for (all, expected) in [([base.clone(), more.clone()], 1.5), ([more, base], -1.5)] {

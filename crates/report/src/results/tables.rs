@@ -1,6 +1,6 @@
-//! The tables of a results folder: made from runs, written as CSV, read back.
+//! The tables of a results folder: built from runs, written as CSV, and read back.
 //!
-//! CSV as RFC 4180 has it, except that records end in a line feed: one header line, quotes only where needed, empty
+//! CSV according to RFC 4180, except that records end in a line feed: one header line, quotes only if needed, empty
 //! for no value, floats in the shortest form that reads back to the same bits.
 
 use std::fs::File;
@@ -23,7 +23,7 @@ use super::{
 };
 use fleetsim_units::io::open_below;
 
-/// Which run a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
+/// The run of a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv`: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
@@ -42,7 +42,7 @@ pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
 /// The tables of a results folder.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tables {
-    /// `variants.csv`: the names of its columns, which depend on the experiment, then every variant.
+    /// `variants.csv`: the names of its columns, which depend on the experiment, followed by every variant.
     pub variants: Vec<Vec<String>>,
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
@@ -58,7 +58,7 @@ pub struct Tables {
     pub clusters: Vec<(RunKey, ClusterRow)>,
     /// `passes.csv`: the scheduler passes of every variant's displayed run.
     pub passes: Vec<(RunKey, PassRow)>,
-    /// `statuses.csv`: what the product showed in every variant's displayed run.
+    /// `statuses.csv`: the statuses that the product showed in every variant's displayed run.
     pub statuses: Vec<(RunKey, StatusRow)>,
 }
 
@@ -69,7 +69,7 @@ impl Tables {
         Self::showing(variants, seed, displayed_replicate(variants))
     }
 
-    /// As [`Tables::of`], with the run that curves and fleets show.
+    /// Like [`Tables::of`], with the replicate that curves and fleets show.
     #[must_use]
     pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
         let mut runs: Vec<RunRow> = Vec::new();
@@ -109,7 +109,7 @@ impl Tables {
         tables
     }
 
-    /// The files: their names, and how each is written row by row.
+    /// The names of the files, and the function that writes each row by row.
     pub const FILES: [(&'static str, TableWriter); 9] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
@@ -153,7 +153,7 @@ impl Tables {
     /// Reads the tables of a results folder.
     ///
     /// # Errors
-    /// When a file is missing or invalid.
+    /// Returns an error if a file is missing or invalid.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
         Ok(Self {
             variants: read_records(folder, "variants.csv")?,
@@ -197,7 +197,7 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
     bytes
 }
 
-/// As [`to_csv`], row by row.
+/// Like [`to_csv`], row by row.
 fn write_csv(
     out: &mut dyn Write,
     header: &str,
@@ -216,10 +216,10 @@ fn write_csv(
     writer.flush()
 }
 
-/// Reads a row with the header of its table. `None`: the row is left out.
+/// Reads a row, given the header of its table. `None`: the row is left out.
 type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Option<Row>>;
 
-/// The rows of a file; `read` reads one with the header. All numbers must be finite, as they are written.
+/// The rows of a file; `read` reads each with the header. All numbers must be finite, as in every written file.
 fn from_csv<Row: Serialize>(
     folder: &Path,
     name: &str,
@@ -274,7 +274,7 @@ fn infinite<'h>(
     suspects.into_iter().find(|column| is_null(&row, column))
 }
 
-/// Whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
+/// Returns whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
 fn is_null(row: &Value, column: &str) -> bool {
     match row {
         Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
@@ -295,7 +295,7 @@ fn in_words(error: &csv::Error, header: &StringRecord) -> String {
     format!("line {}{column}: {}", at.line(), err.kind())
 }
 
-/// As [`from_csv`], of a file that results of versions before 1.0, or of some studies, do not have.
+/// Like [`from_csv`], for a file that is missing in results of versions before 1.0, or of some studies.
 pub(super) fn from_csv_if_there<Row: Serialize>(
     folder: &Path,
     name: &str,
@@ -321,7 +321,7 @@ fn read_records(folder: &Path, name: &str) -> Result<Vec<Vec<String>>, ResultsEr
         .map_err(|error: csv::Error| ResultsError::Table(path, error.to_string()))
 }
 
-/// A row whose fields are the columns of the table.
+/// Deserialises a row whose fields are the columns of the table.
 pub(super) fn row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
@@ -329,8 +329,8 @@ pub(super) fn row<Row: DeserializeOwned>(
     record.deserialize(Some(header)).map(Some)
 }
 
-/// A row of a table that has one for each measure. A measure that this version does not know is left out, as an unknown
-/// column of `runs.csv` is.
+/// A row of a table with a row for each measure. Measures that this version does not know are left out, like unknown
+/// columns of `runs.csv`.
 pub(super) fn measure_row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
@@ -343,7 +343,7 @@ pub(super) fn measure_row<Row: DeserializeOwned>(
     row(record, header)
 }
 
-/// A row that begins with a run's key. Each half takes its columns by name and skips the others.
+/// A row that begins with a run's key. Each half reads its columns by name and skips the others.
 fn keyed_row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
@@ -519,7 +519,7 @@ mod tests {
             .collect();
         shown.extend(tables.passes.iter().map(|(key, _)| key.replicate));
         shown.extend(tables.timeline.iter().map(|row| row.replicate));
-        // Peaks 9, 7, 8 and 4, 4; the second variant has no third run, and its second one did not finish.
+        // Peaks 9, 7, 8 and 4, 4; the second variant has no third run, and its second run did not finish.
         assert_eq!(shown, [0; 6]);
         let curves: Vec<u64> = tables.timeline.iter().map(|row| row.pulls).collect();
         assert_eq!(curves, [9, 4], "the curves are those of replicate 0");
@@ -561,7 +561,7 @@ mod tests {
     fn every_column_is_documented() {
         let documentation = include_str!("../../../../docs/results-format.md");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
-            // Its further columns are the swept settings.
+            // The other columns are the swept settings.
             let bytes = if name == "variants.csv" {
                 b"variant,strategy".to_vec()
             } else {

@@ -2,7 +2,7 @@
 
 use super::{RegistryRow, RunOutcome, RunRecord, RunRow, Setting, VariantRecord};
 
-/// A finished run with little in it.
+/// A minimal finished run.
 pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
     let run = RunRow {
         variant: "v".to_owned(),
@@ -121,7 +121,7 @@ pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
     }
 }
 
-/// Fails unless `docs/results-format.md` has a section of the table that names each of its columns.
+/// Asserts that `docs/results-format.md` has a section on the table that names each of its columns.
 pub(super) fn assert_documented(table: &str, csv: &[u8]) {
     let section = include_str!("../../../../docs/results-format.md")
         .split("\n## ")

@@ -6,14 +6,14 @@
 //!
 //! Runs may have been recorded in bins of different lengths. All are converted to the longest bin of their variant,
 //! and to at most [`BINS_MAX`] bins: the maximum of counts, the mean of egress, the last value of states. After a
-//! run's end nothing is pulled and states stay unchanged.
+//! run's end there are no pulls, and states stay unchanged.
 
 use serde::{Deserialize, Serialize};
 
 use super::{RunRecord, SeriesRow, VariantRecord};
 use fleetsim_units::stats::quantile_of_sorted;
 
-/// Most bins of a variant in `timeline.csv`; bins of longer series are joined.
+/// Maximum number of bins of a variant in `timeline.csv`; bins of longer series are merged.
 pub const BINS_MAX: usize = 4000;
 
 /// `timeline.csv`: one time bin of a variant.
@@ -65,7 +65,7 @@ pub struct TimelineRow {
     pub egress_peak_1s_p95_bytes_per_s: f64,
 }
 
-/// The bins that the series of all runs of a variant are converted to.
+/// The common bins for the series of all runs of a variant.
 struct CommonBins {
     bin_s: f64,
     count: usize,
@@ -116,7 +116,7 @@ impl Spread {
     }
 }
 
-/// The timeline of one variant, with the run at place `displayed`; empty when no run has a series.
+/// The timeline of one variant, with the run at index `displayed`; empty if no run has a series.
 pub(super) fn timeline(variant: &VariantRecord, displayed: usize) -> Vec<TimelineRow> {
     let Some(bins) = CommonBins::of(variant) else {
         return Vec::new();
@@ -225,8 +225,7 @@ mod tests {
             ..run_record(1, 11)
         };
         let rows = timeline(&variant("v", vec![fine, coarse]), 0);
-        // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's
-        // bytes.
+        // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
         assert_eq!(
             rows.iter().map(|row| row.pulls).collect::<Vec<_>>(),
             [9, 4, 5]

@@ -1,5 +1,5 @@
-//! `uncertainty.csv`: the intervals for random numbers alone, and those that also contain unknown constants.
-//! `draws.csv` has the runs with drawn constants, and `constants.csv` the constants of each draw.
+//! `uncertainty.csv`: the intervals from random numbers only, and those that also cover unknown constants. `draws.csv`
+//! has the runs with drawn constants, and `constants.csv` the constants of each draw.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ const DECISIONS: &str = "decisions-by-draw.csv";
 /// All of them.
 pub(super) const UNCERTAINTY_FILES: [&str; 4] = [FILE, DRAWS, CONSTANTS, DECISIONS];
 
-/// The level of the intervals where there are enough runs.
+/// The level of the intervals if there are enough runs.
 const LEVEL: f64 = 0.95;
 
 /// `uncertainty.csv`: one measure of one variant.
@@ -40,17 +40,17 @@ pub struct UncertaintyRow {
     pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
-    /// Runs with the constants at their values.
+    /// Number of runs with the constants at their values.
     pub luck_runs: u64,
-    /// Their median; empty when half or more did not reach the measure.
+    /// Their median; empty if half or more did not reach the measure.
     pub luck_median: Option<f64>,
-    /// Lower end of the interval of one further run; empty when it is not reached.
+    /// Lower end of the interval of one further run; empty if it is not reached.
     pub luck_low: Option<f64>,
-    /// Upper end; empty when it is not reached.
+    /// Upper end; empty if it is not reached.
     pub luck_high: Option<f64>,
     /// The probability that such a run is in it.
     pub luck_level: Option<f64>,
-    /// Runs with drawn constants.
+    /// Number of runs with drawn constants.
     pub draws: u64,
     /// Their median.
     pub total_median: Option<f64>,
@@ -60,7 +60,7 @@ pub struct UncertaintyRow {
     pub total_high: Option<f64>,
     /// The probability that such a run is in it.
     pub total_level: Option<f64>,
-    /// Share of the draws in which no variant of the same world has less of the measure.
+    /// Share of the draws in which no variant of the same world has a lower value of the measure.
     pub least_share: f64,
 }
 
@@ -71,11 +71,11 @@ pub struct DrawnConstant {
     pub draw: u32,
     /// The path of the constant.
     pub constant: String,
-    /// The product it is of; empty for all.
+    /// The product that it belongs to; empty for all.
     pub product: String,
-    /// The value that the experiment has.
+    /// The value in the experiment.
     pub value: f64,
-    /// The value drawn in its place.
+    /// The value drawn instead.
     pub drawn: f64,
     /// The unit of both.
     pub unit: String,
@@ -133,18 +133,19 @@ pub fn uncertainty_tables(
     ]
 }
 
-/// The rows of a results folder; none where constants were not drawn.
+/// Reads the rows of a results folder; empty if constants were not drawn.
 ///
 /// # Errors
-/// When the table is damaged.
+/// Returns an error if the table is damaged.
 pub fn read_uncertainty(folder: &Path) -> Result<Vec<UncertaintyRow>, ResultsError> {
     from_csv_if_there(folder, FILE, measure_row)
 }
 
-/// The runs with drawn constants of a results folder, and the constants; none where constants were not drawn.
+/// Reads the runs with drawn constants of a results folder, and the constants; both are empty if constants were not
+/// drawn.
 ///
 /// # Errors
-/// When a table is damaged.
+/// Returns an error if a table is damaged.
 pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), ResultsError> {
     Ok((
         from_csv_if_there(folder, DRAWS, row)?,
@@ -155,7 +156,7 @@ pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), Re
 /// A measure in all runs with drawn constants.
 struct DrawnValues {
     measure: Measure,
-    /// Of each variant, by draw. A time that is not reached is later than any other.
+    /// The values of each variant, by draw. A time that is not reached is later than any other.
     by_variant: Vec<Vec<f64>>,
 }
 
@@ -171,7 +172,7 @@ impl DrawnValues {
         }
     }
 
-    /// The share of the draws in which no variant of the group has less than this one.
+    /// The share of the draws in which no variant of the group has a lower value than this one.
     fn least_share(&self, variant: usize, group: &[usize]) -> f64 {
         let own = &self.by_variant[variant];
         let mut least = 0;
@@ -185,7 +186,7 @@ impl DrawnValues {
     }
 }
 
-/// The row of the variant at place `at`.
+/// The row of the variant at index `at`.
 fn uncertainty_row(
     variant: &VariantRecord,
     drawn: &DrawnValues,
@@ -302,7 +303,7 @@ mod tests {
             (of("a").total_low, of("a").total_median, of("a").total_high),
             (Some(4.0), Some(6.0), Some(30.0))
         );
-        // Draw by draw: 4 is below 8, 30 is above 9, and 6 is as good as 6.
+        // Draw by draw: 4 is below 8, 30 is above 9, and 6 ties with 6.
         assert!(
             (of("a").least_share - 2.0 / 3.0).abs() < 1e-9
                 && (of("b").least_share - 2.0 / 3.0).abs() < 1e-9

@@ -1,8 +1,8 @@
-//! `variants.csv`: one row for each variant, with the value of each swept setting in a column of its own.
+//! `variants.csv`: one row for each variant, with the value of each swept setting in its own column.
 //!
-//! Other tables name the variant alone, and are joined with this one by it. A setting's column has the name that
-//! `setting` uses: the last key of its path, or the path where that is not unique. A variant without the setting has
-//! an empty field. Values are as written in the experiment.
+//! Other tables have only the variant's name, by which they can be joined with this one. A setting's column has the
+//! name used in `setting`: the last key of its path, or the path if the key is not unique. A variant without the
+//! setting has an empty field. Values are as written in the experiment.
 
 use itertools::Itertools;
 
@@ -30,7 +30,7 @@ pub(super) fn variant_table(variants: &[VariantRecord]) -> Vec<Vec<String>> {
     rows
 }
 
-/// The column of a setting: its name, or its path where the name is that of another column.
+/// The column of a setting: its name, or its path if another column has that name.
 fn column_of(setting: &Setting) -> String {
     if OWN.contains(&setting.name.as_str()) {
         setting.path.clone()
@@ -39,7 +39,7 @@ fn column_of(setting: &Setting) -> String {
     }
 }
 
-/// The value of a setting in a variant; empty where the variant does not have it.
+/// The value of a setting in a variant; empty if the variant does not have it.
 fn value_in(variant: &VariantRecord, path: &str) -> String {
     let mut settings = variant.settings.iter();
     match settings.find(|setting| setting.path == path) {
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_swept_setting_has_a_column_of_its_own() {
+    fn every_swept_setting_has_its_own_column() {
         let with = |name: &str, settings: &[(&str, &str, &str)]| VariantRecord {
             settings: settings
                 .iter()

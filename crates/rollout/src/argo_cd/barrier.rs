@@ -1,12 +1,12 @@
 //! The barrier of v3.6: a pass promotes and triggers nothing while applications are behind the last pending change.
 //!
-//! A pending change is a row that Waits because of another revision or spec. Its time is the latest that was stored
-//! before the pass, or else the latest of this pass. Within the grace period after it the pass ends, and requests no
-//! other pass: one follows when an application changes, or by a generator's timer (argoproj/argo-cd#29347). After the
-//! grace period, each application that was not compared since gets a refresh annotation. Source:
+//! A pending change is a row that Waits because of another revision or spec. Its time is the latest one stored before
+//! the pass, or else the latest of this pass. Within the grace period after it the pass ends, and requests no other
+//! pass: one follows when an application changes, or by a generator's timer (argoproj/argo-cd#29347). After the grace
+//! period, each application that has not been compared since gets a refresh annotation. Source:
 //! `applicationset/progressivesync/progressive_sync.go` of argoproj/argo-cd#27467 at 42a0b1d4.
 //!
-//! Left out: that the compared revision must be the row's. The rows' update has just made them equal.
+//! Left out: the check that the compared revision is the row's. The update of the rows has just made them equal.
 
 use std::collections::BTreeSet;
 
@@ -19,15 +19,15 @@ use fleetsim_units::SimTime;
 pub enum Barrier {
     /// The grace period since the last pending change is not over.
     GracePeriod,
-    /// Applications were not compared since the last pending change. The pass asks these of them to be compared; the
-    /// others are asked already.
+    /// Applications were not compared since the last pending change. The pass requests a comparison of these; the
+    /// others already have a request.
     Behind(Vec<TargetId>),
 }
 
 /// Pending changes and comparisons, in the order of their times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct BarrierLedger {
-    /// Times of pending changes.
+    /// Times of pending changes, with their applications.
     changes: BTreeSet<(SimTime, u32)>,
     /// Existing applications without the annotation.
     unasked: BTreeSet<ComparedApplication>,
@@ -42,7 +42,7 @@ pub(super) struct BarrierLedger {
 pub(super) struct LastComparison {
     /// The second of the comparison. `None`: it was never compared.
     pub(super) at: Option<SimTime>,
-    /// It has the annotation, which asks for another comparison.
+    /// Whether it has the annotation that requests another comparison.
     pub(super) is_asked: bool,
 }
 
@@ -54,7 +54,7 @@ struct ComparedApplication {
 }
 
 impl ComparedApplication {
-    /// Whether it was not compared since then.
+    /// Returns whether the application was not compared since then.
     fn is_behind(&self, since: SimTime) -> bool {
         match self.at {
             Some(at) => at < since,
@@ -64,7 +64,7 @@ impl ComparedApplication {
 }
 
 impl ArgoCd {
-    /// `before`: when the last pending change was, before the pass.
+    /// Returns the barrier of a pass, if it applies. `before`: the time of the last pending change before the pass.
     pub(super) fn barrier(
         &self,
         now: SimTime,
@@ -87,23 +87,23 @@ impl BarrierLedger {
         }
     }
 
-    /// A row has a pending change of this time.
+    /// Adds a pending change of a row.
     pub(super) fn add_change(&mut self, time: SimTime, application: u32) {
         self.changes.insert((time, application));
     }
 
-    /// A row no longer has a pending change of this time.
+    /// Removes a pending change of a row.
     pub(super) fn remove_change(&mut self, time: SimTime, application: u32) {
         self.changes.remove(&(time, application));
     }
 
-    /// Time of the last pending change.
+    /// Returns the time of the last pending change.
     pub(super) fn pending_since(&self) -> Option<SimTime> {
         let (time, _) = self.changes.last()?;
         Some(*time)
     }
 
-    /// Notes the last comparison of an application. `None`: it does not exist.
+    /// Records the last comparison of an application. `None`: it does not exist.
     pub(super) fn examine(&mut self, application: u32, comparison: Option<LastComparison>) {
         let known = std::mem::replace(&mut self.comparisons[application as usize], comparison);
         if known == comparison {
@@ -119,7 +119,7 @@ impl BarrierLedger {
         }
     }
 
-    /// The applications with the annotation, or those without.
+    /// Returns the applications with the annotation, or those without it.
     const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<ComparedApplication> {
         if is_asked {
             &mut self.asked
@@ -128,7 +128,8 @@ impl BarrierLedger {
         }
     }
 
-    /// If any application was not compared since then: those of them without the annotation, by index.
+    /// Returns the applications without the annotation that were not compared since then, by index. `None`: all
+    /// applications were compared.
     fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
         let mut unasked = Vec::new();
         for compared in &self.unasked {

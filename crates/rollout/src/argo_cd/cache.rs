@@ -1,11 +1,11 @@
-//! The set as the controller's cache shows it: without its own last writes, for a while.
+//! The set as the controller's cache shows it: its own last writes are missing for a while.
 //!
 //! A pass reads the set from the cache (`Reconcile` in `applicationset/controllers/applicationset_controller.go`). The
 //! cache shows a write one watch delay after its answer. A pass that begins sooner works with the rows and conditions
-//! before that write. Its first write that the API server accepts puts all of its rows in place of the newer ones
-//! (`setAppSetApplicationStatus` writes the whole list); a pass that writes no rows leaves the newer ones as they are.
+//! before that write. Its first accepted write of rows replaces all newer rows, because `setAppSetApplicationStatus`
+//! writes the whole list. A pass that writes no rows keeps the newer ones.
 //!
-//! Known by: the recorded rollouts `names-*`, whose watch delay is longer than five tries of a write.
+//! Evidence: the recorded rollouts `names-*`, whose watch delay is longer than five attempts of a write.
 
 use super::pass::{RefusedWrite, SetPass, SetWrite};
 use super::recent::{HiddenWrite, RecentWrite, Rows};
@@ -13,7 +13,7 @@ use super::status::SetConditions;
 use fleetsim_units::SimTime;
 
 impl SetPass<'_> {
-    /// Takes back the writes that the cache does not show.
+    /// Hides the writes that the cache does not show.
     pub(super) fn hide_writes(&mut self) {
         let seen = self.set.seen;
         self.set.recent.retain(|write| write.answered > seen);
@@ -26,12 +26,12 @@ impl SetPass<'_> {
                 conditions,
             });
         }
-        // In the order of their times.
+        // Oldest first.
         self.hidden.reverse();
     }
 
-    /// Writes the rows of the pass; `before` has the earlier state of those that changed. A write of what the API
-    /// server has already changes nothing, not even the set's version.
+    /// Writes the rows of the pass; `before` has the earlier state of those that changed. A write that does not change
+    /// the stored rows has no effect, not even on the set's version.
     pub(super) fn write_rows(&mut self, before: Rows) -> Result<(), RefusedWrite> {
         let mut stored = before.clone();
         for hidden in &self.hidden {
@@ -47,7 +47,7 @@ impl SetPass<'_> {
         Ok(())
     }
 
-    /// The conditions that the API server has.
+    /// Returns the conditions that the API server has.
     pub(super) fn stored_conditions(&self) -> SetConditions {
         match self.hidden.last() {
             Some(last) => last.conditions,
@@ -55,7 +55,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// The API server accepts these conditions at `answered`.
+    /// Stores these conditions, which the API server accepts at `answered`.
     pub(super) fn write_conditions(
         &mut self,
         answered: SimTime,
@@ -69,8 +69,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// A write of the set is answered at `answered`, for which the pass has read the set again. `rows`: the earlier
-    /// state of the rows that it changes; `None`: it writes no rows.
+    /// Records that a write of the set was accepted at `answered`. The pass has read the set again for it. `rows`: the
+    /// earlier state of the rows that it changes; `None`: it writes no rows.
     fn accepted(&mut self, answered: SimTime, is_new: bool, rows: Option<Rows>) {
         self.set.conditions = self.stored_conditions();
         let conditions = self.set.conditions;
@@ -93,7 +93,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// The pass is over: the set has what it has not seen, unless it has written something else.
+    /// Ends the pass: the hidden writes are visible again, unless the pass has overwritten them.
     pub(super) fn show_writes(&mut self) {
         self.set.conditions = self.stored_conditions();
         for hidden in std::mem::take(&mut self.hidden) {
@@ -103,7 +103,7 @@ impl SetPass<'_> {
         self.set.recent.sort_by_key(|write| write.answered);
     }
 
-    /// Puts rows in place of others. Returns the others.
+    /// Replaces rows, and returns the previous ones.
     fn exchange(&mut self, rows: &Rows) -> Rows {
         let mut others = Rows::new();
         for (&index, row) in rows {

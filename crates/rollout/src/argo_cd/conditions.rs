@@ -2,9 +2,8 @@
 //!
 //! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go` and
 //! `setApplicationSetStatusCondition` in `applicationset/controllers/applicationset_controller.go`.
-//! `InvalidRolloutConfig` exists from v3.6 on. The recorded rollouts in `tests/closed-loop/argocd` contain
-//! these conditions. Left out: the wording of most messages, and `ParametersGenerated`, because generators never fail
-//! here.
+//! `InvalidRolloutConfig` exists since v3.6. The recorded rollouts in `tests/closed-loop/argocd` contain these
+//! conditions. Left out: the wording of most messages, and `ParametersGenerated`, because generators never fail here.
 
 use std::collections::BTreeMap;
 
@@ -18,11 +17,11 @@ use super::steps::IssueKind;
 use super::view::ApplicationView;
 use super::{ApplicationSetStatus, ArgoCd, ArgoCdVersion};
 
-/// Applications of the largest set whose rows are shown one by one.
+/// Maximum size of a set whose rows are shown individually.
 const ROWS_SHOWN: usize = 100;
 
 impl ArgoCd {
-    /// The conditions of the set called `name` after its last pass.
+    /// Returns the conditions of the set called `name` after its last pass.
     pub fn set_conditions(&self, name: &str, view: &[ApplicationView]) -> Vec<ObjectCondition> {
         let object = format!("ApplicationSet/{name}");
         let mut list = Vec::new();
@@ -36,7 +35,7 @@ impl ArgoCd {
         list
     }
 
-    /// `ErrorOccurred` and its opposite, `ResourcesUpToDate`.
+    /// Returns `ErrorOccurred` and its opposite, `ResourcesUpToDate`.
     fn error_conditions(
         &self,
         object: &str,
@@ -100,8 +99,8 @@ impl ArgoCd {
         }
     }
 
-    /// The rows of the set called `name` after a pass with this status: as the pass wrote them before it promoted any,
-    /// and after the promotion. A set of more than 100 applications shows only their number by status.
+    /// Returns the rows of the set called `name` after a pass with this status: first as the pass wrote them before
+    /// the promotion, then after it. For a set of more than 100 applications it returns only their number by status.
     pub fn row_conditions(
         &self,
         name: &str,
@@ -137,7 +136,7 @@ impl ArgoCd {
         [before, after]
     }
 
-    /// `Waiting(3); Healthy(2)`.
+    /// Formats the number of rows by status: `Waiting(3); Healthy(2)`.
     fn counted_rows(&self) -> String {
         let mut texts = Vec::new();
         for (count, status) in self.row_counts().into_iter().zip(RolloutStatus::ALL) {
@@ -148,7 +147,7 @@ impl ArgoCd {
         texts.join("; ")
     }
 
-    /// Only the last invalid application by name gets into the message.
+    /// Returns the message about invalid applications. It names only the last one by name.
     fn validation_message(&self, view: &[ApplicationView]) -> String {
         let mut invalid = self.by_name.clone();
         invalid.retain(|index| view[*index as usize].is_invalid());
@@ -203,7 +202,7 @@ impl ArgoCd {
     }
 }
 
-/// The name of a step that is counted from 0.
+/// Returns the name of a step that is counted from 0.
 fn step_name(step: u32) -> String {
     format!("step {}", step + 1)
 }

@@ -1,9 +1,9 @@
 //! The fields of an ApplicationSet that determine the order of a rollout.
 //!
-//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown fields
-//! are ignored here, because real files have many: generators are read only for their timers, and of the template name,
-//! labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are checked;
-//! [`super::steps`] and [`super::limit`] interpret the steps.
+//! Follows `pkg/apis/application/v1alpha1/applicationset_types.go` and `applicationset/generators/*.go`. Unknown
+//! fields are ignored, because real files have many. Generators are read only for their timers; the template is read
+//! for name, labels, finalizers and sync policy. Only types and the few values that the product's own schema lists are
+//! checked; [`super::steps`] and [`super::limit`] interpret the steps.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use super::retry::Retry;
 use super::version::ArgoCdVersion;
 use fleetsim_units::SimDuration;
 
-/// The only `strategy.type` that has an effect. Case counts.
+/// The only `strategy.type` that has an effect. Case-sensitive.
 pub const ROLLING_SYNC: &str = "RollingSync";
 
 /// A whole ApplicationSet file; `apiVersion` and `metadata` are ignored.
@@ -41,16 +41,16 @@ pub struct ApplicationSetSpec {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub generators: Vec<Generator>,
-    /// The template's expressions are those of Go.
+    /// Whether the template uses Go's template syntax.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "std::ops::Not::not"
     )]
     pub go_template: bool,
-    /// The strategy by which changes are rolled out. Absent: to all applications simultaneously.
+    /// The strategy for rolling out changes. Absent: all applications simultaneously.
     pub strategy: Option<ApplicationSetStrategy>,
-    /// Permitted changes of applications by the controller.
+    /// Changes of applications that the controller may make.
     pub sync_policy: Option<ApplicationSetSyncPolicy>,
     /// The template of each application.
     #[serde(default, deserialize_with = "null_is_default")]
@@ -70,7 +70,7 @@ pub struct ApplicationSetStrategy {
         skip_serializing_if = "String::is_empty"
     )]
     pub kind: String,
-    /// The steps. Without it a type of `RollingSync` has no effect.
+    /// The steps. If absent, type `RollingSync` has no effect.
     pub rolling_sync: Option<RollingSync>,
     /// `Reverse`, in any letter case: deletion begins with the last step. It has no effect here, because no set is
     /// deleted.
@@ -86,7 +86,7 @@ pub struct ApplicationSetStrategy {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RollingSync {
-    /// In the order in which they are updated. None: an error, and passes do nothing.
+    /// The steps in the order in which they are updated. Empty: an error, and passes do nothing.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<RolloutStep>,
 }
@@ -96,7 +96,7 @@ pub struct RollingSync {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStep {
-    /// All must hold. None: every application is in the step.
+    /// Conditions that must all hold. Empty: every application is in the step.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -107,17 +107,18 @@ pub struct RolloutStep {
     pub max_update: Option<IntOrString>,
 }
 
-/// One test of an application's labels. Not Kubernetes' own rules, see [`MatchExpression::matches`].
+/// A condition on an application's labels. The rules differ from those of Kubernetes; see
+/// [`MatchExpression::matches`].
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct MatchExpression {
     /// The label's key.
     #[serde(default, deserialize_with = "null_is_default")]
     pub key: String,
-    /// `In` or `NotIn`. Case counts.
+    /// `In` or `NotIn`. Case-sensitive.
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
-    /// May be empty: `In` then selects nothing that has the label, `NotIn` everything.
+    /// The values. If empty, `In` selects nothing that has the label, and `NotIn` selects everything.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -130,22 +131,22 @@ pub struct MatchExpression {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetSyncPolicy {
-    /// Permitted changes of applications by the controller. Absent: everything.
+    /// Changes of applications that the controller may make. Absent: all.
     pub applications_sync: Option<ApplicationsSync>,
 }
 
-/// Permitted changes of applications by the controller.
+/// Changes of applications that the controller may make.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ApplicationsSync {
-    /// Only create: no sync of an existing application is ever requested.
+    /// Create only: the sync of an existing application is never requested.
     CreateOnly,
-    /// Everything but delete.
+    /// All but delete.
     CreateUpdate,
-    /// Everything but update: no sync of an existing application is ever requested.
+    /// All but update: the sync of an existing application is never requested.
     CreateDelete,
-    /// Everything.
+    /// Create, update and delete.
     #[default]
     Sync,
 }
@@ -153,10 +154,10 @@ pub enum ApplicationsSync {
 /// The parts of `spec.template` that have an effect here.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Template {
-    /// Of the applications.
+    /// Metadata of the applications.
     #[serde(default, deserialize_with = "null_is_default")]
     pub metadata: TemplateMetadata,
-    /// Of the applications.
+    /// Spec of the applications.
     #[serde(default, deserialize_with = "null_is_default")]
     pub spec: TemplateSpec,
 }
@@ -164,21 +165,21 @@ pub struct Template {
 /// `spec.template.metadata`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TemplateMetadata {
-    /// Of each application. Empty: that of its cluster.
+    /// Name of each application. Empty: the name of its cluster.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub name: String,
-    /// Of each application, in addition to those of its cluster. Steps select by them.
+    /// Labels of each application, in addition to those of its cluster. Steps select by them.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "Labels::is_empty"
     )]
     pub labels: Labels,
-    /// With any, a deleted application exists until its resources are gone.
+    /// Finalizers of each application. With at least one, a deleted application exists until its resources are gone.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -198,7 +199,7 @@ pub struct TemplateSpec {
 /// `syncPolicy` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SyncPolicy {
-    /// Present: the application controller syncs by itself, unless a RollingSync switches it off.
+    /// Present: the application controller syncs automatically, unless a RollingSync disables this.
     pub automated: Option<Automated>,
     /// Retries of a failed sync.
     pub retry: Option<Retry>,
@@ -210,18 +211,19 @@ pub struct Automated {
     /// Delete resources that the source no longer has.
     #[serde(default, deserialize_with = "null_is_default")]
     pub prune: bool,
-    /// Absent: true.
+    /// Whether automated sync is on. Absent: true.
     pub enabled: Option<bool>,
 }
 
-/// One entry of `spec.generators`: its kind, with what it says. A file that the product accepts has one kind.
+/// One entry of `spec.generators`: its kind and the generator's fields. The product accepts only entries with a single
+/// kind.
 pub type Generator = BTreeMap<String, Option<GeneratorBody>>;
 
 /// The fields of a generator.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GeneratorBody {
-    /// Seconds between two queries; 0 or less: never repeated. Absent: the default of the kind.
+    /// Seconds between two queries; 0 or less: never repeated. Absent: the default of this kind.
     pub requeue_after_seconds: Option<i64>,
     /// The children of a `matrix` or `merge`.
     #[serde(
@@ -231,22 +233,22 @@ pub struct GeneratorBody {
     pub generators: Vec<Generator>,
 }
 
-/// Options of the controller besides the ApplicationSet: one of its flags, and fixes of known bugs. The default is
-/// the shipped controller with the flag set.
+/// Options of the controller that are not part of the ApplicationSet: one of its flags, and fixes of known bugs. The
+/// default is the shipped controller with the flag set.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ControllerOptions {
     /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
     pub enable_progressive_syncs: bool,
-    /// Fixes argoproj/argo-cd#21502. A sync is requested by the statuses after the pass, not before it. An
+    /// Fixes argoproj/argo-cd#21502. Syncs are requested from the statuses after the pass, not before it. An
     /// application is then triggered in the pass that promotes it, and not again in the pass in which it leaves
     /// Pending.
     pub trigger_once: bool,
     /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
     /// change, so that a settled application is updated too. No effect before 3.4.
     pub keep_spec_changes: bool,
-    /// `--refresh-grace-period-seconds`: time after a change in which nothing is promoted. It exists from 3.6 on.
+    /// `--refresh-grace-period-seconds`: time after a change in which no row is promoted. It exists since 3.6.
     pub refresh_grace_period: SimDuration,
     /// The controller's version.
     #[serde(skip)]
@@ -256,7 +258,7 @@ pub struct ControllerOptions {
 /// Why an ApplicationSet is not processed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ApplicationSetError {
-    /// `RollingSync` without a step: from 3.6 on the product's `ApplicationSetRolloutError`.
+    /// `RollingSync` without a step: since 3.6 the product's `ApplicationSetRolloutError`.
     #[error(
         "strategy.rollingSync.steps is empty: Argo CD 3.6 then updates nothing (ApplicationSetRolloutError), and \
          older versions update all applications at once"
@@ -265,7 +267,7 @@ pub enum ApplicationSetError {
     /// Another kind of object.
     #[error("kind is `{0}`, not ApplicationSet")]
     Kind(String),
-    /// The product's schema requires it.
+    /// No generators; the product's schema requires at least one.
     #[error("spec.generators is empty; an ApplicationSet without a generator makes no application")]
     NoGenerators,
 }
@@ -284,10 +286,11 @@ impl Default for ControllerOptions {
 }
 
 impl ApplicationSetFile {
-    /// The spec of a file that the product would process.
+    /// Returns the spec of a file that the product would process.
     ///
     /// # Errors
-    /// Why it would not. Unselected applications and similar surprises are not errors, see [`super::explain`].
+    /// The reason why the product would not process it. Unselected applications and similar surprises are not errors;
+    /// see [`super::explain`].
     pub fn check(self) -> Result<ApplicationSetSpec, ApplicationSetError> {
         if self.kind != "ApplicationSet" {
             return Err(ApplicationSetError::Kind(self.kind));
@@ -301,7 +304,7 @@ impl ApplicationSetFile {
 }
 
 impl ApplicationSetSpec {
-    /// The steps, if the strategy is a RollingSync with its block; `None`: all simultaneously.
+    /// Returns the steps if the strategy is a RollingSync with a `rollingSync` block; `None`: all simultaneously.
     ///
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
@@ -320,7 +323,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// The steps of a RollingSync; none for another strategy.
+    /// Returns the steps of a RollingSync; empty for another strategy.
     pub(super) fn rolling_steps(&self) -> &[RolloutStep] {
         match self.steps() {
             Ok(Some(steps)) => steps,
@@ -328,7 +331,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// Whether applications of later steps are deleted first.
+    /// Returns whether applications of later steps are deleted first.
     pub fn is_deletion_reversed(&self) -> bool {
         let Some(strategy) = &self.strategy else {
             return false;
@@ -337,7 +340,7 @@ impl ApplicationSetSpec {
             && strategy.deletion_order.eq_ignore_ascii_case("Reverse")
     }
 
-    /// Permitted changes of applications by the controller.
+    /// Returns the changes of applications that the controller may make.
     pub fn applications_sync(&self) -> ApplicationsSync {
         match &self.sync_policy {
             Some(policy) => policy.applications_sync.unwrap_or_default(),
@@ -345,7 +348,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// True if existing applications may be written.
+    /// Returns true if existing applications may be written.
     pub(super) fn may_update(&self) -> bool {
         matches!(
             self.applications_sync(),
@@ -353,23 +356,23 @@ impl ApplicationSetSpec {
         )
     }
 
-    /// The template's `syncPolicy.automated`.
+    /// Returns the template's `syncPolicy.automated`.
     pub fn automated(&self) -> Option<&Automated> {
         self.template.spec.sync_policy.as_ref()?.automated.as_ref()
     }
 
-    /// The template's `syncPolicy.retry`.
+    /// Returns the template's `syncPolicy.retry`.
     pub fn retry(&self) -> Option<&Retry> {
         self.template.spec.sync_policy.as_ref()?.retry.as_ref()
     }
 
-    /// Interval of the most frequent generator. `None`: no generator has a timer.
+    /// Returns the interval of the most frequent generator. `None`: no generator has a timer.
     pub fn requeue_after(&self) -> Option<SimDuration> {
         requeue_after(&self.generators)
     }
 }
 
-/// Interval of the most frequent of these generators.
+/// Returns the interval of the most frequent of these generators.
 fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
     let mut shortest = None;
     for (kind, body) in generators.iter().flatten() {
@@ -383,7 +386,7 @@ fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
 }
 
 impl GeneratorBody {
-    /// Interval of a generator of this kind. Source of the periods: the `GetRequeueAfter` functions of
+    /// Returns the interval of a generator of this kind. Source of the defaults: the `GetRequeueAfter` functions of
     /// `applicationset/generators/*.go`.
     fn requeue_after(&self, kind: &str) -> Option<SimDuration> {
         const SHORT: i64 = 180;
@@ -391,7 +394,7 @@ impl GeneratorBody {
         let default = match kind {
             "git" | "clusterDecisionResource" => SHORT,
             "scmProvider" | "pullRequest" | "plugin" => LONG,
-            // As often as the most frequent child.
+            // The interval of the most frequent child.
             "matrix" | "merge" => return requeue_after(&self.generators),
             // A changed cluster secret queues a pass; a list never changes.
             _ => return None,
@@ -404,7 +407,7 @@ impl GeneratorBody {
 }
 
 impl Automated {
-    /// Whether the application controller syncs by itself.
+    /// Returns whether the application controller syncs automatically.
     pub fn is_enabled(&self) -> bool {
         self.enabled.unwrap_or(true)
     }
@@ -414,8 +417,8 @@ impl Automated {
 mod tests {
     use super::*;
 
-    /// Shortened from the example of `docs/operator-manual/applicationset/Progressive-Syncs.md`, with the other
-    /// fields of real files.
+    /// Shortened from the example in `docs/operator-manual/applicationset/Progressive-Syncs.md`, with further fields
+    /// of real files.
     const GUESTBOOK: &str = r#"
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -515,7 +518,7 @@ spec:
     }
 
     #[test]
-    fn only_the_exact_type_with_its_block_rolls() {
+    fn only_the_exact_type_with_its_block_is_a_rolling_sync() {
         let cases = [
             // strategy, rolling, why
             ("null", Ok(false), "none"),

@@ -2,9 +2,9 @@
 //!
 //! Follows `PerformReverseDeletion` in `applicationset/progressivesync/progressive_sync.go` and `Reconcile` in
 //! `applicationset/controllers/applicationset_controller.go`. With `deletionOrder: Reverse` one application is deleted
-//! at a time, those of the last step first; upstream deletes those of one step in random order, this model in the order
-//! of names. Left out: the back-off after a pass that fails because an application is not removed; policies that forbid
-//! deletion; and the look into the API server after two minutes, which ends a wait for an application that is gone.
+//! at a time, starting with the last step. Within a step upstream deletes in random order, this model in the order of
+//! names. Left out: the back-off after a pass that fails because an application is not removed; policies that forbid
+//! deletion; and the request to the API server after two minutes, which ends the wait for an application that is gone.
 //! No experiment deletes a set; recorded passes do.
 
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use super::view::{Application, ApplicationView};
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Time after which a pass fails that waits for the removal of an application. Source:
+/// Time after which a pass that waits for the removal of an application fails. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 const PATIENCE: SimDuration = SimDuration::from_mins(2);
 
 impl ArgoCd {
-    /// One pass over a set that is being deleted.
+    /// Runs one pass over a set that is being deleted.
     pub fn delete(&mut self, now: SimTime, view: &[ApplicationView]) -> SetDecision {
         self.last_pass = now;
         self.ledger = None;
@@ -43,7 +43,7 @@ impl ArgoCd {
                 }
             }
         } else {
-            // The set and its rows are gone; nothing queues a pass any more.
+            // The set and its rows are gone; nothing will queue another pass.
             self.rows.fill(None);
             status.released = true;
         }
@@ -60,8 +60,8 @@ impl ArgoCd {
         }
     }
 
-    /// The next application to delete, by the labels of the objects, not the generated ones. The garbage collector
-    /// deletes those in no step, and all of them without `deletionOrder`.
+    /// Returns the next application to delete, by the labels of the objects, not the generated ones. The garbage
+    /// collector deletes applications in no step, and all of them without `deletionOrder`.
     fn next_to_delete<'a>(
         &self,
         view: &'a [ApplicationView],
@@ -75,7 +75,7 @@ impl ArgoCd {
             labels.push(live.map(|live| Arc::clone(&live.labels)));
         }
         let steps = Steps::new(self.spec.rolling_steps(), &labels);
-        // One that several steps select belongs to the first of them.
+        // An application that several steps select belongs to the first of these steps.
         let last = *steps.step_of.iter().flatten().max()?;
         let mut names = self.by_name.iter();
         let index = *names.find(|index| steps.step_of[**index as usize] == Some(last))?;

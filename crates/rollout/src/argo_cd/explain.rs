@@ -11,7 +11,7 @@ use super::config::{
 use super::limit::{StepLimit, limit};
 use super::steps::Steps;
 
-/// The warning about a set that does not roll and whose applications do not sync by themselves.
+/// The warning about a set that does not roll and whose applications have no automated sync.
 pub const NO_AUTOMATED_SYNC: &str =
     "the template has no automated sync: applications change, but nothing syncs them";
 
@@ -29,7 +29,7 @@ pub struct ApplicationSetExplanation {
 /// Applies the strategy of `spec` to applications with these names and labels.
 ///
 /// # Errors
-/// Why the product does not process the set.
+/// The reason why the product does not process the set.
 pub fn explain(
     spec: &ApplicationSetSpec,
     options: ControllerOptions,
@@ -53,7 +53,7 @@ pub fn explain(
     let plan = Steps::new(steps, &labels);
     let unselected = unselected_names(&plan, applications);
     let mut warnings = selection(&plan, &unselected, applications);
-    // The bases of each `maxUpdate` once all applications exist.
+    // The number of applications that each `maxUpdate` refers to once all applications exist.
     let mut bases = vec![0; steps.len()];
     for application in 0..applications.len() {
         bases[plan.counted_in(application)] += 1;
@@ -78,7 +78,7 @@ pub fn explain(
     })
 }
 
-/// The names of these applications in their order.
+/// Returns the names of these applications, sorted.
 fn sorted_names<'a>(members: &[u32], applications: &'a [(String, Arc<Labels>)]) -> Vec<&'a str> {
     let mut names = Vec::new();
     for member in members {
@@ -89,7 +89,7 @@ fn sorted_names<'a>(members: &[u32], applications: &'a [(String, Arc<Labels>)]) 
     names
 }
 
-/// The names of the applications in no step in their order.
+/// Returns the names of the applications in no step, sorted.
 fn unselected_names<'a>(plan: &Steps, applications: &'a [(String, Arc<Labels>)]) -> Vec<&'a str> {
     let mut unselected = Vec::new();
     for index in 0..applications.len() as u32 {
@@ -100,7 +100,7 @@ fn unselected_names<'a>(plan: &Steps, applications: &'a [(String, Arc<Labels>)])
     sorted_names(&unselected, applications)
 }
 
-/// Warnings about the policies of the template and of the set.
+/// Returns warnings about the policies of the template and of the set.
 fn policy_warnings(spec: &ApplicationSetSpec) -> Vec<String> {
     let mut warnings = Vec::new();
     if spec.automated().is_some_and(Automated::is_enabled) {
@@ -118,7 +118,7 @@ fn policy_warnings(spec: &ApplicationSetSpec) -> Vec<String> {
     warnings
 }
 
-/// The applications of a step, how many of them are updated at once, and its selector.
+/// Describes a step: its applications, how many of them are updated concurrently, and its selector.
 fn described(step: &RolloutStep, members: &[&str], base: usize) -> String {
     let more = if members.len() > NAMED { ", ..." } else { "" };
     let first = &members[..members.len().min(NAMED)];
@@ -167,7 +167,7 @@ fn not_rolling(spec: &ApplicationSetSpec, options: ControllerOptions) -> Vec<Str
     warnings
 }
 
-/// Warnings about the applications of the steps.
+/// Returns warnings about the applications of the steps.
 fn selection(
     plan: &Steps,
     unselected: &[&str],
@@ -208,7 +208,7 @@ fn selection(
     warnings
 }
 
-/// A warning about a budget with a surprising meaning, of a step with this many applications.
+/// Returns a warning if the budget of a step with this many applications has a surprising meaning.
 fn limit_warning(step: &RolloutStep, members: usize, base: usize) -> Option<String> {
     let max_update = step.max_update.as_ref()?;
     let StepLimit {
@@ -247,7 +247,7 @@ fn selector(step: &RolloutStep) -> String {
 mod tests {
     use super::*;
 
-    /// 2 dev, 3 qa, 20 prod and `others` in no environment.
+    /// Explains a set with 2 dev, 3 qa, 20 prod and `others` applications in no environment.
     fn explained(
         yaml: &str,
         others: usize,

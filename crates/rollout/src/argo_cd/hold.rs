@@ -1,9 +1,9 @@
 //! The rule that blocks a rollout, with numbers and names.
 //!
 //! Argo CD itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
-//! is reported: no steps, the barrier of v3.6, a policy that forbids every request, a used-up `maxUpdate`, an open step
-//! that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally Healthy
-//! rows of applications that are not.
+//! is reported: no steps, the barrier of v3.6, a policy that forbids every request, a used-up `maxUpdate`, an open
+//! step that is not complete, applications in no step, a policy that forbids writing a changed spec, and finally
+//! Healthy rows of applications that are not healthy.
 
 use itertools::Itertools;
 
@@ -14,11 +14,11 @@ use super::view::{ApplicationView, AutoSync};
 use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
-/// The rule of a hold that time alone ends, if a pass follows.
+/// The rule of a hold that ends after a time, if a pass follows.
 pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 
 impl ArgoCd {
-    /// The hold of a set whose last pass was within the grace period, if no pass follows.
+    /// Returns the hold of a set whose last pass was within the grace period, if no pass follows.
     pub fn grace_period_hold(&self) -> Hold {
         let explanation = format!(
             "nothing is promoted within {} of a change, and no pass follows by itself (argoproj/argo-cd#29347): a \
@@ -28,15 +28,15 @@ impl ArgoCd {
         Hold::new(REFRESH_GRACE_PERIOD, explanation)
     }
 
-    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
-    /// costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
+    /// The call costs as much as several passes.
     pub fn hold(&self, view: &[ApplicationView]) -> Option<Hold> {
         if view.iter().all(ApplicationView::is_done) {
             return None;
         }
         let mut next = self.clone();
         next.sees_until(SimTime::MAX);
-        // The ledger of a pass over all is needed below.
+        // The ledger of a full pass is needed below.
         next.ledger = None;
         let at = self.last_pass + SimDuration::from_secs(1);
         let pass = next.reconcile_changed(at, view, &TargetSet::default(), &mut |_| Some(at));
@@ -63,7 +63,7 @@ struct StalledSet<'a> {
     status: &'a ApplicationSetStatus,
 }
 
-/// A rule that may block a set, with the hold if it does.
+/// A rule that may block a set. Returns the hold if it does.
 type HoldRule<'a> = fn(&StalledSet<'a>) -> Option<Hold>;
 
 impl<'a> StalledSet<'a> {
@@ -81,14 +81,14 @@ impl<'a> StalledSet<'a> {
     /// The rules of a set that updates all applications simultaneously.
     const WITHOUT_STEPS: [HoldRule<'a>; 2] = [Self::unwritten, Self::all_at_once];
 
-    /// The hold of the first rule that blocks the set.
+    /// Returns the hold of the first rule that blocks the set.
     fn first_hold(&self, rules: &[HoldRule<'a>]) -> Option<Hold> {
         rules.iter().find_map(|rule| rule(self))
     }
 }
 
 impl ApplicationView {
-    /// Whether it exists with other parameters than the set wants.
+    /// Returns whether the application exists with other parameters than the set wants.
     fn has_other_parameters(&self) -> bool {
         let (Some(live), Some(generated)) = (&self.live, &self.generated) else {
             return false;
@@ -96,7 +96,7 @@ impl ApplicationView {
         live.spec.parameters != generated.parameters
     }
 
-    /// Whether it exists, and Argo CD does not sync it by itself.
+    /// Returns whether the application exists without automated sync.
     fn waits_for_user(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.spec.auto_sync != AutoSync::Enabled)
@@ -115,7 +115,7 @@ impl StalledSet<'_> {
         Some(Hold::new("applicationsSync", explanation))
     }
 
-    /// The barrier of v3.6.
+    /// Returns the hold if the barrier of v3.6 applies.
     fn barrier(&self) -> Option<Hold> {
         if *self.status.barrier.as_ref()? == Barrier::GracePeriod {
             return Some(self.set.grace_period_hold());
@@ -136,13 +136,13 @@ impl StalledSet<'_> {
         Some(Hold::new("refresh", explanation))
     }
 
-    /// The set's policy, if it forbids writing existing applications.
+    /// Returns the set's policy if it forbids writing existing applications.
     fn forbidding(&self) -> Option<ApplicationsSync> {
         let spec = &self.set.spec;
         (!spec.may_update()).then(|| spec.applications_sync())
     }
 
-    /// Existing applications differ from the template, and must not be written.
+    /// Returns the hold if existing applications differ from the template and a policy forbids writing them.
     fn unwritten(&self) -> Option<Hold> {
         let policy = self.forbidding()?;
         let outdated = self.list(|a| self.application(a).has_other_parameters());
@@ -179,7 +179,7 @@ impl StalledSet<'_> {
         Some(Hold::new("maxUpdate", explanation))
     }
 
-    /// Whether an application could be promoted but for the budget of this step.
+    /// Returns whether only the budget of this step prevents the promotion of an application.
     fn waits_in(&self, application: u32, step: usize) -> bool {
         let index = application as usize;
         self.set.is_allowed(index)
@@ -187,7 +187,7 @@ impl StalledSet<'_> {
             && self.set.row_status(application) == Some(RolloutStatus::Waiting)
     }
 
-    /// Whether an application takes a place in the budget of this step.
+    /// Returns whether an application counts towards the budget of this step.
     fn is_updating_in(&self, application: u32, step: usize) -> bool {
         self.set.plan.counted_in(application as usize) == step
             && matches!(
@@ -196,7 +196,7 @@ impl StalledSet<'_> {
             )
     }
 
-    /// The last open step, if not complete.
+    /// Returns the hold if the last open step is not complete.
     fn open_step(&self) -> Option<Hold> {
         let open = self.status.open_steps;
         let last_open = (open as u32).checked_sub(1)?;
@@ -221,7 +221,7 @@ impl StalledSet<'_> {
         steps.any(|other| other == step)
     }
 
-    /// Whether the first step of an application is not among the first `open`.
+    /// Returns whether the first step of an application is not among the first `open` steps.
     fn is_behind_steps(&self, application: u32, open: usize) -> bool {
         match self.set.plan.step_of[application as usize] {
             Some(step) => step as usize >= open,
@@ -241,7 +241,7 @@ impl StalledSet<'_> {
         Some(Hold::new("matchExpressions", explanation))
     }
 
-    /// Every row is Healthy, but not every application is complete.
+    /// Returns the hold if every row is Healthy, but some application is not complete.
     fn settled_rows(&self) -> Option<Hold> {
         let lost = self.unfinished();
         if lost.is_empty() {
@@ -276,21 +276,21 @@ impl StalledSet<'_> {
             && self.set.row_status(application) == Some(RolloutStatus::Healthy)
     }
 
-    /// Applications that are not as the set wants them, in the order of their names.
+    /// Returns the applications that do not match the set's spec, in the order of their names.
     fn unfinished(&self) -> Vec<u32> {
         self.list(|a| !self.application(a).is_done())
     }
 
-    /// Applications in the order of their names.
+    /// Returns the applications that satisfy `test`, in the order of their names.
     fn list(&self, test: impl Fn(u32) -> bool) -> Vec<u32> {
         let mut list = self.set.by_name.clone();
         list.retain(|application| test(*application));
         list
     }
 
-    /// Groups of applications with the condition that each group waits for.
+    /// Groups applications by the condition that they wait for, and formats the groups.
     fn reasons(&self, list: &[u32]) -> String {
-        // In the order in which the reasons come up.
+        // In the order in which the reasons first occur.
         let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
         for &application in list {
             let reason = self.reason(application);
@@ -305,7 +305,7 @@ impl StalledSet<'_> {
             .join("; ")
     }
 
-    /// `Pending, OutOfSync, Degraded, operation Failed`.
+    /// Returns why an application is not complete: `Pending, OutOfSync, Degraded, operation Failed`.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
         if view.is_invalid() {
@@ -324,7 +324,7 @@ impl StalledSet<'_> {
         reason
     }
 
-    /// `3 applications (a, b, c)`.
+    /// Returns a number and names: `3 applications (a, b, c)`.
     fn applications(&self, list: &[u32]) -> String {
         let names = list
             .iter()

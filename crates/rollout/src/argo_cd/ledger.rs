@@ -1,7 +1,7 @@
-//! Counts and candidates in the product's order: a pass need not look at applications that did not change.
+//! Counts and candidates in the product's order, so a pass need not examine applications that did not change.
 //!
-//! The rows of the set and its view hold the truth. The ledger follows them row by row, and is thrown away when
-//! anything changes that it does not follow: spec, labels, stored rows.
+//! The rows of the set and its view are authoritative. The ledger is updated row by row. It is discarded when anything
+//! changes that it does not track: spec, labels, stored rows.
 
 use super::super::{TargetSet, cost, places_in, stored};
 use super::ArgoCd;
@@ -14,7 +14,7 @@ use super::view::ApplicationView;
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct StepRows {
     pub(super) total: usize,
-    /// Those Pending or Progressing.
+    /// Rows that are Pending or Progressing.
     pub(super) updating: usize,
 }
 
@@ -34,10 +34,10 @@ impl RowChange {
     }
 }
 
-/// Counts and candidates of one set, with its steps as they are.
+/// Counts and candidates of one set with its current steps.
 #[derive(Clone, Debug)]
 pub(super) struct SetLedger {
-    /// Applications to look at in the next pass, whatever changes: the last look changed or wrote something.
+    /// Applications that the next pass examines in any case: the last examination changed or wrote something.
     pub(super) unsettled: TargetSet,
     /// Rows by status.
     pub(super) rows: RowCounts,
@@ -45,21 +45,21 @@ pub(super) struct SetLedger {
     pub(super) step_rows: Vec<StepRows>,
     /// Generated applications that are not valid.
     pub(super) invalid: TargetSet,
-    /// Places of applications in a step of their own with a Pending row and no operation: each pass requests a sync of
-    /// those in open steps.
+    /// Positions of applications that a step selects, with a Pending row and no operation: each pass requests a sync
+    /// of those in open steps.
     idle: TargetSet,
-    /// For each application its place in the order of step, as its budget counts it, and name; and the reverse.
+    /// The position of each application when sorted by step (as its budget counts it) and name, and the inverse.
     places: Vec<u32>,
     applications: Vec<u32>,
-    /// The first place of each step, and the end.
+    /// The first position of each step, and the end.
     pub(super) first_places: Vec<u32>,
-    /// Places of applications with a row.
+    /// Positions of applications with a row.
     pub(super) with_row: TargetSet,
-    /// Places of applications that Wait in a step of their own.
+    /// Positions of Waiting applications that a step selects.
     waiting: TargetSet,
     /// Applications that exist and have a Healthy row.
     complete: TargetSet,
-    /// Of each step, how many of its applications are not complete.
+    /// Number of applications of each step that are not complete.
     incomplete: Vec<usize>,
     /// Rows that are not Healthy, by the step that they name.
     unfinished: Vec<usize>,
@@ -68,7 +68,7 @@ pub(super) struct SetLedger {
 }
 
 impl SetLedger {
-    /// The ledger of the set's rows and these applications, in which every application is still to be looked at.
+    /// Creates the ledger of the set's rows and these applications. Every application is still to be examined.
     pub(super) fn new(set: &ArgoCd, views: &[ApplicationView]) -> Self {
         let plan = &set.plan;
         let count = set.rows.len();
@@ -105,7 +105,7 @@ impl SetLedger {
         ledger
     }
 
-    /// The row of an application is not `old` any more.
+    /// Updates the counts after the row of an application was replaced.
     pub(super) fn row_changes(
         &mut self,
         set: &ArgoCd,
@@ -127,7 +127,7 @@ impl SetLedger {
         self.waiting.set(place, waits && has_own_step);
     }
 
-    /// Counts a row of an application.
+    /// Adds or removes a row of an application.
     fn count_row(
         &mut self,
         set: &ArgoCd,
@@ -163,7 +163,7 @@ impl SetLedger {
         }
     }
 
-    /// Notes what depends on both the object and the row of an application.
+    /// Records what depends on both the object and the row of an application.
     pub(super) fn examine(&mut self, set: &ArgoCd, application: u32, view: &ApplicationView) {
         cost::visit();
         let live = view.live.as_ref();
@@ -189,7 +189,7 @@ impl SetLedger {
         }
     }
 
-    /// Notes in the steps of an application whether it is complete.
+    /// Records in the steps of an application whether it is complete.
     fn note_completion(&mut self, set: &ArgoCd, application: u32, is_complete: bool) {
         let is_unchanged = self.complete.contains(application) == is_complete;
         if is_unchanged || set.plan.lists.is_empty() {
@@ -206,7 +206,7 @@ impl SetLedger {
         }
     }
 
-    /// Number of steps, from the first, that may sync: up to the first that is not complete (`getAppsToSync`).
+    /// Returns how many steps, from the first, may sync: up to the first that is not complete (`getAppsToSync`).
     pub(super) fn open_steps(&self) -> usize {
         match self.incomplete.iter().position(|count| *count > 0) {
             Some(incomplete) => incomplete + 1,
@@ -214,31 +214,31 @@ impl SetLedger {
         }
     }
 
-    /// The first step, counted from 1, that a row names which is not Healthy.
+    /// Returns the first step, counted from 1, with a row that is not Healthy.
     pub(super) fn first_unfinished(&self) -> Option<u32> {
         let step = self.unfinished.iter().position(|rows| *rows > 0)?;
         Some(step as u32)
     }
 
-    /// Applications in the first `open` steps that have a Pending row and no operation, step by step.
+    /// Returns the applications in the first `open` steps that have a Pending row and no operation, step by step.
     pub(super) fn idle(&self, open: usize) -> impl Iterator<Item = u32> {
         let end = self.first_places[open];
         let places = self.idle.iter().take_while(move |place| *place < end);
         places.map(|place| self.application_at(place))
     }
 
-    /// The place of the next application of a step that Waits, by name, from this place on.
+    /// Returns the position of the next Waiting application of a step, by name, at or after this position.
     pub(super) fn waiting_from(&self, step: usize, place: u32) -> Option<u32> {
         let waiting = self.waiting.next(place)?;
         (waiting < self.first_places[step + 1]).then_some(waiting)
     }
 
-    /// The application at a place.
+    /// Returns the application at a position.
     pub(super) fn application_at(&self, place: u32) -> u32 {
         self.applications[place as usize]
     }
 
-    /// Whether a step has a row at this place or later.
+    /// Returns whether a step has a row at this position or later.
     pub(super) fn has_row_from(&self, step: usize, place: u32) -> bool {
         let end = self.first_places[step + 1];
         self.with_row.next(place).is_some_and(|next| next < end)

@@ -2,16 +2,16 @@
 //!
 //! Follows `applicationset/progressivesync/progressive_sync.go` and `pkg/util/intstr` of kubernetes/apimachinery at
 //! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is used unchanged, so 0 or less never promotes anything. Any
-//! text but `0%` gives at least 1, even an unreadable one.
+//! text except `0%` gives at least 1, even an unreadable one.
 
 use super::super::IntOrString;
 
 /// A resolved `maxUpdate`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct StepLimit {
-    /// Concurrent applications. `None`: all. 0 or less: none.
+    /// Maximum number of concurrent applications. `None`: all. 0 or less: none.
     pub applications: Option<i64>,
-    /// The text is not `N%` or another form that the product can read.
+    /// Whether the text is neither `N%` nor another form that the product can read.
     pub is_unreadable: bool,
 }
 
@@ -34,7 +34,8 @@ pub fn limit(max_update: Option<&IntOrString>, total: usize) -> StepLimit {
     }
 }
 
-/// Rounds down, in floats as the product does; a value that does not fit is the smallest integer, as on amd64.
+/// Returns `percent` of `total`, rounded down in floats as in the product. A value that does not fit is the smallest
+/// integer, as on amd64.
 fn share(percent: i64, total: usize) -> i64 {
     let share = (percent as f64 * total as f64 / 100.0).floor();
     if share.abs() < 9_223_372_036_854_775_808.0 {
@@ -47,22 +48,22 @@ fn share(percent: i64, total: usize) -> i64 {
 /// The budget of one step in one pass.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct StepBudget {
-    /// Applications that may be Pending or Progressing. `None`: all. 0 or less: none.
+    /// Maximum number of applications that are Pending or Progressing. `None`: all. 0 or less: none.
     pub limit: Option<i64>,
     /// The step's rows, including Healthy ones.
     pub total: usize,
-    /// Those Pending or Progressing.
+    /// Rows that are Pending or Progressing.
     pub updating: usize,
-    /// It was used up when a row of the step was processed, in any status; the product logs this.
+    /// Whether it was used up when a row of the step was processed, in any status. The product logs this.
     pub is_used_up: bool,
-    /// It blocked an application in this pass.
+    /// Whether it blocked an application in this pass.
     pub has_blocked: bool,
-    /// `maxUpdate` could not be read.
+    /// Whether `maxUpdate` could not be read.
     pub is_unreadable: bool,
 }
 
 impl StepBudget {
-    /// The budget of a step of `total` rows; `updating` of them are Pending or Progressing.
+    /// Creates the budget of a step of `total` rows; `updating` of them are Pending or Progressing.
     pub fn new(max_update: Option<&IntOrString>, total: usize, updating: usize) -> Self {
         let StepLimit {
             applications,
@@ -78,7 +79,8 @@ impl StepBudget {
         }
     }
 
-    /// Processes one row of the step; a row that `wants` to is added to the update if there is room.
+    /// Processes one row of the step. Returns whether it is added to the update: it `wants` to, and the budget has
+    /// room.
     pub fn turn(&mut self, wants: bool) -> bool {
         let has_room = self
             .limit

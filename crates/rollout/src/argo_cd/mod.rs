@@ -12,18 +12,18 @@
 //! | word | meaning |
 //! |---|---|
 //! | ApplicationSet, set | creates applications from generators and a template; has the strategy |
-//! | application | one object for one place; the application controller syncs it. A target |
+//! | application | one object for one destination; the application controller syncs it. A target |
 //! | step | applications selected by labels, and a `maxUpdate` |
 //! | row | `ApplicationStatus`: the state of one application in the set's status |
 //! | Waiting, Pending, Progressing, Healthy | states of a row: not due yet, sync requested, sync observed, complete |
 //! | promotion | Waiting to Pending |
 //! | operation | one sync, requested in the application's `operation` field |
 //!
-//! Surprising shipped rules are kept. The specs of all applications change simultaneously; only syncs are ordered.
-//! The sync is requested in the pass after the promotion, and again in the pass that leaves Pending. Healthy is
-//! sticky. Applications in no step are never synced, and count in step 1. A changed spec is lost on an application
-//! that is Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] fixes the
-//! two that upstream knows as bugs.
+//! Surprising shipped rules are kept. The specs of all applications change simultaneously; only syncs are ordered. The
+//! sync is requested in the pass after the promotion, and again in the pass that leaves Pending. Healthy is sticky.
+//! Applications in no step are never synced, and count in step 1. A changed spec is lost on an application that is
+//! Synced and Healthy. Nothing times out, and a failed sync is not repeated. [`ControllerOptions`] can fix the two
+//! rules that upstream treats as bugs.
 //!
 //! Left out: generators and most of the templates (the view contains their results), JQ rules
 //! for ignored differences, the template's sync options, and the queue's back-off after errors.
@@ -103,21 +103,21 @@ pub struct ArgoCd {
     conditions: SetConditions,
     /// Start of the last pass.
     last_pass: SimTime,
-    /// The next pass does not see writes that were answered after this time, which are among the recent ones.
+    /// Writes that were answered after this time are among the recent ones, and the next pass does not see them.
     seen: SimTime,
     recent: Vec<RecentWrite>,
     /// The labels that `plan` is based on. `None`: `plan` is out of date.
     labels: Option<Vec<Option<Arc<Labels>>>>,
     plan: Steps,
-    /// Steps, from the first, whose applications the last pass allowed to sync.
+    /// Number of steps, from the first, whose applications the last pass allowed to sync.
     allowed_steps: usize,
-    /// Counts and candidates of the last pass. `None`: the next one looks at all applications.
+    /// Counts and candidates of the last pass. `None`: the next pass examines all applications.
     ledger: Option<SetLedger>,
 }
 
 impl ArgoCd {
-    /// The controller of a new set of applications with these unique names, in the order of the generators; the index
-    /// of an application is its [`TargetId`].
+    /// Creates the controller of a new set of applications with these unique names, in the order of the generators.
+    /// The index of an application is its [`TargetId`].
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {
         let by_name = by_name(&names, String::as_str);
         Self {
@@ -138,7 +138,7 @@ impl ArgoCd {
         }
     }
 
-    /// The cache of the next pass shows what was written up to `seen`. Without this it shows everything.
+    /// Limits what the cache shows in the next pass to writes up to `seen`. Otherwise it shows everything.
     pub const fn sees_until(&mut self, seen: SimTime) {
         self.seen = seen;
     }
@@ -164,27 +164,27 @@ impl ArgoCd {
         self.ledger = None;
     }
 
-    /// The set's spec.
+    /// Returns the set's spec.
     pub const fn spec(&self) -> &ApplicationSetSpec {
         &self.spec
     }
 
-    /// The stored rows, one for each name. `None`: no row.
+    /// Returns the stored rows, one for each name. `None`: no row.
     pub fn rows(&self) -> &[Option<ApplicationStatus>] {
         &self.rows
     }
 
-    /// The set's conditions.
+    /// Returns the set's conditions.
     pub const fn conditions(&self) -> SetConditions {
         self.conditions
     }
 
-    /// The steps of the last pass with their applications; no lists if the set was not rolling.
+    /// Returns the steps of the last pass with their applications; empty if the set was not rolling.
     pub const fn steps(&self) -> &Steps {
         &self.plan
     }
 
-    /// Whether the strategy orders syncs.
+    /// Returns whether the strategy orders syncs.
     ///
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
@@ -196,7 +196,7 @@ impl ArgoCd {
         }
     }
 
-    /// The spec that this controller writes for an application. In a rolling set no application syncs by itself
+    /// Returns the spec that this controller writes for an application. In a rolling set, automated sync is disabled
     /// (`disableAutomatedSync` in `progressivesync/progressive_sync.go`).
     pub fn spec_of(&self, generated: &Generated) -> Spec {
         let template = self.spec.automated();
@@ -215,7 +215,7 @@ impl ArgoCd {
         }
     }
 
-    /// The operation that it requests for an application.
+    /// Returns the operation that the controller requests for an application.
     pub fn operation(&self) -> Operation {
         let retry = self.spec.retry();
         let backoff = retry.and_then(|retry| retry.backoff.as_ref());
@@ -233,7 +233,7 @@ impl ArgoCd {
         }
     }
 
-    /// Whether a deleted application exists until it is cleaned up.
+    /// Returns whether a deleted application exists until it is cleaned up.
     pub fn has_finalizers(&self) -> bool {
         !self.spec.template.metadata.finalizers.is_empty()
     }
@@ -274,13 +274,13 @@ impl ArgoCd {
         }
     }
 
-    /// The place of an application in the order of names, in which a pass writes.
+    /// Returns the rank of an application by name. A pass writes in this order.
     pub fn rank(&self, target: TargetId) -> u32 {
         self.rank[target.index()]
     }
 
-    /// Sets the conditions that follow from invalid applications (`validateGeneratedApplications`). True: there is a
-    /// new error.
+    /// Sets the conditions that follow from invalid applications (`validateGeneratedApplications`). Returns whether
+    /// there is a new error.
     fn report_invalid(&mut self, ledger: &SetLedger) -> bool {
         let error = match ledger.invalid.next(0) {
             Some(first) => ErrorOccurred::Validation {

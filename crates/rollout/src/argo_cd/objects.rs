@@ -1,4 +1,4 @@
-//! The Application objects that a pass creates, changes and deletes, and those that it asks to sync.
+//! The Application objects that a pass creates, changes and deletes, and the syncs that it requests.
 //!
 //! Follows `createOrUpdateInCluster` and `deleteInCluster` in
 //! `applicationset/controllers/applicationset_controller.go`.
@@ -19,7 +19,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// An action that changes the application, so that the next pass examines it again.
+    /// Records an action that changes the application, so that the next pass examines it again.
     fn act(&mut self, target: TargetId, action: ApplicationAction) {
         self.ledger.unsettled.insert(target.0);
         self.actions.push(action);
@@ -58,7 +58,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// Deletes the object of an application that is not generated any more.
+    /// Deletes the object of an application that is no longer generated.
     fn delete_orphan(&mut self, target: TargetId) {
         cost::visit();
         let application = &self.view[target.index()];

@@ -3,11 +3,10 @@
 //! Follows `Reconcile` and `setAppSetApplicationStatus` in `applicationset/controllers/applicationset_controller.go`,
 //! and `PerformProgressiveSyncs` in `applicationset/progressivesync/progressive_sync.go`.
 //!
-//! A row's update depends on the row, the application's object and what is generated for it. If none of these changed
-//! since it was examined without a change, examining it again changes nothing. So a pass examines the applications that
+//! A row's update depends on the row, the application's object and the generated application. If none of these changed
+//! since an examination without effect, another examination has no effect. So a pass examines the applications that
 //! its caller names and those that the last pass changed or wrote, and takes everything else from the [`SetLedger`]. A
-//! pass over all builds the ledger first. In tests, each pass over few applications of a small set is compared with one
-//! over all.
+//! full pass builds the ledger first. In tests, each partial pass over a small set is compared with a full pass.
 
 use std::sync::Arc;
 
@@ -24,7 +23,7 @@ use super::view::ApplicationView;
 use super::{ApplicationAction, ApplicationSetStatus, ArgoCd, SetDecision};
 use fleetsim_units::SimTime;
 
-/// Applications of the largest set whose passes tests compare with passes over all.
+/// Maximum size of a set whose passes are compared with full passes in tests.
 #[cfg(test)]
 const COMPARED_MAX: usize = 100;
 
@@ -32,14 +31,14 @@ const COMPARED_MAX: usize = 100;
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct ExaminedApplication {
     pub(super) index: u32,
-    /// The pass requests its sync: its row is Pending, and its step is open.
+    /// Whether the pass requests its sync: its row is Pending, and its step is open.
     pub(super) requests_sync: bool,
 }
 
-/// A write of the set's status in mid-pass.
+/// A write of the set's status during a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetWrite {
-    /// Rows. A pass whose write is refused gives up.
+    /// Rows. If this write is refused, the pass aborts.
     Rows {
         /// Whether they differ from those that the API server has.
         is_new: bool,
@@ -52,8 +51,8 @@ pub enum SetWrite {
 }
 
 impl SetWrite {
-    /// Whether it differs from what the API server has. A write of the same changes nothing, not even the version of
-    /// the set.
+    /// Returns whether the write differs from what the API server has. An identical write has no effect, not even on
+    /// the version of the set.
     pub const fn is_new(self) -> bool {
         match self {
             Self::Rows { is_new } | Self::Conditions { is_new } => is_new,
@@ -61,11 +60,11 @@ impl SetWrite {
     }
 }
 
-/// The API server has refused a write of rows; the pass gives up, and nothing has changed.
+/// The API server refused a write of rows: the pass aborts, and nothing has changed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct RefusedWrite;
 
-/// Carries out a write of the set's status. Returns when the API server has accepted it, if it has.
+/// Performs a write of the set's status. Returns when the API server accepted it, or `None` if it was refused.
 pub(super) type Store<'s> = &'s mut dyn FnMut(SetWrite) -> Option<SimTime>;
 
 /// A pass over a set.
@@ -73,7 +72,7 @@ pub(super) struct SetPass<'p> {
     pub(super) set: &'p mut ArgoCd,
     now: SimTime,
     pub(super) view: &'p [ApplicationView],
-    /// Taken out of the set while the pass uses it.
+    /// Taken from the set while the pass uses it.
     pub(super) ledger: SetLedger,
     pub(super) status: ApplicationSetStatus,
     pub(super) actions: Vec<ApplicationAction>,
@@ -83,8 +82,8 @@ pub(super) struct SetPass<'p> {
 }
 
 impl ArgoCd {
-    /// One pass of the ApplicationSet reconciler over all applications. It is due again immediately ([`Pass::wake_at`]
-    /// is `now`) when its changes queue a pass.
+    /// Runs one pass of the ApplicationSet reconciler over all applications. If its changes queue another pass,
+    /// [`Pass::wake_at`] is `now`.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -95,10 +94,10 @@ impl ArgoCd {
         pass
     }
 
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only applications in
-    /// `changed` differ from those of the last such pass. The first pass, and one after a change of spec or labels,
-    /// looks at all. `store` carries out the writes of the set's status, each with whether the API server has something
-    /// else, and says when it is accepted, if it is.
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// applications in `changed` differ from those of the last such pass. The first pass, and a pass after a change of
+    /// spec or labels, examines all applications. `store` performs the writes of the set's status. It gets whether the
+    /// write changes anything, and returns when it is accepted, if it is.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -121,7 +120,7 @@ impl ArgoCd {
         self.decide(now, view, changed, store)
     }
 
-    /// Decides, and compares the decision with that of a pass over all applications.
+    /// Decides, and compares the decision with that of a full pass.
     #[cfg(test)]
     fn decide_as_a_full_pass(
         &mut self,
@@ -186,7 +185,7 @@ impl ArgoCd {
         pass
     }
 
-    /// The ledger, if it covers everything that changed.
+    /// Takes the ledger if it covers everything that changed.
     fn take_ledger(&mut self, view: &[ApplicationView], changed: &TargetSet) -> Option<SetLedger> {
         let ledger = self.ledger.take()?;
         let is_known = match &self.labels {
@@ -198,7 +197,7 @@ impl ArgoCd {
         (is_known && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
     }
 
-    /// The ledger of a pass over all. Without steps to roll in, rows and the rollout's conditions are removed.
+    /// Creates the ledger of a full pass. Without steps to roll in, rows and the rollout's conditions are removed.
     fn new_ledger(
         &mut self,
         view: &[ApplicationView],
@@ -270,7 +269,7 @@ impl ArgoCd {
         }
     }
 
-    /// The status of an application's row. `None`: no row.
+    /// Returns the status of an application's row. `None`: no row.
     pub(super) fn row_status(&self, application: u32) -> Option<RolloutStatus> {
         Some(self.rows[application as usize].as_ref()?.status)
     }
@@ -279,12 +278,12 @@ impl ArgoCd {
         self.row_status(application) == Some(RolloutStatus::Pending)
     }
 
-    /// Whether an application was in an open step in the last pass.
+    /// Returns whether an application was in an open step in the last pass.
     pub(super) fn is_allowed(&self, index: usize) -> bool {
         self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
-    /// The budgets of the steps with these rows.
+    /// Returns the budgets of the steps with these rows.
     fn budgets(&self, counts: &[StepRows]) -> Vec<StepBudget> {
         let mut budgets = Vec::new();
         for (step, rows) in self.spec.rolling_steps().iter().zip(counts) {
@@ -294,13 +293,13 @@ impl ArgoCd {
         budgets
     }
 
-    /// Rows that are Pending or Progressing, which budgets count as updating.
+    /// Returns the number of rows that are Pending or Progressing, which budgets count as updating.
     pub fn updating(&self) -> usize {
         let counts = self.row_counts();
         counts[RolloutStatus::Pending as usize] + counts[RolloutStatus::Progressing as usize]
     }
 
-    /// The stored rows by status.
+    /// Returns the number of stored rows by status.
     pub(super) fn row_counts(&self) -> RowCounts {
         if let Some(ledger) = &self.ledger {
             return ledger.rows;
@@ -314,8 +313,8 @@ impl ArgoCd {
 }
 
 impl SetPass<'_> {
-    /// Examines the applications that changed and those that are not settled: updates their rows, and writes their
-    /// objects. A pass whose write is refused gives up, and the next one examines the same applications.
+    /// Examines the applications that changed or are not settled: updates their rows, and writes their objects. If a
+    /// write is refused, the pass aborts, and the next one examines the same applications.
     fn examine_changed(&mut self, changed: &TargetSet, is_rolling: bool) {
         let mut to_examine: Vec<u32> = changed.iter().chain(self.ledger.unsettled.iter()).collect();
         to_examine.sort_unstable();
@@ -339,7 +338,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// Without steps there are no rows to update, and no syncs to request.
+    /// Examines applications of a set without steps: there are no rows to update, and no syncs to request.
     fn examine_without_steps(&mut self, to_examine: &[u32]) -> Vec<ExaminedApplication> {
         let mut examined = Vec::with_capacity(to_examine.len());
         for &application in to_examine {
@@ -353,7 +352,7 @@ impl SetPass<'_> {
         examined
     }
 
-    /// Updates, opens and promotes. Returns the applications whose objects may be written.
+    /// Updates rows, opens steps and promotes. Returns the applications whose objects may be written.
     fn roll(&mut self, to_examine: &[u32]) -> Result<Vec<ExaminedApplication>, RefusedWrite> {
         let pending_since = self
             .ledger
@@ -377,8 +376,8 @@ impl SetPass<'_> {
             self.report_rollout();
         }
         self.status.rows_written = is_updated || !self.status.promoted.is_empty();
-        // The pass works on a copy of the set's status, and triggers syncs by the original. If it has written a new
-        // error it reads the set again, and so triggers by the status it has just stored.
+        // The pass works on a copy of the set's status, and triggers syncs from the original. After writing a new
+        // error it reads the set again, and then triggers from the status that it has just stored.
         let has_new_error = self.set.report_invalid(&self.ledger);
         if has_new_error || self.set.options.trigger_once {
             self.request_by_new_rows(&mut examined);
@@ -392,7 +391,8 @@ impl SetPass<'_> {
         Ok(examined)
     }
 
-    /// Opens the first steps, unless there is a barrier. `pending_since`: the last pending change before the pass.
+    /// Opens steps from the first, unless there is a barrier. `pending_since`: the last pending change before the
+    /// pass.
     fn open_steps(&mut self, pending_since: Option<SimTime>) {
         self.status.barrier = match &self.ledger.barrier {
             Some(barrier) => self.set.barrier(self.now, pending_since, barrier),
@@ -405,8 +405,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// Adds the applications of open steps whose rows were Pending all along; those that have just left it are examined
-    /// anyway.
+    /// Adds the applications of open steps whose rows were Pending before the pass and still are. Rows that have just
+    /// left Pending are examined anyway.
     fn add_idle(&self, to_examine: &[u32], examined: &mut Vec<ExaminedApplication>) {
         if !self.set.spec.may_update() {
             return;
@@ -421,7 +421,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// Requests the syncs of the rows that are Pending after the pass, not before it.
+    /// Requests the syncs of the rows that are Pending after the pass instead of before it.
     fn request_by_new_rows(&self, examined: &mut Vec<ExaminedApplication>) {
         for (target, _) in &self.status.promoted {
             examined.push(ExaminedApplication {
@@ -434,7 +434,7 @@ impl SetPass<'_> {
         }
     }
 
-    /// Asks applications that are behind for a comparison, unless they have been asked already.
+    /// Requests a comparison of applications that are behind, unless this was already requested.
     fn ask_for_comparisons(&mut self) {
         let Some(Barrier::Behind(unasked)) = &self.status.barrier else {
             return;
@@ -445,8 +445,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// The update of rows (`UpdateApplicationSetApplicationStatus`). True: they are written, all or none; a change of
-    /// only revisions or times does not cause one.
+    /// Updates the rows (`UpdateApplicationSetApplicationStatus`). Returns whether they are written, all or none. A
+    /// change of only revisions or times does not cause a write.
     fn update_rows(&mut self, to_examine: &[u32]) -> Result<bool, RefusedWrite> {
         let now = stored(self.now);
         let mut new_rows: Vec<(u32, Option<ApplicationStatus>)> = Vec::new();
@@ -460,7 +460,7 @@ impl SetPass<'_> {
                 (old, new) => old.is_some() || new.is_some(),
             };
             let is_changed = old != new.as_ref();
-            // A row that was turned within this second may turn again in the next.
+            // A row that changed within this second may change again in the next.
             let may_turn_again = new
                 .as_ref()
                 .is_some_and(|new| new.last_transition_time == now);
@@ -484,7 +484,7 @@ impl SetPass<'_> {
         Ok(is_written)
     }
 
-    /// Promotes as many Waiting rows of each open step as its budget has room for, by name, in the order of all names
+    /// Promotes as many Waiting rows of each open step as its budget allows, in the order of all names
     /// (`UpdateApplicationSetApplicationStatusProgress`). An application need not be OutOfSync.
     fn promote(&mut self) -> Result<(), RefusedWrite> {
         let mut before = Rows::new();
@@ -493,7 +493,7 @@ impl SetPass<'_> {
             if step < self.set.allowed_steps {
                 place = self.promote_step(step, &mut before);
             }
-            // The turn of the rows behind the last promoted one.
+            // Process the rows after the last promoted one.
             if self.ledger.has_row_from(step, place) {
                 self.status.budgets[step].turn(false);
             }
@@ -504,12 +504,12 @@ impl SetPass<'_> {
         if before.is_empty() {
             return Ok(());
         }
-        // The rows are written together.
+        // All rows are written in one request.
         self.write_rows(before)
     }
 
-    /// Promotes Waiting rows of a step while its budget has room. Notes the rows before it in `before`, and returns the
-    /// place behind the last promoted one.
+    /// Promotes Waiting rows of a step while its budget has room. Stores the previous rows in `before`, and returns
+    /// the position after the last promoted row.
     fn promote_step(&mut self, step: usize, before: &mut Rows) -> u32 {
         let mut place = self.ledger.first_places[step];
         while let Some(waiting) = self.ledger.waiting_from(step, place) {
@@ -560,7 +560,7 @@ impl SetPass<'_> {
         self.write_conditions(answered, is_new, conditions);
     }
 
-    /// Puts a row in place of another one, which is returned.
+    /// Replaces a row, and returns the previous one.
     pub(super) fn replace_row(
         &mut self,
         index: u32,

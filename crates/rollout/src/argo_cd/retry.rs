@@ -1,13 +1,13 @@
 //! Retries of a failed sync and the waits between them: `syncPolicy.retry` of an application.
 //!
 //! Follows `RetryStrategy.NextRetryAt` and `parseStringToDuration` of `pkg/apis/application/v1alpha1/types.go` in
-//! argoproj/argo-cd: duration · factor^n, at most `maxDuration` where that is above zero. The defaults are those of
-//! `application_defaults.go` beside it. A requested sync gets the template's `retry` unchanged, so one without
-//! `limit` is never repeated; without `retry` it is repeated [`RETRY_LIMIT`] times.
+//! argoproj/argo-cd: duration · factor^n, at most `maxDuration` if that is above zero. The defaults are in
+//! `application_defaults.go` of the same folder. A requested sync gets the template's `retry` unchanged, so without
+//! `limit` it is never repeated. Without `retry` it is repeated [`RETRY_LIMIT`] times.
 //!
 //! n is 1 for the first repeated attempt: `processRequestedAppOperation` (`controller/appcontroller.go`) counts the
 //! failed attempt before it computes the wait, so the first wait is `duration` · `factor`. The comment on the formula
-//! and the time in the product's message use the count before that: one factor too short.
+//! and the time in the product's message use the count before the increment, so they are short by one factor.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,33 +15,34 @@ use super::super::duration::parse_duration;
 use super::super::label_selector::null_is_default;
 use fleetsim_units::SimDuration;
 
-/// Attempts after the first of a requested sync whose template has no `retry`. Source:
+/// Number of retries of a requested sync whose template has no `retry`. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const RETRY_LIMIT: i64 = 5;
 
-/// Half of the wait before the first repeated attempt, without `duration` and `factor`. Source:
+/// Default of `duration`; the first wait is this times the factor. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
 
-/// Ratio of each wait to the previous one, without `factor`. Source:
+/// Default of `factor`, the ratio of each wait to the previous one. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FACTOR: i64 = 2;
 
-/// The longest wait between two attempts, without `maxDuration`. Source:
+/// Default of `maxDuration`, the longest wait between two attempts. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_MAX: SimDuration = SimDuration::from_mins(3);
 
 /// `syncPolicy.retry` of an application.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Retry {
-    /// Attempts after the first; negative: unlimited.
+    /// Number of retries; negative: unlimited.
     #[serde(default, deserialize_with = "null_is_default")]
     pub limit: i64,
     /// The waits between attempts.
     pub backoff: Option<RetryBackoff>,
 }
 
-/// `syncPolicy.retry.backoff`. Durations are Go's, `1m30s`, or a text of digits alone: seconds. Empty is absent.
+/// `syncPolicy.retry.backoff`. Durations are in Go's notation, `1m30s`, or digits for seconds. An empty text counts as
+/// absent.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryBackoff {
@@ -53,7 +54,7 @@ pub struct RetryBackoff {
     pub max_duration: Option<String>,
 }
 
-/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a failing sync with it is Failed immediately.
+/// A duration of a [`RetryBackoff`] that Argo CD cannot read: a failing sync then becomes Failed immediately.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error(
     "`{text}` is not a duration; Argo CD accepts the file, but then never retries a failed sync (`unable to parse \
@@ -66,7 +67,7 @@ pub struct BackoffError {
     pub text: String,
 }
 
-/// A parsed [`RetryBackoff`]. Nanoseconds, which may be negative as in Go.
+/// A parsed [`RetryBackoff`], in nanoseconds. They may be negative, as in Go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Waits {
     duration: i64,
@@ -75,10 +76,10 @@ pub struct Waits {
 }
 
 impl RetryBackoff {
-    /// The parsed waits.
+    /// Parses the waits.
     ///
     /// # Errors
-    /// The first of its durations that cannot be parsed.
+    /// The first duration that cannot be parsed.
     pub fn waits(&self) -> Result<Waits, BackoffError> {
         let duration = nanos_of("duration", self.duration.as_deref())?;
         let max_duration = nanos_of("maxDuration", self.max_duration.as_deref())?;
@@ -90,7 +91,7 @@ impl RetryBackoff {
     }
 }
 
-/// The duration that a field has, if any.
+/// Parses the duration in a field, if there is one.
 fn nanos_of(field: &'static str, written: Option<&str>) -> Result<Option<i64>, BackoffError> {
     let text = written.unwrap_or_default();
     if text.is_empty() {
@@ -113,7 +114,7 @@ impl Waits {
         max_duration: RETRY_MAX.as_nanos() as i64,
     };
 
-    /// The wait before attempt `retry` (1 is the first repeated one) of a sync; 0 where the product's is negative.
+    /// Returns the wait before attempt `retry` (1 is the first retry) of a sync; 0 if the product's is negative.
     pub fn before(self, retry: u32) -> SimDuration {
         let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);
@@ -122,7 +123,7 @@ impl Waits {
         } else {
             wait
         };
-        // A wait that does not fit into 64 bits is the longest possible one; in Go it depends on the processor.
+        // A wait that does not fit into 64 bits is the longest possible; in Go the result depends on the processor.
         SimDuration::from_nanos(wait.clamp(0, i64::MAX.into()) as u64)
     }
 }
@@ -149,13 +150,13 @@ mod tests {
     #[test]
     fn waits_grow_by_the_factor_up_to_the_longest() {
         let cases: &[(&str, [u64; 8])] = &[
-            // backoff, seconds before attempts 1 to 7 and 100
+            // backoff, seconds before retries 1 to 7 and 100
             ("{}", [10, 20, 40, 80, 160, 180, 180, 180]),
             (
                 "{duration: '', maxDuration: '', factor: null}",
                 [10, 20, 40, 80, 160, 180, 180, 180],
             ),
-            // `TestRetryStrategy_NextRetryAtCustomBackoff` of `types_test.go`, from its second row on.
+            // `TestRetryStrategy_NextRetryAtCustomBackoff` in `types_test.go`, from the second row on.
             (
                 "{duration: 2s, factor: 3, maxDuration: 1m}",
                 [6, 18, 54, 60, 60, 60, 60, 60],

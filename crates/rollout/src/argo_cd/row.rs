@@ -27,9 +27,9 @@ pub struct ApplicationStatus {
 /// The progress of an application.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RolloutStatus {
-    /// Waits for its step, and for room in the step's budget.
+    /// Waiting for its step, and for room in the step's budget.
     Waiting,
-    /// A sync is requested until the start of an operation is observed.
+    /// A sync is requested; the start of an operation has not been observed yet.
     Pending,
     /// An operation was observed; the application is not Synced and Healthy yet.
     Progressing,
@@ -38,7 +38,7 @@ pub enum RolloutStatus {
 }
 
 impl RolloutStatus {
-    /// All of them, in the order in which a row takes them.
+    /// All values, in the order of a rollout.
     pub const ALL: [Self; 4] = [
         Self::Waiting,
         Self::Pending,
@@ -57,13 +57,13 @@ pub enum Message {
     /// The application has no row yet.
     #[error("No Application status found, defaulting status to Waiting")]
     New,
-    /// It is at other revisions.
+    /// It is at another revision.
     #[error("Application has pending changes, setting status to Waiting")]
     Revision,
     /// Its spec must change.
     #[error("Application has pending changes (spec differs), setting status to Waiting")]
     Spec,
-    /// Both.
+    /// Both its revision and its spec differ.
     #[error(
         "Application has pending changes (revision and spec differ), setting status to Waiting"
     )]
@@ -99,7 +99,7 @@ pub enum Message {
 }
 
 impl ApplicationStatus {
-    /// Whether it waits because of another revision or spec.
+    /// Returns whether the row waits because of another revision or spec.
     pub(super) const fn is_pending_change(&self) -> bool {
         matches!(self.status, RolloutStatus::Waiting)
             && matches!(
@@ -108,7 +108,8 @@ impl ApplicationStatus {
             )
     }
 
-    /// Whether a change of this row causes a write of the rows. A change of only the revisions or the time does not.
+    /// Returns whether a change of this row causes a write of the rows. A change of only the revisions or the time
+    /// does not.
     pub(super) fn is_worth_writing_over(&self, old: &Self) -> bool {
         self.status != old.status || self.step != old.step || self.message != old.message
     }
@@ -119,7 +120,7 @@ impl ApplicationStatus {
         self.last_transition_time = now;
     }
 
-    /// The row of an application that has none yet.
+    /// Creates the row of an application that does not have one yet.
     fn new(live: &Application, now: SimTime) -> Self {
         Self {
             status: RolloutStatus::Waiting,
@@ -132,7 +133,7 @@ impl ApplicationStatus {
 }
 
 impl ArgoCd {
-    /// The row of an application after the update in a second. `None`: the application does not exist.
+    /// Returns the row of an application after an update at `now`. `None`: the application does not exist.
     pub(super) fn updated_row(
         &self,
         now: SimTime,
@@ -176,7 +177,7 @@ impl ArgoCd {
         Some(row)
     }
 
-    /// Why an application waits for another sync: its revisions or its spec changed.
+    /// Returns why an application waits for another sync: its revisions or its spec changed.
     fn pending_change(
         &self,
         row: &ApplicationStatus,
@@ -184,7 +185,7 @@ impl ArgoCd {
         view: &ApplicationView,
     ) -> Option<Message> {
         let revision_changed = row.target_revisions != live.revisions;
-        // The fixed rule waits for the comparison of a changed spec; a spec that may not be written is never
+        // The fixed rule waits for the comparison of a changed spec. A spec that must not be written is never
         // compared.
         let looks_at_spec = self.options.version.sees_spec_changes()
             && (!self.options.keep_spec_changes || self.spec.may_update());
@@ -201,8 +202,8 @@ impl ArgoCd {
     }
 }
 
-/// Why a Pending application progresses: only an operation that started after the second of the promotion counts, and
-/// only after a comparison since then.
+/// Returns why a Pending application progresses. Only an operation that started after the second of the promotion
+/// counts, and only after a comparison since then.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
     if let Some(at) = live.reconciled_at
         && stored(at) <= row.last_transition_time
@@ -221,7 +222,7 @@ fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> 
     }
 }
 
-/// The fixed rule: Synced does not count for a changed spec before its comparison.
+/// Implements the fixed rule: Synced does not count for a changed spec before its comparison.
 fn is_synced_since(row: &ApplicationStatus, live: &Application) -> bool {
     if !matches!(row.message, Message::Spec | Message::RevisionAndSpec) {
         return true;

@@ -15,54 +15,54 @@ use fleetsim_units::SimDuration;
 /// The decision of a pass.
 pub type SetDecision = Pass<ApplicationAction, ApplicationSetStatus>;
 
-/// The result of a pass besides its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).
+/// The result of a pass apart from its actions. The rows are [`ArgoCd::rows`](super::ArgoCd::rows).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationSetStatus {
-    /// After the pass.
+    /// Conditions after the pass.
     pub conditions: SetConditions,
     /// The budget of each step. Empty when not rolling.
     pub budgets: Vec<StepBudget>,
     /// Number of steps, from the first, that may sync their applications. 0 when not rolling.
     pub open_steps: usize,
-    /// Why the pass promoted nothing. `None`: there was no such barrier.
+    /// Why the pass promoted nothing. `None`: no barrier applied.
     pub barrier: Option<Barrier>,
-    /// Of the applications that the pass looked at, those for which it requested a sync. Only those without an earlier
-    /// request start one: these have an [`ApplicationAction::Deploy`](super::ApplicationAction).
+    /// The examined applications for which the pass requested a sync. A request starts a sync only if there was no
+    /// earlier one: these applications have an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,
     /// Rows that the pass promoted, with the message that they had before.
     pub promoted: Vec<(TargetId, Message)>,
     /// Rows after the pass, by status.
     pub rows: RowCounts,
-    /// The pass changed the stored rows, which queues another pass immediately.
+    /// Whether the pass changed the stored rows, which queues another pass immediately.
     pub rows_written: bool,
-    /// A write of rows was refused, and the pass has given up.
+    /// Whether a write of rows was refused, which aborted the pass.
     pub failed: bool,
-    /// The pass changed or deleted Application objects in a way that queues another pass immediately.
+    /// Whether the pass changed or deleted Application objects in a way that queues another pass immediately.
     pub objects_written: bool,
     /// Delay after which another pass is due even without changes.
     pub requeue_after: Option<SimDuration>,
-    /// The set is deleted, and an application has been terminating for too long: the pass failed.
+    /// Whether the pass failed because the set is deleted and an application has been terminating for too long.
     pub deletion_failed: bool,
-    /// The deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
+    /// Whether the deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
     pub released: bool,
 }
 
 /// Rows by status, in the order of [`RolloutStatus::ALL`].
 pub type RowCounts = [usize; RolloutStatus::ALL.len()];
 
-/// `status.conditions`. A pass that fails early does not change the others.
+/// `status.conditions`. A pass that fails early changes only some of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct SetConditions {
     /// `RolloutProgressing`. `None`: the condition is missing.
     pub rollout: Option<Rollout>,
     /// `InvalidRolloutConfig`. `None`: the condition is missing.
     pub config: Option<RolloutConfig>,
-    /// `ErrorOccurred`, whose opposite is `ResourcesUpToDate`. `None`: the conditions are missing.
+    /// `ErrorOccurred` and its opposite, `ResourcesUpToDate`. `None`: the conditions are missing.
     pub error: Option<ErrorOccurred>,
 }
 
 impl SetConditions {
-    /// Whether the conditions of a rollout are these.
+    /// Returns whether the set has these conditions of a rollout.
     pub(super) fn has_rollout(&self, rollout: Rollout, config: RolloutConfig) -> bool {
         self.rollout == Some(rollout) && self.config == Some(config)
     }
@@ -71,29 +71,29 @@ impl SetConditions {
 /// `RolloutProgressing`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rollout {
-    /// False: every row in a step is Healthy. Missing applications have no row.
+    /// Status false: every row in a step is Healthy. Missing applications have no row.
     Complete,
-    /// True: the first step with a row that is not Healthy, counted from 1.
+    /// Status true: the first step with a row that is not Healthy, counted from 1.
     Progressing(u32),
 }
 
 /// `InvalidRolloutConfig`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RolloutConfig {
-    /// False.
+    /// Status false.
     Valid,
-    /// True, for this reason. It has no effect.
+    /// Status true, with this reason. It has no effect.
     Invalid(IssueKind),
 }
 
 /// `ErrorOccurred`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorOccurred {
-    /// False.
+    /// Status false.
     No,
     /// `ApplicationValidationError`.
     Validation {
-        /// The first of them.
+        /// The first invalid application.
         first: TargetId,
         /// Number of invalid applications.
         applications: usize,

@@ -1,8 +1,8 @@
 //! The applications of each step, and errors in the steps.
 //!
 //! Follows `applicationset/progressivesync/{progressive_sync,validation_issues}.go`. These are not Kubernetes'
-//! selectors: only `In` and `NotIn` exist; with any other operator an expression matches applications without the
-//! label and no others.
+//! selectors: only `In` and `NotIn` exist. With any other operator an expression matches only applications without the
+//! label.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,27 +13,28 @@ use super::config::{MatchExpression, RolloutStep};
 /// The steps of a strategy with their applications.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Steps {
-    /// For each step its applications in the order of the generators, as indices. One that matches several steps is in
-    /// several lists.
+    /// The applications of each step in the order of the generators, as indices. An application that matches several
+    /// steps is in several lists.
     pub lists: Vec<Vec<u32>>,
-    /// For each application the first step that selects it, counted from 0. `None`: in no step.
+    /// For each application, the first step that selects it, counted from 0. `None`: in no step.
     pub step_of: Vec<Option<u32>>,
     /// Errors in the steps, other than an unreadable `maxUpdate`.
     pub issues: Issues,
 }
 
-/// Errors in the steps. None of them stops a rollout. Steps are counted from 0.
+/// Errors in the steps. They never stop a rollout. Steps are counted from 0.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Issues {
-    /// An operator that is neither `In` nor `NotIn`, once for each step and text, where an application has the label.
+    /// Operators that are neither `In` nor `NotIn`, once for each step and text. Only reported if an application has
+    /// the label.
     pub operators: Vec<(u32, String)>,
     /// Applications that several steps select, with these steps.
     pub duplicates: Vec<(u32, Vec<u32>)>,
-    /// Steps without an application.
+    /// Steps without applications.
     pub empty_steps: Vec<u32>,
 }
 
-/// The kind of error that the condition `InvalidRolloutConfig` reports: only the first of these.
+/// The kind of error that the condition `InvalidRolloutConfig` reports: the first in this order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum IssueKind {
     /// An unknown operator.
@@ -42,12 +43,12 @@ pub enum IssueKind {
     Duplicate,
     /// A `maxUpdate` that cannot be read.
     MaxUpdate,
-    /// A step without an application.
+    /// A step without applications.
     EmptyStep,
 }
 
 impl Issues {
-    /// The reported kind, if any.
+    /// Returns the reported kind, if any.
     pub fn reported(&self, is_max_update_unreadable: bool) -> Option<IssueKind> {
         if !self.operators.is_empty() {
             Some(IssueKind::Operator)
@@ -64,7 +65,7 @@ impl Issues {
 }
 
 impl MatchExpression {
-    /// Whether the expression holds for these labels.
+    /// Returns whether the expression holds for these labels.
     pub fn matches(&self, labels: &Labels) -> bool {
         match (self.operator.as_str(), labels.get(&self.key)) {
             ("In", Some(value)) => self.values.contains(value),
@@ -75,7 +76,7 @@ impl MatchExpression {
     }
 }
 
-/// Whether the expressions of a step select an application.
+/// The result of testing an application with the expressions of a step.
 enum StepSelection<'s> {
     Selected,
     NotSelected,
@@ -84,7 +85,7 @@ enum StepSelection<'s> {
 }
 
 impl RolloutStep {
-    /// Upstream stops at the first expression that fails; later ones are not evaluated.
+    /// Tests an application. Like upstream, it stops at the first expression that fails.
     fn selection(&self, labels: &Labels) -> StepSelection<'_> {
         for expression in &self.match_expressions {
             if expression.matches(labels) {
@@ -142,9 +143,9 @@ impl Steps {
         }
     }
 
-    /// The steps that select an application, counted from 0.
+    /// Returns the steps that select an application, counted from 0.
     pub fn steps_of(&self, application: u32) -> impl Iterator<Item = u32> {
-        // The list of applications in several steps is in their order.
+        // The list of applications in several steps is sorted by application.
         let duplicates = &self.issues.duplicates;
         let found = duplicates.binary_search_by_key(&application, |(other, _)| *other);
         let (several, only) = match found {
@@ -154,12 +155,13 @@ impl Steps {
         several.iter().copied().chain(only)
     }
 
-    /// Whether any step selects an application; none does if nothing rolls.
+    /// Returns whether any step selects an application; false if nothing rolls.
     pub(super) fn selects(&self, application: u32) -> bool {
         matches!(self.step_of.get(application as usize), Some(Some(_)))
     }
 
-    /// The step whose budget counts an application: its own, or the first if it is in no step or nothing rolls.
+    /// Returns the step whose budget counts an application: its own, or the first if it is in no step or nothing
+    /// rolls.
     pub fn counted_in(&self, application: usize) -> usize {
         match self.step_of.get(application) {
             Some(Some(step)) => *step as usize,

@@ -1,12 +1,12 @@
-//! The name and the labels of the application that the template makes for a cluster.
+//! The name and the labels of the application that the template generates for a cluster.
 //!
 //! Follows `applicationset/utils/utils.go` (`Render`, in both notations) and the parameters of
-//! `applicationset/generators/cluster.go`. Steps select by the labels of applications, and an application has the
-//! labels that the template gives it, and no others. Recorded rollouts of sets with templates of both notations are
-//! in `tests/closed-loop/argocd`.
+//! `applicationset/generators/cluster.go`. Steps select by the labels of applications, and an application has exactly
+//! the labels that the template sets. Recorded rollouts of sets with templates of both notations are in
+//! `tests/closed-loop/argocd`.
 //!
-//! Left out: functions and conditions. A name with such an expression is taken from the cluster, and a label is left
-//! out.
+//! Left out: functions and conditions. A name with such an expression is taken from the cluster; a label with one is
+//! omitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use std::sync::Arc;
 use super::super::label_selector::Labels;
 use super::config::ApplicationSetSpec;
 
-/// A cluster as the template's expressions see it.
+/// A cluster as seen by the template's expressions.
 #[derive(Clone, Copy, Debug)]
 pub struct TemplateCluster<'c> {
-    /// The name under which Argo CD knows it.
+    /// The cluster's name in Argo CD.
     pub name: &'c str,
     /// The labels of its Secret.
     pub labels: &'c Labels,
@@ -30,12 +30,12 @@ enum ParameterValue<'c> {
     Known(&'c str),
     /// A parameter that the cluster does not have.
     Missing,
-    /// No plain parameter.
+    /// An expression that is not a plain parameter.
     Unknown,
 }
 
 impl ApplicationSetSpec {
-    /// Name and labels of the application of a cluster. `own`: the labels that the application has in addition to
+    /// Returns the name and labels of the application for a cluster. `own`: labels of the application in addition to
     /// those of the template.
     pub fn application(&self, cluster: TemplateCluster<'_>, own: &Labels) -> (String, Arc<Labels>) {
         let metadata = &self.template.metadata;
@@ -43,7 +43,7 @@ impl ApplicationSetSpec {
             name: "",
             ..cluster
         };
-        // Without the cluster's name, all applications would have one name.
+        // If the template's name does not contain the cluster's name, all applications would have the same name.
         let names_the_cluster = self.render(&metadata.name, nameless).is_none();
         let own_name = if names_the_cluster {
             self.render(&metadata.name, cluster)
@@ -60,7 +60,7 @@ impl ApplicationSetSpec {
         (name, Arc::new(labels))
     }
 
-    /// A text with its expressions replaced. `None`: one of them is not known here, or its cluster has no name.
+    /// Replaces the expressions in a text. `None`: an expression is not supported, or the cluster has no name.
     fn render(&self, text: &str, cluster: TemplateCluster<'_>) -> Option<String> {
         let mut rendered = String::new();
         let mut rest = text;
@@ -69,7 +69,7 @@ impl ApplicationSetSpec {
             rendered.push_str(before);
             match self.value(expression.trim_matches('-').trim(), cluster) {
                 ParameterValue::Known(value) => rendered.push_str(value),
-                // The simple notation keeps what it does not find.
+                // The simple notation keeps expressions that it cannot resolve.
                 ParameterValue::Missing => {
                     rendered.push_str("{{");
                     rendered.push_str(expression);
@@ -83,7 +83,8 @@ impl ApplicationSetSpec {
         Some(rendered)
     }
 
-    /// The expressions of the template's labels that are no plain parameters, and those that this cluster lacks.
+    /// Returns the expressions of the template's labels that are not plain parameters, and those whose parameter this
+    /// cluster lacks.
     pub fn open_expressions(&self, cluster: TemplateCluster<'_>) -> Vec<OpenExpression> {
         let mut open = Vec::new();
         for (key, text) in &self.template.metadata.labels {
@@ -129,7 +130,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// `index .metadata.labels "key"`, in Go's notation.
+    /// Evaluates `index .metadata.labels "key"`, in Go's notation.
     fn indexed<'c>(&self, expression: &str, cluster: TemplateCluster<'c>) -> ParameterValue<'c> {
         let key = expression
             .strip_prefix("index .metadata.labels ")
@@ -141,7 +142,7 @@ impl ApplicationSetSpec {
         }
     }
 
-    /// A label of the cluster. Go's notation takes an empty text for a label that is not there.
+    /// Returns a label of the cluster. In Go's notation a missing label is an empty text.
     fn label<'c>(&self, key: &str, cluster: TemplateCluster<'c>) -> ParameterValue<'c> {
         match cluster.labels.get(key) {
             Some(value) => ParameterValue::Known(value),
@@ -151,14 +152,14 @@ impl ApplicationSetSpec {
     }
 }
 
-/// An expression of a label that has no value.
+/// An expression in a label that has no value.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct OpenExpression {
     /// The label of the application.
     pub label: String,
-    /// Its text in the template.
+    /// The text of the expression in the template.
     pub text: String,
-    /// The cluster lacks the parameter. Otherwise the expression is not a plain parameter.
+    /// Whether the cluster lacks the parameter. Otherwise the expression is not a plain parameter.
     pub is_missing: bool,
 }
 

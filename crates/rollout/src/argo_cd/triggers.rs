@@ -7,19 +7,19 @@ use super::super::stored;
 use super::view::Application;
 use fleetsim_units::SimDuration;
 
-/// Interval at which a set is checked again that has no steps or, if no generator has its own timer, has invalid
-/// applications. Source: `applicationset/controllers/applicationset_controller.go`.
+/// Interval between checks of a set that has no steps or, if no generator has its own timer, has invalid applications.
+/// Source: `applicationset/controllers/applicationset_controller.go`.
 pub const ERROR_REQUEUE: SimDuration = SimDuration::from_mins(3);
 
-/// Interval at which a set is checked again whose applications are being deleted in reverse order. Source:
+/// Interval between checks of a set whose applications are being deleted in reverse order. Source:
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub(super) const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 
-/// Whether a change of one Application object queues a pass. `None`: the object does not exist.
+/// Returns whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///
-/// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass; nor does the first
-/// operation of an application, because both states must have one. Source: `shouldRequeueForApplication` of
-/// `applicationset/controllers/applicationset_controller.go`.
+/// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass. The first operation
+/// of an application does not either, because both states must have an operation. Source:
+/// `shouldRequeueForApplication` in `applicationset/controllers/applicationset_controller.go`.
 pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool {
     match (old, new) {
         (Some(old), Some(new)) => {

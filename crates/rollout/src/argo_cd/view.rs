@@ -11,11 +11,11 @@ use super::super::{Revision, TargetId};
 use super::retry::Waits;
 use fleetsim_units::SimTime;
 
-/// One application in the controller's cache: the generated and the live one. A set has one for each name of the
-/// scheduler, in that order, which is the order of the generators.
+/// One application in the controller's cache: the generated and the live one. A set has an entry for each name of the
+/// scheduler, in the scheduler's order, which is the order of the generators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
-    /// `None`: not generated.
+    /// The generated application. `None`: not generated.
     pub generated: Option<Generated>,
     /// The set's Application object. `None`: it does not exist.
     pub live: Option<Application>,
@@ -26,47 +26,47 @@ pub struct ApplicationView {
 pub struct Generated {
     /// Its labels, which steps select by.
     pub labels: Arc<Labels>,
-    /// The parts of its spec that the template sets. Different numbers are different specs.
+    /// The parts of its spec that the template sets. Different numbers mean different specs.
     pub parameters: u32,
     /// False: it fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,
-    /// The revision that a sync started now deploys. It has no effect on decisions.
+    /// The revision that a sync deploys if it starts now. It has no effect on decisions.
     pub wanted: Revision,
     /// Whether its own `syncPolicy.automated` is enabled. `None`: as in the template.
     pub automated: Option<bool>,
 }
 
-/// An Application object. The default is not compared yet.
+/// An Application object. The default has not been compared yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
     /// Its labels, as last written.
     pub labels: Arc<Labels>,
     /// Its spec, as last written.
     pub spec: Spec,
-    /// `status.sync.status`.
+    /// Value of `status.sync.status`.
     pub sync: SyncStatus,
-    /// `status.health.status`.
+    /// Value of `status.health.status`.
     pub health: Health,
-    /// `status.sync.revisions`, or the one `status.sync.revision`. Empty: not compared yet.
+    /// `status.sync.revisions`, or the single `status.sync.revision`. Empty: not compared yet.
     pub revisions: Arc<[Revision]>,
     /// `status.operationState`: the running or last operation, if any.
     pub operation_state: Option<OperationState>,
-    /// `status.reconciledAt`: when it was last compared. `None`: never.
+    /// `status.reconciledAt`: the time of the last comparison. `None`: never compared.
     pub reconciled_at: Option<fleetsim_units::SimTime>,
-    /// It has a condition `InvalidSpecError` or `UnknownError`.
+    /// Whether it has a condition `InvalidSpecError` or `UnknownError`.
     pub has_error: bool,
     /// The `operation` field: a sync is requested or running. The application controller clears it with the result.
     pub operation: Option<Operation>,
-    /// It has the annotation `argocd.argoproj.io/refresh`, which the application controller takes off.
+    /// Whether it has the annotation `argocd.argoproj.io/refresh`, which the application controller removes.
     pub refresh: bool,
-    /// Since when it is being deleted.
+    /// Time since which it is being deleted.
     pub deleted_at: Option<SimTime>,
 }
 
 /// The compared part of an application's spec.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Spec {
-    /// As [`Generated::parameters`].
+    /// See [`Generated::parameters`].
     pub parameters: u32,
     /// `syncPolicy.automated`.
     pub auto_sync: AutoSync,
@@ -75,12 +75,12 @@ pub struct Spec {
 /// Whether the application controller syncs an application automatically.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum AutoSync {
-    /// No `automated` block: no.
+    /// No `automated` block: not synced automatically.
     #[default]
     Absent,
-    /// Yes.
+    /// Synced automatically.
     Enabled,
-    /// `automated.enabled` is false: no.
+    /// `automated.enabled` is false: not synced automatically.
     Disabled,
 }
 
@@ -91,7 +91,7 @@ pub enum SyncStatus {
     Synced,
     /// The cluster differs from the source.
     OutOfSync,
-    /// It could not be determined.
+    /// The status could not be determined.
     Unknown,
     /// Empty: not compared yet.
     #[default]
@@ -107,11 +107,11 @@ pub enum Health {
     Progressing,
     /// Unhealthy.
     Degraded,
-    /// Its resources do not exist.
+    /// Its resources do not exist in the cluster.
     Missing,
-    /// Waits for an external event.
+    /// Waiting for an external event.
     Suspended,
-    /// It could not be determined.
+    /// The health could not be determined.
     Unknown,
     /// Empty: not evaluated yet.
     #[default]
@@ -130,11 +130,11 @@ pub struct OperationState {
 /// The phase of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum OperationPhase {
-    /// Also between two attempts.
+    /// Running, or waiting for the next attempt.
     Running,
     /// It is being stopped.
     Terminating,
-    /// Everything is applied, healthy or not.
+    /// All resources were applied, healthy or not.
     Succeeded,
     /// The sync failed.
     Failed,
@@ -142,14 +142,14 @@ pub enum OperationPhase {
     Error,
 }
 
-/// A sync as the controller requests it: automated, of the revision that the application resolves to when it runs.
+/// A sync as the controller requests it: automated, to the revision that the application resolves to when it runs.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Operation {
     /// Delete resources that the source no longer has.
     pub prune: bool,
-    /// Attempts after the first; negative: unlimited.
+    /// Number of retries; negative: unlimited.
     pub retry_limit: i64,
-    /// Waits between the attempts. `None`: the template's `backoff` is invalid, and a failed attempt is the last.
+    /// Waits between the attempts. `None`: the template's `backoff` is invalid, and a failed attempt is not retried.
     pub retry_waits: Option<Waits>,
 }
 
@@ -162,14 +162,14 @@ pub enum ApplicationAction {
     Stage(TargetId),
     /// Request a sync, which instructs the target to run the wanted revision now.
     Deploy(TargetId),
-    /// Ask the application controller to compare this application (v3.6). The cluster does not see it.
+    /// Request a comparison of this application by the application controller (v3.6). The cluster does not see it.
     Refresh(TargetId),
     /// Remove the application from the target.
     Delete(TargetId),
 }
 
 impl Generated {
-    /// A valid application.
+    /// Creates a valid application.
     pub const fn new(labels: Arc<Labels>, parameters: u32, wanted: Revision) -> Self {
         Self {
             labels,
@@ -182,7 +182,7 @@ impl Generated {
 }
 
 impl Application {
-    /// A newly created object, not compared yet.
+    /// Creates a new object that has not been compared yet.
     pub fn new(labels: Arc<Labels>, spec: Spec) -> Self {
         Self {
             labels,
@@ -191,7 +191,7 @@ impl Application {
         }
     }
 
-    /// An object that runs `revision`, Synced and Healthy, without an operation.
+    /// Creates an object that runs `revision`, Synced and Healthy, without an operation.
     pub fn settled(labels: Arc<Labels>, spec: Spec, revision: Revision) -> Self {
         Self {
             sync: SyncStatus::Synced,
@@ -201,32 +201,32 @@ impl Application {
         }
     }
 
-    /// Whether it is Synced and Healthy.
+    /// Returns whether it is Synced and Healthy.
     pub fn is_synced_and_healthy(&self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
 }
 
 impl ApplicationView {
-    /// The labels of the generated application.
+    /// Returns the labels of the generated application.
     pub(super) fn generated_labels(&self) -> Option<&Arc<Labels>> {
         Some(&self.generated.as_ref()?.labels)
     }
 
-    /// Whether it is generated, and passes the product's validation.
+    /// Returns whether it is generated and passes the product's validation.
     pub(super) fn is_valid(&self) -> bool {
         self.generated
             .as_ref()
             .is_some_and(|generated| generated.valid)
     }
 
-    /// Whether it is generated, and fails the product's validation.
+    /// Returns whether it is generated and fails the product's validation.
     pub(super) fn is_invalid(&self) -> bool {
         self.generated.is_some() && !self.is_valid()
     }
 
-    /// Whether the application is complete: the object has the generated parameters, and is Synced and Healthy. An
-    /// application that is no longer generated is complete once it does not exist.
+    /// Returns whether the application is complete: the object has the generated parameters, and is Synced and
+    /// Healthy. An application that is no longer generated is complete once it does not exist.
     pub fn is_done(&self) -> bool {
         match (&self.generated, &self.live) {
             (Some(generated), Some(live)) => {

@@ -1,7 +1,7 @@
-//! A user's operations on an app's deployments: create, continue a paused one, cancel.
+//! A user's operations on an app's deployments: create, continue after a pause, cancel.
 //!
-//! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: a failure changes nothing.
-//! A rolling deployment cannot be paused. While one is deploying or paused the API rejects scaling the app.
+//! Follows `app/actions/deployment_{create,continue,cancel}.rb`. Each is one transaction: a failure changes nothing. A
+//! rolling deployment cannot be paused. While a deployment is deploying or paused, the API rejects scaling the app.
 
 use super::super::Revision;
 use super::RuleSet;
@@ -9,7 +9,7 @@ use super::quota::Usage;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
-/// Why the API rejects a request; displayed as the user sees it.
+/// Why the API rejects a request. It displays as the message to the user.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
@@ -22,24 +22,24 @@ pub enum ApiError {
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
-    /// It is not paused, but has this status value and reason.
+    /// The deployment is not paused, but has this status value and reason.
     #[error("Cannot continue a deployment with status: {0} and reason: {1}")]
     Continue(&'static str, &'static str),
-    /// It has finished.
+    /// The deployment has finished.
     #[error("Cannot cancel a deployment with status: {0} and reason: {1}")]
     Cancel(&'static str, &'static str),
 }
 
 impl AppView {
     /// Creates a deployment of `revision` and starts its first instances, before any pass. Returns its index in
-    /// [`AppView::deployments`]; its new process is the last of [`AppView::processes`].
+    /// [`AppView::deployments`]; its new process is the last in [`AppView::processes`].
     ///
-    /// Shipped rules start min(max in flight, all) instances for rolling and one for canary. Documented rules start
-    /// up to max in flight of the instances that the rollout or its first step needs, and never exceed the app's
+    /// The shipped rules start min(max in flight, all) instances for rolling, and one for canary. The documented rules
+    /// start up to max in flight of the instances that the rollout or its first step needs, and never exceed the app's
     /// instances plus max in flight.
     ///
     /// # Errors
-    /// A quota has no room, or the options are invalid. Nothing changes then.
+    /// If a quota has no room, or the options are invalid. Nothing changes then.
     ///
     /// # Panics
     /// If the app has no process.
@@ -57,7 +57,7 @@ impl AppView {
         let newest = self.processes.last().expect("an app has a web process");
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
-            // Only the final size: the newest process at its final size, with all others unchanged.
+            // Only the final size is checked: the newest process at its final size, with all others unchanged.
             let instances = options.web_instances.unwrap_or(newest.instances);
             let mut usage = Usage::default().with(instances, memory_in_mb);
             for process in &self.processes[..self.processes.len() - 1] {
@@ -98,7 +98,7 @@ impl AppView {
     /// until the next pass.
     ///
     /// # Errors
-    /// The deployment does not exist, or is not paused.
+    /// If the deployment does not exist or is not paused.
     pub fn continue_deployment(&mut self, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if deployment.state != DeploymentState::Paused {
@@ -118,11 +118,11 @@ impl AppView {
         Ok(())
     }
 
-    /// Sets the app back to its previous version; the next pass brings all its instances back together. Cancelling
+    /// Reverts the app to its previous version; the next pass restarts all its instances simultaneously. Cancelling
     /// twice is allowed.
     ///
     /// # Errors
-    /// The deployment does not exist, or has finished.
+    /// If the deployment does not exist or has finished.
     pub fn cancel_deployment(&mut self, index: usize) -> Result<(), ApiError> {
         let deployment = self.deployments.get_mut(index).ok_or(ApiError::NotFound)?;
         if !deployment.is_active() {
@@ -133,7 +133,7 @@ impl AppView {
         Ok(())
     }
 
-    /// Whether the app's processes fit into the quotas together.
+    /// Checks that all processes of the app fit into the quotas.
     fn admit(&self, usage: Usage) -> Result<(), ApiError> {
         match self.quota.exceeded_by(usage) {
             None => Ok(()),

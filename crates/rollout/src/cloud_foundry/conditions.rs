@@ -1,14 +1,14 @@
-//! The words of a deployment's status in the API.
+//! A deployment's status as the API shows it.
 //!
 //! Follows `app/presenters/v3/deployment_presenter.rb`: `status.value`, `status.reason`, for a canary
-//! `status.canary.steps`, and `status.details.error`. The steps have a total of 1 where none are configured.
+//! `status.canary.steps`, and `status.details.error`. If no steps are configured, their total is 1.
 
 use super::super::ObjectCondition;
 use super::RuleSet;
 use super::view::Deployment;
 
 impl Deployment {
-    /// The conditions of the deployment called `name`, as the API shows them.
+    /// Returns the conditions of the deployment called `name`, as the API shows them.
     pub fn conditions(&self, name: &str, rules: RuleSet) -> Vec<ObjectCondition> {
         let object = format!("Deployment/{name}");
         let message = self.error.clone().unwrap_or_default();

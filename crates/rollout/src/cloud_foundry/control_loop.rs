@@ -1,8 +1,8 @@
 //! Settings of the deployment updater, and of Diego's restarts after crashes. Diego's delays are those of the
 //! experiment's agents.
 //!
-//! The updater's loop only has a period: no change starts a pass, and each pass queries Diego, so there is no cache
-//! that could lag. Sources name repository and commit. The cost of a pass is in `products/cloud_foundry`.
+//! The updater's loop only has a period: changes do not start a pass. Each pass queries Diego, so no cache can lag.
+//! Sources name repository and commit. The cost of a pass is in `products/cloud_foundry`.
 
 use fleetsim_units::SimDuration;
 
@@ -12,20 +12,20 @@ use fleetsim_units::SimDuration;
 pub const UPDATE_FREQUENCY: SimDuration = SimDuration::from_secs(5);
 
 /// Number of consecutive crashes of an instance after which Diego restarts it immediately: fewer than
-/// `DefaultImmediateRestarts`, which is 3. Source: `models/restart_calculator.go` of cloudfoundry/bbs at
-/// 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4, as for the next three.
+/// `DefaultImmediateRestarts`, which is 3. Source, also of the next three constants: `models/restart_calculator.go` of
+/// cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4.
 pub const IMMEDIATE_RESTARTS: u32 = 2;
 
-/// The first wait before a restart after that; it doubles with every crash.
+/// The first wait before a later restart; it doubles with every crash.
 pub const CRASH_BACKOFF_MIN: SimDuration = SimDuration::from_secs(30);
 
 /// The longest wait before a restart.
 pub const CRASH_BACKOFF_MAX: SimDuration = SimDuration::from_mins(16);
 
-/// The number of consecutive crashes after which an instance is not restarted.
+/// Number of consecutive crashes after which an instance is not restarted.
 pub const MAX_CRASHES: u32 = 200;
 
-/// The crash count of an instance that was healthy for longer than this before it crashed restarts at 1. Source:
+/// If an instance was healthy for longer than this before a crash, its crash count restarts at 1. Source:
 /// `CrashResetTimeout` in `models/actual_lrp.go` of cloudfoundry/bbs at 00ef73ad8257ba32a44a43920c3f1ad431f79e1a, and
 /// `CrashActualLRP` in its `db/sqldb/actual_lrp_db.go`.
 pub const CRASH_RESET: SimDuration = SimDuration::from_mins(5);

@@ -1,5 +1,5 @@
-//! The processes of an app while a pass changes them: saved one by one, each checked against the quotas, and rolled
-//! back together when one does not fit.
+//! The processes of an app while a pass changes them. They are saved one by one, each checked against the quotas. If
+//! one does not fit, all are rolled back.
 
 use super::quota::Usage;
 use super::view::{AppView, ProcessAction};
@@ -8,7 +8,7 @@ use super::view::{AppView, ProcessAction};
 #[derive(Clone, Debug)]
 pub(super) struct Draft<'v> {
     view: &'v AppView,
-    /// Desired instances. `None`: destroyed.
+    /// Desired instances of each process. `None`: destroyed.
     rows: Vec<Option<u32>>,
     pub(super) actions: Vec<ProcessAction>,
 }
@@ -16,9 +16,9 @@ pub(super) struct Draft<'v> {
 /// An old process as a pass counts it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldProcess {
-    /// Its index in the view.
+    /// The index of the process in the view.
     pub(super) index: usize,
-    /// Its assumed number of instances.
+    /// The assumed number of instances.
     pub(super) instances: u32,
 }
 
@@ -32,7 +32,7 @@ impl<'v> Draft<'v> {
         }
     }
 
-    /// Desired instances as saved so far; 0 for a destroyed process.
+    /// Returns the desired instances as saved so far; 0 for a destroyed process.
     pub(super) fn instances(&self, index: usize) -> u32 {
         self.rows[index].unwrap_or(0)
     }
@@ -41,16 +41,15 @@ impl<'v> Draft<'v> {
         self.rows[index].is_none()
     }
 
-    /// The oldest process that exists.
+    /// Returns the oldest process that exists.
     pub(super) fn oldest(&self) -> Option<usize> {
         self.rows.iter().position(Option::is_some)
     }
 
-    /// Saves a process with a new number of instances, checked against the quotas; an unchanged number is not
-    /// checked.
+    /// Saves a process with a new number of instances, and checks the quotas. An unchanged number is not checked.
     ///
     /// # Errors
-    /// It does not fit; the text is the client's.
+    /// If it does not fit; the text is the message to the client.
     pub(super) fn save(&mut self, index: usize, instances: u32) -> Result<(), String> {
         let Some(saved) = self.rows[index] else {
             return Ok(());
@@ -72,7 +71,7 @@ impl<'v> Draft<'v> {
         Ok(())
     }
 
-    /// The usage of all processes as saved so far.
+    /// Returns the usage of all processes as saved so far.
     fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         for (process, instances) in self.view.processes.iter().zip(&self.rows) {
@@ -81,10 +80,10 @@ impl<'v> Draft<'v> {
         usage
     }
 
-    /// Removes `cut` instances from the old processes, from the oldest on. An unchanged number is not written.
+    /// Removes `cut` instances from the old processes, oldest first. An unchanged number is not written.
     ///
     /// # Errors
-    /// As [`Self::save`].
+    /// Same as [`Self::save`].
     pub(super) fn shrink(&mut self, old: &[OldProcess], mut cut: u64) -> Result<(), String> {
         let oldest = self.oldest();
         for &OldProcess { index, instances } in old {

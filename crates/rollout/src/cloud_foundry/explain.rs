@@ -8,25 +8,25 @@ use super::steps::CanaryStep;
 use super::view::Deployment;
 use super::{RuleSet, documented};
 
-/// A deployment of an app.
+/// The effects of a deployment on an app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeploymentExplanation {
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
-    /// The steps, after each of which it waits for a user; none for rolling.
+    /// The steps. After each, the deployment waits for a user. Empty for rolling.
     pub steps: Vec<CanaryStep>,
-    /// Maximum number of desired instances of both versions. As shipped, old instances that are still being stopped
-    /// are additional.
+    /// Maximum number of desired instances of both versions. Under the shipped rules, old instances that are still
+    /// being stopped come on top.
     pub peak_instances: u64,
-    /// Passes of the updater until it is done, if every new instance is routable by the next pass and users continue
-    /// immediately. `None`: it depends on how long old instances take to exit.
+    /// Number of passes until the deployment is done, if every new instance is routable by the next pass and users
+    /// continue immediately. `None`: it depends on how long old instances take to exit.
     pub passes: Option<u64>,
     /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
 impl DeploymentExplanation {
-    /// New instances that a step starts.
+    /// Returns how many new instances a step starts.
     pub fn starts(&self, step: usize) -> u32 {
         let before = if step == 0 {
             0
@@ -36,7 +36,7 @@ impl DeploymentExplanation {
         self.steps[step].canary.saturating_sub(before)
     }
 
-    /// Surprising effects of the deployment's settings, and of a quota.
+    /// Returns surprising effects of the deployment's settings and of a quota.
     fn warnings(&self, deployment: &Deployment, rules: RuleSet, quota: &AppQuota) -> Vec<String> {
         let instances = deployment.original_instances;
         let mut warnings = Vec::new();
@@ -50,7 +50,7 @@ impl DeploymentExplanation {
                 count(instances as usize, "instance")
             ));
         }
-        // The first batch fits, or the deployment would have been rejected.
+        // The first batch fits, otherwise the request would have been rejected.
         for (limits, kind) in [
             (&quota.organization, "organization"),
             (&quota.space, "space"),
@@ -114,17 +114,17 @@ impl DeploymentExplanation {
     }
 }
 
-/// Scaling to a number of new instances.
+/// A phase that scales to a number of new instances.
 struct ScalePhase {
-    /// Total of both versions, which the old ones are reduced to.
+    /// Total of both versions. Old instances are reduced to reach it.
     total: u64,
     new: u64,
-    /// Before the phase.
+    /// Number of old instances before the phase.
     old_before: u64,
     new_before: u64,
 }
 
-/// Applies `options` to an app with `instances`, which has as many afterwards.
+/// Applies `options` to an app with `instances`. Afterwards the app has the same number.
 pub fn explain(
     options: &DeploymentOptions,
     rules: RuleSet,
@@ -156,7 +156,7 @@ pub fn explain(
     explanation
 }
 
-/// The phases of a deployment that begins with `first_batch` new instances: its steps, and all instances at the end.
+/// Returns the phases of a deployment that begins with `first_batch` new instances: its steps, then all instances.
 fn phases(instances: u32, first_batch: u32, steps: &[CanaryStep]) -> Vec<ScalePhase> {
     let end = CanaryStep {
         canary: instances,
@@ -179,8 +179,9 @@ fn phases(instances: u32, first_batch: u32, steps: &[CanaryStep]) -> Vec<ScalePh
 }
 
 impl ScalePhase {
-    /// Maximum number of desired instances: while `routable` new ones are routable, `total - routable` old ones stay
-    /// and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms saturates.
+    /// Returns the maximum number of desired instances. While `routable` new ones are routable, `total - routable` old
+    /// ones stay and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms
+    /// saturates.
     fn peak(&self, max_in_flight: u64) -> u64 {
         let bends = [
             0,
@@ -197,7 +198,7 @@ impl ScalePhase {
         peak
     }
 
-    /// Desired instances while `routable` new ones are routable.
+    /// Returns the desired instances while `routable` new ones are routable.
     fn desired(&self, routable: u64, max_in_flight: u64) -> u64 {
         let requested = routable.saturating_add(max_in_flight).min(self.new);
         let old = self.old_before.min(self.total.saturating_sub(routable));
@@ -249,7 +250,8 @@ mod tests {
         let step = |canary, original| CanaryStep { canary, original };
         assert_eq!(canary.steps, [step(2, 9), step(2, 9), step(10, 0)]);
         assert_eq!([0, 1, 2].map(|at| canary.starts(at)), [2, 0, 8]);
-        // One at first; 1 to 2 in a pass and one to see it; one to see nothing new; 2 to 10 by two, and one; one more.
+        // One at first; 1 to 2 in a pass and another to observe it; one without a change; 2 to 10 by two, and one; one
+        // more.
         assert_eq!(
             (canary.first_batch, canary.passes),
             (1, Some(2 + 1 + 5 + 1))

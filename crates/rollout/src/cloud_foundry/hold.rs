@@ -14,7 +14,7 @@ use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 
 impl CloudFoundry {
-    /// The rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
+    /// Returns the rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
     /// progress.
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
         let Some(deployment) = view.active() else {
@@ -23,7 +23,7 @@ impl CloudFoundry {
         if deployment.state == DeploymentState::Paused {
             return paused(self.rules, deployment);
         }
-        // Errors of earlier passes stay until one makes a change; here only that of the next pass counts.
+        // Errors of earlier passes remain until a pass makes a change. Here only the error of the next pass counts.
         let mut view = view.clone();
         for deployment in &mut view.deployments {
             deployment.error = None;
@@ -90,17 +90,17 @@ fn paused(rules: RuleSet, deployment: &Deployment) -> Option<Hold> {
     Some(Hold::new("canary", explanation))
 }
 
-/// A pass that would change nothing.
+/// A deployment in which a pass would change nothing.
 struct StalledDeployment<'a> {
     rules: RuleSet,
     view: &'a AppView,
     deployment: &'a Deployment,
-    /// The new one, and its instances.
+    /// The new process.
     process: &'a Process,
     counts: InstanceCounts,
-    /// The number of new instances that it scales to.
+    /// Number of new instances that it scales to.
     goal: u32,
-    /// The pass is rolled back because of an error.
+    /// Whether the pass is rolled back because of an error.
     fails: bool,
 }
 
@@ -109,12 +109,12 @@ struct QuotaDemand {
     /// The name of the limit.
     rule: &'static str,
     unit: &'static str,
-    /// The needs of the app, and its usage.
+    /// The demand of the app, including its usage.
     wanted: u64,
     has: u64,
     /// The usage of other apps.
     others: u64,
-    /// `None`: no limit.
+    /// The limit. `None`: unlimited.
     limit: Option<u64>,
 }
 
@@ -127,7 +127,7 @@ impl StalledDeployment<'_> {
         Some(Hold::new("diego", explanation))
     }
 
-    /// The quota that the next pass would exceed, if it fails.
+    /// Returns the quota that the next pass would exceed, if it fails.
     fn quota(&self) -> Option<Hold> {
         if !self.fails {
             return None;
@@ -164,7 +164,7 @@ impl StalledDeployment<'_> {
         ))
     }
 
-    /// The parts of the limits of an organization or a space that the next pass needs.
+    /// Returns what the next pass needs from the limits of an organization or a space.
     fn demands(&self, limits: &QuotaLimits) -> [QuotaDemand; 2] {
         let usage = self.view.usage();
         let instances = self.wanted();
@@ -188,7 +188,7 @@ impl StalledDeployment<'_> {
         ]
     }
 
-    /// Instances of the app after the next pass, if it were not rolled back.
+    /// Returns the instances of the app after the next pass if it were not rolled back.
     fn wanted(&self) -> u64 {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
@@ -199,7 +199,8 @@ impl StalledDeployment<'_> {
         old + new
     }
 
-    /// Shipped only: as documented an unhealthy instance only counts as in flight.
+    /// Returns the hold if instances are unhealthy. Shipped rules only: under the documented rules they only count as
+    /// in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let unhealthy = self.counts.unhealthy;
         if self.rules == RuleSet::Documented || unhealthy == 0 {
@@ -234,7 +235,7 @@ impl StalledDeployment<'_> {
         Some(Hold::new("max_in_flight", explanation))
     }
 
-    /// Documented only: shipped rules ignore old instances.
+    /// Returns the hold if old instances have not exited. Documented rules only: shipped rules ignore old instances.
     fn tear_down(&self) -> Option<Hold> {
         if self.rules == RuleSet::Shipped || !self.is_short() {
             return None;
@@ -249,7 +250,7 @@ impl StalledDeployment<'_> {
         Some(Hold::new("max_in_flight", explanation))
     }
 
-    /// Whether new instances are still to be started.
+    /// Returns whether new instances are still to be started.
     const fn is_short(&self) -> bool {
         self.process.instances < self.goal
     }
@@ -264,7 +265,7 @@ impl StalledDeployment<'_> {
         Hold::new("routable", text)
     }
 
-    /// The remaining work.
+    /// Describes the remaining work.
     fn left(&self) -> String {
         let place = match self.deployment.canary_current_step {
             Some(step) if self.deployment.state == DeploymentState::Prepaused => {
@@ -283,7 +284,7 @@ impl StalledDeployment<'_> {
         self.view.desired_instances() - u64::from(self.process.instances)
     }
 
-    /// `2 crashed, 1 not reported`: the number of new instances in each of `states`.
+    /// Formats the number of new instances in each of `states`: `2 crashed, 1 not reported`.
     fn states(&self, states: &[(LrpState, &str)]) -> String {
         let mut texts = Vec::new();
         for (state, name) in states {
@@ -295,7 +296,7 @@ impl StalledDeployment<'_> {
         texts.join(", ")
     }
 
-    /// The number of new instances in a state.
+    /// Returns the number of new instances in a state.
     fn instances_in(&self, wanted: LrpState) -> usize {
         let lrps = &self.process.lrps;
         let indices = 0..self.process.instances as usize;
@@ -304,7 +305,7 @@ impl StalledDeployment<'_> {
     }
 }
 
-/// All states but routable ones; those that count as unhealthy are the last four.
+/// All states except routable; the last four count as unhealthy.
 const STATES: [(LrpState, &str); 7] = [
     (LrpState::Claimed, "starting"),
     (LrpState::Unclaimed, "waiting for a cell"),

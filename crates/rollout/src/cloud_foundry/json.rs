@@ -1,4 +1,4 @@
-//! A value as a client wrote it, of any type, so that the product's own validation can check it.
+//! A value of any type as a client wrote it, so that the product's own validation can check it.
 //!
 //! Left out: integers beyond 64 bits, which are read and checked as floats.
 
@@ -23,7 +23,7 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// The value of `key`; null when it is absent or this is not an object.
+    /// Returns the value of `key`; null if it is absent or this is not an object.
     pub(super) fn at(&self, key: &str) -> &Self {
         const NULL: &Json = &Json::Null;
         let Self::Object(Ordered(fields)) = self else {
@@ -35,7 +35,7 @@ impl Json {
         }
     }
 
-    /// Whether this is an object with this key.
+    /// Returns whether this is an object with this key.
     pub(super) fn has(&self, key: &str) -> bool {
         let Self::Object(Ordered(fields)) = self else {
             return false;
@@ -43,12 +43,12 @@ impl Json {
         fields.iter().any(|(name, _)| name == key)
     }
 
-    /// Neither null nor false: true in Ruby.
+    /// Returns whether it is neither null nor false, which makes it true in Ruby.
     pub(super) fn is_truthy(&self) -> bool {
         !matches!(self, Self::Null | Self::Bool(false))
     }
 
-    /// Null, false, or without content: blank in Rails.
+    /// Returns whether it is null, false or empty, which makes it blank in Rails.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Null | Self::Bool(false) => true,
@@ -59,7 +59,7 @@ impl Json {
         }
     }
 
-    /// Sets the value at a path of keys; what is on the way and no object becomes one.
+    /// Sets the value at a path of keys. Intermediate values that are not objects become objects.
     pub(super) fn set(&mut self, path: &str, value: Self) {
         let (key, rest) = path.split_once('.').unwrap_or((path, ""));
         if !matches!(self, Self::Object(_)) {
@@ -82,7 +82,7 @@ impl Json {
 }
 
 impl fmt::Display for Json {
-    /// As Ruby prints it in a message: null is empty, a text is itself, and all else is as in JSON.
+    /// Prints the value as Ruby does in a message: null is empty, a text is unquoted, and everything else is JSON.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Null => Ok(()),

@@ -12,21 +12,21 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | app | the rolled out application; one rollout at a time |
+//! | app | the application that is rolled out; one rollout at a time |
 //! | process | a desired number of instances of one version; the target of this scheduler's actions |
 //! | instance, LRP | one running copy, with an index below its process's number; it pulls, starts and is routable |
 //! | deployment | one rollout, with the process that it rolls out; all other web processes are old |
-//! | step | of a canary deployment, which waits at its end for a user to continue |
+//! | step | part of a canary deployment; at its end the deployment waits for a user to continue |
 //! | interim process | a process that a superseded deployment left behind |
 //!
-//! The scheduler is surge based: new instances are added to the old ones, up to `max_in_flight` that are not
-//! routable yet, and for each routable one an old one is removed. The first batch starts when the deployment is
+//! The scheduler is surge based: new instances are added to the old ones, up to `max_in_flight` that are not routable
+//! yet, and an old instance is removed for each routable new one. The first batch starts when the deployment is
 //! created ([`AppView::create`]), the next ones in passes, which only a period triggers.
 //!
-//! [`RuleSet`] selects the shipped rules or those of the product's proposals (`documented.rs`). Surprising shipped
+//! [`RuleSet`] selects the shipped rules or the rules of the product's proposals (`documented.rs`). Surprising shipped
 //! rules are kept: instances that are being stopped are ignored; one unhealthy instance stops all growth; nothing
 //! times out, and nothing is rolled back automatically; a quota without room for `max_in_flight` blocks indefinitely;
-//! cancelling brings all old instances back simultaneously. Two outright bugs can be disabled ([`CloudFoundryBugs`]).
+//! cancelling restarts all old instances simultaneously. Two outright bugs can be disabled ([`CloudFoundryBugs`]).
 //!
 //! Left out: several apps (one scheduler each; no rule spans them), processes other than web, revisions, sidecars.
 
@@ -69,33 +69,33 @@ pub use steps::{CanaryStep, canary_step_plan};
 pub use superseded::{Superseded, SupersededState};
 pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 
-/// Bugs of the product; `true` reproduces one. Documented rules have none of them.
+/// Bugs of the product; `true` reproduces the bug. The documented rules have no bugs.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
-    /// Instances of a superseded canary that a pass removes still count as old in that pass. The oldest process
-    /// therefore loses the same number in excess. Off: the pass counts the remaining instances.
+    /// Instances of a superseded canary that a pass removes still count as old in that pass, so the oldest process
+    /// loses this many instances too many. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// The pass that removes an interim process fails to finish the deployment. The next pass finishes it. Off: it
+    /// The pass that removes an interim process fails to finish the deployment, and the next pass finishes it. Off: it
     /// finishes immediately.
     pub interim_trap: bool,
 }
 
 impl CloudFoundryBugs {
-    /// Neither.
+    /// Reproduces no bugs.
     pub const NONE: Self = Self {
         purge: false,
         interim_trap: false,
     };
 
-    /// Both, as shipped.
+    /// Reproduces both bugs, as shipped.
     pub const ALL: Self = Self {
         purge: true,
         interim_trap: true,
     };
 
-    /// The bugs that go with these rules by default: the documentation knows of none.
+    /// Returns the default bugs of these rules: the documented rules have none.
     pub const fn of(rules: RuleSet) -> Self {
         match rules {
             RuleSet::Shipped => Self::ALL,
@@ -110,17 +110,17 @@ impl Default for CloudFoundryBugs {
     }
 }
 
-/// The deployment updater of one app. Its state is in the view, as the product's is in its database.
+/// The deployment updater of one app. Its state is in the view, as the product keeps it in its database.
 #[derive(Clone, Debug)]
 pub struct CloudFoundry {
     rules: RuleSet,
     defects: CloudFoundryBugs,
-    /// Start of the last pass, from which the period counts.
+    /// Start of the last pass; the period counts from it.
     last: SimTime,
 }
 
 impl CloudFoundry {
-    /// An updater with the production period ([`UPDATE_FREQUENCY`]).
+    /// Creates an updater with the production period ([`UPDATE_FREQUENCY`]).
     pub fn new(rules: RuleSet) -> Self {
         Self {
             rules,
@@ -129,15 +129,15 @@ impl CloudFoundry {
         }
     }
 
-    /// Sets the reproduced bugs.
+    /// Sets the bugs to reproduce.
     pub const fn with_defects(mut self, defects: CloudFoundryBugs) -> Self {
         self.defects = defects;
         self
     }
 
-    /// The next iteration of the updater's loop after `now`: a multiple of the period after the start of the last
-    /// pass, or after time zero. The driver must start the next pass immediately after one that takes longer than the
-    /// period; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
+    /// Returns the next iteration of the updater's loop after `now`: a multiple of the period after the start of the
+    /// last pass, or after time zero. If a pass takes longer than the period, the driver must start the next pass
+    /// immediately; the period then counts from that start (`scheduler.rb` sleeps for the rest of the period).
     pub const fn next_pass(&self, now: SimTime) -> SimTime {
         let last = self.last.as_nanos();
         let period = UPDATE_FREQUENCY.as_nanos();
@@ -145,8 +145,9 @@ impl CloudFoundry {
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
 
-    /// One pass of the updater. It requests the next one while a deployment is in progress. While all are paused or
-    /// finished, a pass has no effect until a user's action, and is then due at [`next_pass`](Self::next_pass).
+    /// Runs one pass of the updater. It requests the next one while a deployment is in progress. While all deployments
+    /// are paused or finished, a pass has no effect until a user acts; it is then due at
+    /// [`next_pass`](Self::next_pass).
     pub fn reconcile(
         &mut self,
         now: SimTime,

@@ -1,12 +1,12 @@
-//! One pass of the updater: scaling as shipped or as documented, finishing and cancelling.
+//! One pass of the updater: scaling by shipped or documented rules, finishing and cancelling.
 //!
 //! Follows `lib/cloud_controller/deployment_updater/{dispatcher,updater}.rb` and its
 //! `actions/{scale,up_scaler,down_scaler,scale_down_canceled_processes,scale_down_old_process,finalize,cancel}.rb`.
 //!
-//! The decisions of a pass follow from the new process's instances at its start: at most `max_in_flight` are started
-//! beyond the routable ones, none while one is unhealthy, and old instances that the routable ones replace are
-//! removed. The instances of old processes are ignored, so more instances can exist than desired. Nothing times out,
-//! and old instances do not compensate for lost ones.
+//! The decisions of a pass depend on the new process's instances at its start: at most `max_in_flight` instances are
+//! started beyond the routable ones, no instances while one is unhealthy, and old instances that are replaced by
+//! routable ones are removed. The instances of old processes are ignored, so more instances can exist than desired.
+//! Nothing times out, and old instances do not compensate for lost ones.
 
 use super::super::Pass;
 use super::draft::{Draft, OldProcess};
@@ -14,7 +14,7 @@ use super::reports::InstanceCounts;
 use super::view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 use super::{CloudFoundryBugs, RuleSet, documented};
 
-/// One pass over all deployments of an app.
+/// Runs one pass over all deployments of an app.
 pub(super) fn pass(
     rules: RuleSet,
     defects: CloudFoundryBugs,
@@ -22,7 +22,7 @@ pub(super) fn pass(
 ) -> Pass<ProcessAction, Vec<Deployment>> {
     let mut draft = Draft::new(view);
     let mut deployments = view.deployments.clone();
-    // The lists are made before any change, and contain no paused or finished deployment.
+    // The lists are made before any change, and do not contain paused or finished deployments.
     for state in [
         DeploymentState::Deploying,
         DeploymentState::Canceling,
@@ -68,16 +68,16 @@ enum ScaleProgress {
     Finished,
 }
 
-/// How far a deployment may scale while some of its new instances are routable.
+/// How far a deployment may scale at a given number of routable new instances.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct ScaleLimits {
-    /// Old instances that stay.
+    /// Number of old instances that stay.
     pub(super) old: u64,
-    /// New instances that `max_in_flight` allows.
+    /// Number of new instances that `max_in_flight` allows.
     pub(super) new: u64,
 }
 
-/// One deployment in a pass. Errors are texts as a client sees them.
+/// One deployment in a pass. Errors are messages to a client.
 struct DeploymentTick<'a, 'v> {
     rules: RuleSet,
     defects: CloudFoundryBugs,
@@ -88,7 +88,7 @@ struct DeploymentTick<'a, 'v> {
 }
 
 impl DeploymentTick<'_, '_> {
-    /// The pass of a deployment in progress.
+    /// Runs the pass of a deployment in progress.
     fn roll(&mut self) -> Result<(), String> {
         let Some(id) = self.before.process else {
             return Ok(());
@@ -99,7 +99,7 @@ impl DeploymentTick<'_, '_> {
         };
         if !self.view.diego_available {
             return match self.rules {
-                // The product intends to skip the pass silently, but catches the wrong class.
+                // The product intends to skip the pass silently, but catches the wrong exception class.
                 RuleSet::Shipped => {
                     Err(unexpected("CloudController::Errors::InstancesUnavailable"))
                 }
@@ -122,8 +122,8 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// The last step: destroys all other processes that existed when the pass started. One that the pass itself
-    /// destroyed is destroyed again, which fails, as shipped; the next pass finds it gone.
+    /// Runs the last step: destroys all other processes that existed when the pass started. A process that the pass
+    /// itself destroyed is destroyed again, which fails, as in the shipped product; the next pass succeeds.
     fn finalize(&mut self, new: usize, before: &Draft<'_>) -> Result<(), String> {
         let fails_twice = self.defects.interim_trap && self.rules == RuleSet::Shipped;
         for index in 0..self.view.processes.len() {
@@ -139,7 +139,7 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// Scales down and up.
+    /// Scales the old processes down and the new one up.
     fn scale(&mut self, new: usize) -> Result<ScaleProgress, String> {
         let process = &self.view.processes[new];
         let goal = self.before.goal(self.rules).canary;
@@ -159,7 +159,7 @@ impl DeploymentTick<'_, '_> {
             });
         }
         if self.rules == RuleSet::Shipped {
-            // Purged instances still count as old in this pass, as shipped.
+            // As shipped, purged instances still count as old in this pass.
             self.purge()?;
             if !self.defects.purge {
                 old = self.old_processes(new);
@@ -178,7 +178,7 @@ impl DeploymentTick<'_, '_> {
         Ok(ScaleProgress::Moved)
     }
 
-    /// The number of instances that the new process may grow to. `None`: it may not grow.
+    /// Returns the number of instances that the new process may grow to. `None`: it may not grow.
     fn growth(&self, process: &Process, counts: InstanceCounts, most: u64) -> Option<u32> {
         match self.rules {
             RuleSet::Shipped => {
@@ -197,7 +197,7 @@ impl DeploymentTick<'_, '_> {
         }
     }
 
-    /// The processes other than the new one, as saved so far.
+    /// Returns the processes other than the new one, as saved so far.
     fn old_processes(&self, new: usize) -> Vec<OldProcess> {
         let mut old = Vec::new();
         for index in 0..self.view.processes.len() {
@@ -225,13 +225,13 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// The pass of a cancelled deployment: one process survives, and gets all instances immediately.
+    /// Runs the pass of a cancelled deployment: one process survives, and gets all instances immediately.
     fn cancel(&mut self) -> Result<(), String> {
         let before = self.draft.clone();
         let Some(survivor) = self.survivor() else {
             return Ok(());
         };
-        // Destroying first makes room in the quotas.
+        // Destroying first frees the quotas.
         for index in 0..self.view.processes.len() {
             if index != survivor {
                 self.draft.destroy(index);
@@ -244,7 +244,7 @@ impl DeploymentTick<'_, '_> {
         Ok(())
     }
 
-    /// The newest process of a superseded deployment that has a running instance, else the oldest process.
+    /// Returns the newest process of a superseded deployment that has a running instance, or else the oldest process.
     fn survivor(&self) -> Option<usize> {
         for (index, process) in self.view.processes.iter().enumerate().rev() {
             if self.view.diego_available && self.is_interim(process) && process.has_running() {
@@ -254,7 +254,7 @@ impl DeploymentTick<'_, '_> {
         self.draft.oldest()
     }
 
-    /// Whether a process belongs to a deployment that was superseded while it was deploying.
+    /// Returns whether a process belongs to a deployment that was superseded while it was deploying.
     fn is_interim(&self, process: &Process) -> bool {
         self.view.deployments.iter().any(|deployment| {
             deployment.process == Some(process.id)
@@ -265,7 +265,7 @@ impl DeploymentTick<'_, '_> {
 }
 
 impl ScaleLimits {
-    /// The limits while `routable` new instances are routable.
+    /// Returns the limits while `routable` new instances are routable.
     pub(super) fn of(rules: RuleSet, deployment: &Deployment, routable: u32) -> Self {
         let goal = deployment.goal(rules);
         let old = match rules {
@@ -280,7 +280,7 @@ impl ScaleLimits {
     }
 }
 
-/// The number of instances of the old processes beyond those that stay.
+/// Returns how many instances the old processes have beyond those that stay.
 fn excess(old: &[OldProcess], keep: u64) -> u64 {
     let instances: u64 = old.iter().map(|old| u64::from(old.instances)).sum();
     instances.saturating_sub(keep)

@@ -1,8 +1,9 @@
 //! Limits of an organization and a space on started processes.
 //!
 //! Follows `app/models/runtime/process_model.rb` (the order of its policies),
-//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. Checked whenever a started process is saved
-//! with changes, also when its number goes down. Left out: limits on the log rate, and on the memory of one instance.
+//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. They are checked whenever a started process
+//! is saved with changes, also when it is scaled down. Left out: limits on the log rate, and on the memory of one
+//! instance.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -13,9 +14,9 @@ use serde::Deserialize;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct AppQuota {
-    /// Of the organization.
+    /// Limits of the organization.
     pub organization: QuotaLimits,
-    /// Of the space.
+    /// Limits of the space.
     pub space: QuotaLimits,
 }
 
@@ -26,13 +27,13 @@ pub struct AppQuota {
 pub struct QuotaLimits {
     /// The name of the organization or space.
     pub name: String,
-    /// Instances of all started processes together. Absent: no limit.
+    /// Maximum number of instances of all started processes. Absent: no limit.
     #[serde(rename = "totalInstances")]
     pub app_instance_limit: Option<u64>,
-    /// Memory of all their instances. Absent: no limit.
+    /// Maximum memory of all their instances. Absent: no limit.
     #[serde(rename = "totalMemoryInMb")]
     pub memory_limit_in_mb: Option<u64>,
-    /// Instances of other apps.
+    /// Number of instances of other apps.
     pub other_instances: u64,
     /// Memory of other apps' instances.
     pub other_memory_in_mb: u64,
@@ -46,7 +47,7 @@ pub(super) struct Usage {
 }
 
 impl Usage {
-    /// With further instances of this size.
+    /// Adds instances of this size.
     pub(super) const fn with(self, instances: u32, memory_in_mb: u32) -> Self {
         Self {
             instances: self.instances + instances as u64,
@@ -68,7 +69,7 @@ impl QuotaLimits {
 }
 
 impl AppQuota {
-    /// The product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
+    /// Returns the product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
         let mut exceeded = Vec::new();
         if self.space.lacks_memory(usage) {
@@ -89,7 +90,7 @@ impl AppQuota {
         Some(exceeded.join(", "))
     }
 
-    /// The message to a client when a deployment cannot be created for these reasons.
+    /// Returns the message to a client if a deployment cannot be created for these reasons.
     pub(super) fn creation_error(&self, exceeded: &str) -> String {
         let is_of_space = exceeded.contains(" space_");
         let kind = if is_of_space { "space" } else { "organization" };

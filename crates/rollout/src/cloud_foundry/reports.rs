@@ -2,23 +2,23 @@
 //!
 //! Follows `lib/cloud_controller/diego/reporters/instances_reporter.rb`: a list of long-running processes (LRPs), one
 //! for each index; those beyond the desired number are being stopped and are ignored; an index without a report is
-//! down. No minimum time of being healthy exists. The counts follow every change, so a pass does not look at each
+//! down. There is no minimum healthy time. The counts are updated with every change, so a pass does not examine each
 //! instance.
 
 use std::collections::BTreeSet;
 use std::ops::Deref;
 
-/// One instance, as Diego reports it.
+/// The state of one instance, as Diego reports it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum LrpState {
-    /// No report of this index: the instance is down or does not exist yet.
+    /// No report for this index: the instance is down or does not exist yet.
     #[default]
     Unreported,
-    /// It waits for a cell (UNCLAIMED without placement error).
+    /// It waits for a cell (UNCLAIMED without a placement error).
     Unclaimed,
-    /// No cell takes it (UNCLAIMED with a placement error).
+    /// No cell accepts it (UNCLAIMED with a placement error).
     PlacementError,
-    /// A cell fetches and starts it.
+    /// A cell downloads and starts it.
     Claimed,
     /// It runs and is not routable: its readiness check has not passed.
     RunningNotRoutable,
@@ -31,12 +31,12 @@ pub enum LrpState {
 }
 
 impl LrpState {
-    /// Whether the instance runs, routable or not.
+    /// Returns whether the instance runs, routable or not.
     pub(super) const fn is_running(self) -> bool {
         matches!(self, Self::Running | Self::RunningNotRoutable)
     }
 
-    /// Whether Diego is about to change it by itself.
+    /// Returns whether Diego is about to change the state.
     const fn is_in_motion(self) -> bool {
         matches!(self, Self::Claimed | Self::Crashed)
     }
@@ -47,14 +47,14 @@ impl LrpState {
 pub struct InstanceCounts {
     /// Running and routable.
     pub routable: u32,
-    /// Claimed, unclaimed without placement error, or running and not routable.
+    /// Claimed, unclaimed without a placement error, or running and not routable.
     pub starting: u32,
-    /// All others, those without a report included.
+    /// All others, including those without a report.
     pub unhealthy: u32,
 }
 
 impl InstanceCounts {
-    /// The number that counts instances in this state.
+    /// Returns the counter for instances in this state.
     const fn of_state(&mut self, state: LrpState) -> &mut u32 {
         match state {
             LrpState::Running => &mut self.routable,
@@ -82,7 +82,7 @@ impl InstanceReports {
     /// Changes the state of an instance.
     ///
     /// # Panics
-    /// If it is not reported.
+    /// If the index has no report.
     pub fn set(&mut self, index: usize, state: LrpState) {
         let old = std::mem::replace(&mut self.states[index], state);
         self.uncount(index as u32, old);
@@ -103,7 +103,7 @@ impl InstanceReports {
         Some(state)
     }
 
-    /// An instance is reported in this state.
+    /// Counts an instance in this state.
     fn count(&mut self, index: u32, state: LrpState) {
         *self.counts.of_state(state) += 1;
         if state.is_in_motion() {
@@ -111,7 +111,7 @@ impl InstanceReports {
         }
     }
 
-    /// An instance is no longer reported in this state.
+    /// Stops counting an instance in this state.
     fn uncount(&mut self, index: u32, state: LrpState) {
         *self.counts.of_state(state) -= 1;
         if state.is_in_motion() {
@@ -119,12 +119,13 @@ impl InstanceReports {
         }
     }
 
-    /// Instances that are claimed or crashed, by index.
+    /// Returns the instances that are claimed or crashed, by index.
     pub fn in_motion(&self) -> impl Iterator<Item = usize> {
         self.in_motion.iter().map(|index| *index as usize)
     }
 
-    /// The counts of a process that is to have `instances`, at the cost of the reports beyond them.
+    /// Returns the counts of a process that should have `instances`. The cost is proportional to the reports beyond
+    /// them.
     pub fn counts(&self, instances: u32) -> InstanceCounts {
         let mut counts = self.counts;
         for state in self.states.iter().skip(instances as usize) {
@@ -177,7 +178,7 @@ mod tests {
         ])
     }
 
-    /// Counts instance by instance.
+    /// Counts the instances one by one.
     fn counted(instances: u32, lrps: &[LrpState]) -> InstanceCounts {
         let mut counts = InstanceCounts::default();
         for index in 0..instances as usize {
@@ -188,7 +189,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn counts_after_every_change_are_those_of_counting_each(
+        fn counts_after_every_change_equal_a_full_count(
             begin in vec(state(), 0..90),
             changes in vec((0..3_u8, 0..120_usize, state()), 0..60),
             wanted in vec(0..130_u32, 1..4),

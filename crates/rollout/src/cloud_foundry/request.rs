@@ -1,9 +1,9 @@
 //! A user's request: the body of `POST /v3/deployments`, and its validation by the product.
 //!
 //! Follows `app/messages/deployment_create_message.rb` and `process_scale_message.rb`. A body is stored unchanged,
-//! because the product reports wrong types with its own messages, and rejects unknown fields itself. The options
-//! match those of `cf push --strategy --max-in-flight --instance-steps`. `relationships`, `metadata`, and the content
-//! of `droplet` and `revision` are ignored. Numbers of scaling are also accepted as texts.
+//! because the product reports wrong types with its own messages, and rejects unknown fields itself. The options match
+//! those of `cf push --strategy --max-in-flight --instance-steps`. `relationships`, `metadata`, and the content of
+//! `droplet` and `revision` are ignored. Numbers for scaling may also be texts.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -12,15 +12,14 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::json::Json;
 use fleetsim_units::serial::Ordered;
 
-/// Why the product rejects a request; displayed as its client sees it.
+/// Why the product rejects a request. It displays as the message to the client.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
-    /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown one.
+    /// The path of the invalid field, e.g. `options.max_in_flight`, or of the first unknown field.
     pub field: String,
     message: String,
-    /// The Ruby class of the exception with which the product fails (HTTP 500) instead of rejecting. `None`: it
-    /// rejects.
+    /// The Ruby class of the exception if the product fails (HTTP 500) instead of rejecting the request.
     pub exception: Option<&'static str>,
 }
 
@@ -42,7 +41,7 @@ impl RequestError {
         }
     }
 
-    /// `options` is empty, but not an object.
+    /// Returns the error for `options` that are empty, but not an object.
     fn blank_options(options: &Json) -> Self {
         let class = match options {
             Json::List(_) => "TypeError",
@@ -58,19 +57,19 @@ impl RequestError {
     }
 }
 
-/// Replacement of the old version by the new one.
+/// How the new version replaces the old one.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Hash, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum DeploymentStrategy {
-    /// Without a pause.
+    /// Replaces all instances without a pause.
     #[default]
     Rolling,
-    /// With a pause after each step, until a user continues.
+    /// Pauses after each step until a user continues.
     Canary,
 }
 
-/// A body of `POST /v3/deployments`, unchanged. [`check`](Self::check) interprets it.
+/// A body of `POST /v3/deployments`, unchanged; see [`check`](Self::check).
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub struct DeploymentRequest {
@@ -82,7 +81,7 @@ pub struct DeploymentRequest {
 pub struct DeploymentOptions {
     /// The deployment strategy.
     pub strategy: DeploymentStrategy,
-    /// New instances that may be started beyond those that are routable; at least 1.
+    /// Maximum number of new instances that are started but not routable yet; at least 1.
     pub max_in_flight: u64,
     /// Final number of instances. `None`: unchanged.
     pub web_instances: Option<u32>,
@@ -143,7 +142,7 @@ impl DeploymentRequest {
         "canary",
     ];
 
-    /// The options of the request, if it passes the product's validation and does not make the product fail
+    /// Returns the options of the request if it passes the product's validation and does not make the product fail
     /// afterwards.
     ///
     /// # Errors
@@ -156,8 +155,8 @@ impl DeploymentRequest {
         Ok(options)
     }
 
-    /// The options of the request, by the product's validation alone: it accepts an empty list of steps, which cannot
-    /// be created.
+    /// Returns the options of the request if it passes the product's validation. This accepts an empty list of steps,
+    /// which cannot be created.
     ///
     /// # Errors
     /// All errors, in the product's order; at least one.
@@ -168,7 +167,7 @@ impl DeploymentRequest {
             options @ Json::Object(_) => validation.read_options(options),
             Json::Null => {}
             options if options.is_blank() => {
-                // Validation ends here. The product fails when it reads options that should not have passed.
+                // Validation ends here. The product fails when it reads options that should have been rejected.
                 if validation.errors.is_empty() {
                     let error = RequestError::blank_options(options);
                     validation.errors.push(error);
@@ -190,13 +189,13 @@ impl DeploymentRequest {
     }
 }
 
-/// The largest number of the product's database.
+/// The largest number that the product's database can store.
 const MAX_DB_INT: i128 = 2_147_483_647;
 
-/// The path of the canary steps.
+/// The path of the field with the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// An option with a number that the rules of scaling check.
+/// An option with a number that the scaling rules check.
 struct NumberOption {
     name: &'static str,
     min: i128,
@@ -225,7 +224,7 @@ const LOG_RATE: NumberOption = NumberOption {
 };
 
 impl NumberOption {
-    /// The problem with a number, in the product's words.
+    /// Returns the problem with a number, in the product's words.
     fn problem_of(&self, number: i128) -> Option<String> {
         let Self { min, max, .. } = self;
         if number < *min && *min == 1 {
@@ -256,7 +255,7 @@ impl RequestValidation {
         self.refuse(STEPS, format!("Options canary steps {problem}"));
     }
 
-    /// Reads all fields but `options`.
+    /// Reads all fields except `options`.
     fn read_fields(&mut self, body: &Json) {
         let unknown = unknown_keys(body, &DeploymentRequest::FIELDS);
         if let [first, ..] = &unknown[..] {
@@ -305,7 +304,7 @@ impl RequestValidation {
         }
         match options.at("canary") {
             canary if !canary.is_truthy() => {}
-            // Only the given strategy is checked, not what another one such as `recreate` would need.
+            // Only the given strategy is checked, not what another strategy such as `recreate` would need.
             canary @ Json::Object(_) if self.found.strategy == DeploymentStrategy::Canary => {
                 self.found.canary_steps = self.read_steps(canary.at("steps"));
             }
@@ -317,12 +316,12 @@ impl RequestValidation {
         }
     }
 
-    /// As [`Self::read_number`], of an option that is not negative.
+    /// Like [`Self::read_number`], for a number that is not negative.
     fn read_unsigned(&mut self, options: &Json, option: &NumberOption) -> Option<u32> {
         u32::try_from(self.read_number(options, option)?).ok()
     }
 
-    /// The number of an option; `None`: null, absent or invalid.
+    /// Reads the number of an option; `None`: null, absent or invalid.
     fn read_number(&mut self, options: &Json, option: &NumberOption) -> Option<i128> {
         let name = option.name;
         let number = match options.at(name) {
@@ -382,7 +381,7 @@ const WEIGHT: &str = "instance_weight";
 
 const WEIGHT_PROBLEM: &str = "instance weight must be an Integer between 1-100 (inclusive)";
 
-/// The weight of a canary step, if it is an integer.
+/// Returns the weight of a canary step if it is an integer.
 fn weight_of(step: &Json) -> Option<i128> {
     match step.at(WEIGHT) {
         Json::Number(weight) => weight.as_i128(),
@@ -390,7 +389,7 @@ fn weight_of(step: &Json) -> Option<i128> {
     }
 }
 
-/// A text of digits alone is parsed as a number, and the number is saved. The error is in the product's words.
+/// Parses a text of digits as a number, which is then saved. The error is in the product's words.
 fn number_in_text(text: &str) -> Result<i128, &'static str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,11 +1,12 @@
 //! Converts the weights of canary steps to numbers of instances.
 //!
 //! Follows `canary_step_plan` in `app/models/runtime/deployment_model.rb`; under documented rules "Feature Request:
-//! Allow multiple Canary steps" of cloud_controller_ng. They differ in two points:
+//! Allow multiple Canary steps" of cloud_controller_ng. The two differ in two points:
 //!
-//! - A share of exactly half an instance is rounded up as shipped, and down as documented. The shipped code divides
-//!   doubles, weight / 100 first, so the result is below the half in some cases (70 % of 45 is 31.499…): kept.
-//! - As documented one more instance than the app's own number "always" exists; as shipped not at weight 100.
+//! - Exactly half an instance is rounded up by the shipped rules, and down by the documented ones. The shipped code
+//!   divides doubles, weight / 100 first, so the result is below the half in some cases (70% of 45 is 31.499…). This
+//!   is kept.
+//! - Under the documented rules one additional instance "always" exists; under the shipped rules not at weight 100.
 
 use super::RuleSet;
 
@@ -19,13 +20,13 @@ pub struct CanaryStep {
 }
 
 impl CanaryStep {
-    /// Of both versions.
+    /// Returns the number of instances of both versions.
     pub const fn total(self) -> u32 {
         self.canary + self.original
     }
 }
 
-/// The steps of a canary deployment of an app that goes from `original_instances` to `web_instances`. Without
+/// Returns the steps of a canary deployment that scales an app from `original_instances` to `web_instances`. Without
 /// `weights` there is one step with one new instance, and `web_instances` is ignored.
 pub fn canary_step_plan(
     rules: RuleSet,
@@ -49,7 +50,7 @@ pub fn canary_step_plan(
         let original = match rules {
             RuleSet::Shipped if weight == 100 => 0,
             RuleSet::Shipped => (base + 1).saturating_sub(canary),
-            // One for one: fewer `web_instances` remove nothing in advance.
+            // Instances are replaced one for one: a smaller `web_instances` removes nothing in advance.
             RuleSet::Documented => (original_instances + 1).saturating_sub(canary),
         };
         steps.push(CanaryStep { canary, original });
@@ -57,7 +58,7 @@ pub fn canary_step_plan(
     steps
 }
 
-/// New instances of a step.
+/// Returns the number of new instances in a step.
 fn canary(rules: RuleSet, base: u32, weight: u8) -> u32 {
     let nearest = match rules {
         RuleSet::Shipped => (f64::from(base) * (f64::from(weight) / 100.0)).round() as u32,
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn as_documented_halves_are_rounded_down() {
-        // The reference: of all numbers from 1, the one with the smallest distance, the smaller of two.
+        // The reference: the number from 1 with the smallest distance, or the smaller of two.
         for instances in 1..120_u32 {
             for weight in 1..=100_u8 {
                 let distance = |canary: &u32| {

@@ -1,8 +1,8 @@
-//! An app with a deployment in progress, at the creation of the deployment that supersedes it.
+//! An app with a deployment in progress, when another deployment supersedes it.
 //!
-//! [`AppView::create`] supersedes it, and passes handle its process. Left out: a deployment that had superseded
-//! another one itself (one interim process, not several), interim instances that are not routable yet, and a step of
-//! 100 %, which keeps no old instance.
+//! [`AppView::create`] supersedes it, and passes handle its process. Left out: a superseded deployment that had itself
+//! superseded another one (so there is one interim process), interim instances that are not routable yet, and a step
+//! of 100%, which keeps no old instances.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use super::view::{AppView, Deployment, DeploymentState};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Superseded {
-    /// Instances of its process, all of them routable; at least 1.
+    /// Number of instances of its process, all of them routable; at least 1.
     pub instances: u32,
     /// Its state.
     pub state: SupersededState,
@@ -33,27 +33,27 @@ pub enum SupersededState {
     Deploying,
     /// A canary before a step. The next pass with a change removes its instances.
     Prepaused,
-    /// A canary at a step. Its instances are removed in the same way.
+    /// A canary at a step. Its instances are removed as for `prepaused`.
     Paused,
 }
 
 impl SupersededState {
-    /// Whether a pass removes its instances immediately.
+    /// Returns whether a pass removes its instances immediately.
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
     }
 }
 
 impl Superseded {
-    /// Instances of the oldest process of an app of `instances` beside it: each routable instance has replaced an old
-    /// one, except the extra one of a canary.
+    /// Returns the number of instances of the oldest process of an app of `instances`: each routable instance has
+    /// replaced an old one, except the extra one of a canary.
     pub const fn oldest_instances(self, instances: u32) -> u32 {
         (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
     }
 }
 
 impl AppView {
-    /// A started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
+    /// Creates a started app of `instances` in transition from `oldest` to `interim`, in the state of `superseded`.
     pub fn on_its_way(
         oldest: Revision,
         interim: Revision,
@@ -93,8 +93,8 @@ mod tests {
     use super::super::{CloudFoundry, CloudFoundryBugs, DeploymentRequest, RuleSet};
     use super::*;
 
-    /// Desired instances of the oldest and the interim process after creation and one pass without a routable
-    /// instance.
+    /// Returns the desired instances of the oldest and the interim process after creation and one pass without a
+    /// routable instance.
     fn first_pass(state: SupersededState, defects: CloudFoundryBugs) -> (u32, Option<u32>) {
         let mut app = AppView::on_its_way(
             Revision(1),
@@ -125,9 +125,9 @@ mod tests {
         let all = CloudFoundryBugs::ALL;
         let none = CloudFoundryBugs::NONE;
         let cases = [
-            // 5 + 5: the app's number, and no change: the one new instance does not exist yet.
+            // 5 + 5 is the app's number, so nothing changes: the one new instance does not exist yet.
             (Deploying, all, (5, Some(5))),
-            // 6 + 5, one too many: it is removed from the six although the purge removes the five.
+            // 6 + 5 is one too many: it is removed from the six although the purge removes the five.
             (Paused, all, (5, Some(0))),
             (Prepaused, all, (5, Some(0))),
             (Paused, none, (6, Some(0))),

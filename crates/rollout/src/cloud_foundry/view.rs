@@ -13,15 +13,15 @@ use super::steps::{CanaryStep, canary_step_plan};
 /// One app.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppView {
-    /// The version that the app is set to: its current droplet.
+    /// The app's current version: its current droplet.
     pub revision: Revision,
     /// Whether the app is started.
     pub started: bool,
-    /// Its web processes, the oldest first.
+    /// Its web processes, oldest first.
     pub processes: Vec<Process>,
-    /// Its deployments, the oldest first. At most one is active.
+    /// Its deployments, oldest first. At most one is active.
     pub deployments: Vec<Deployment>,
-    /// The quotas of its instances.
+    /// The quotas for its instances.
     pub quota: AppQuota,
     /// Whether Diego responds.
     pub diego_available: bool,
@@ -32,7 +32,7 @@ pub struct AppView {
 /// A web process: a number of interchangeable instances of one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Assigned in the order of creation, never reused.
+    /// Assigned in the order of creation, and never reused.
     pub id: TargetId,
     /// The version of its instances.
     pub revision: Revision,
@@ -40,8 +40,8 @@ pub struct Process {
     pub instances: u32,
     /// Memory of one instance.
     pub memory_in_mb: u32,
-    /// Diego's reports, by index. Shorter list: the rest is not reported. Longer list: the rest is being stopped,
-    /// which the shipped rules ignore and the documented ones observe.
+    /// Diego's reports, by index. Instances beyond the end of the list are not reported. Reports beyond the desired
+    /// number are of instances that are being stopped; the shipped rules ignore these, the documented ones count them.
     pub lrps: InstanceReports,
 }
 
@@ -52,17 +52,17 @@ pub struct Deployment {
     pub process: Option<TargetId>,
     /// The request's options.
     pub options: DeploymentOptions,
-    /// The app's instances when it, or the deployments that it supersedes, were created.
+    /// The app's instances when this deployment, or the deployments that it supersedes, were created.
     pub original_instances: u32,
-    /// The current or reached step, from 1. `None`: rolling.
+    /// The step that it is scaling to or has reached, from 1. `None`: rolling.
     pub canary_current_step: Option<u32>,
     /// Its state.
     pub state: DeploymentState,
     /// A later deployment superseded it.
     pub superseded: bool,
-    /// The error of the last pass that tried a change.
+    /// The error of the last pass that attempted a change.
     pub error: Option<String>,
-    /// The version to go back to.
+    /// The version to roll back to.
     pub previous_revision: Revision,
 }
 
@@ -73,28 +73,28 @@ pub enum DeploymentState {
     Deploying,
     /// Scaling to a step.
     Prepaused,
-    /// At a step; waits for a user.
+    /// At a step, waiting for a user.
     Paused,
     /// A user has cancelled; the next pass rolls back.
     Canceling,
-    /// Finished: all instances are new, or a later deployment superseded it while it was deploying.
+    /// Finished: all instances are new, or a later deployment superseded this one while it was deploying.
     Deployed,
-    /// Finished: back to the old version, or a later deployment superseded it in any other state.
+    /// Finished: rolled back to the old version, or a later deployment superseded this one in another state.
     Canceled,
 }
 
 /// An action of a pass of the deployment updater, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ProcessAction {
-    /// Run this many interchangeable instances of the process, whose revision is fixed at its creation. At 0 it still
-    /// exists.
+    /// Run this many interchangeable instances of the process, whose revision is fixed when it is created. With 0
+    /// instances, the process still exists.
     Scale(TargetId, u32),
     /// Remove the process.
     Delete(TargetId),
 }
 
 impl AppView {
-    /// A started app that runs `instances` of `revision`, all of them routable, without a deployment.
+    /// Creates a started app that runs `instances` of `revision`, all routable, without a deployment.
     pub fn settled(revision: Revision, instances: u32) -> Self {
         let mut app = Self {
             revision,
@@ -110,7 +110,7 @@ impl AppView {
         app
     }
 
-    /// Adds a process with the default memory. None of its instances is reported yet.
+    /// Adds a process with the default memory and without reported instances.
     pub(super) fn add_process(&mut self, revision: Revision, instances: u32) -> &mut Process {
         let id = TargetId(self.next_process);
         self.next_process += 1;
@@ -123,7 +123,7 @@ impl AppView {
         })
     }
 
-    /// A stopped app with `instances` of `revision` once it is started.
+    /// Creates a stopped app that has `instances` of `revision` once it is started.
     pub fn stopped(revision: Revision, instances: u32) -> Self {
         let mut app = Self::settled(revision, instances);
         app.started = false;
@@ -131,24 +131,24 @@ impl AppView {
         app
     }
 
-    /// The app's only active deployment.
+    /// Returns the app's only active deployment.
     pub fn active(&self) -> Option<&Deployment> {
         self.deployments
             .iter()
             .rfind(|deployment| deployment.is_active())
     }
 
-    /// A process by its id. `None`: it was destroyed.
+    /// Returns a process by its id. `None`: it was destroyed.
     pub fn process(&self, id: TargetId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
 
-    /// A mutable process by its id, to report on its instances.
+    /// Returns a mutable process by its id, to report on its instances.
     pub fn process_mut(&mut self, id: TargetId) -> Option<&mut Process> {
         self.processes.iter_mut().find(|process| process.id == id)
     }
 
-    /// Desired instances of all processes.
+    /// Returns the desired instances of all processes.
     pub fn desired_instances(&self) -> u64 {
         self.processes
             .iter()
@@ -156,7 +156,7 @@ impl AppView {
             .sum()
     }
 
-    /// Stores the result of a pass. Instances change later: Diego's reports stay unchanged.
+    /// Stores the result of a pass. Diego's reports stay unchanged, because instances change later.
     ///
     /// # Panics
     /// If an action names a process that does not exist.
@@ -176,7 +176,7 @@ impl AppView {
         self.deployments.clone_from(&pass.status);
     }
 
-    /// The usage of the app's processes; none while it is stopped.
+    /// Returns the usage of the app's processes; zero while it is stopped.
     pub(super) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         if self.started {
@@ -193,18 +193,18 @@ impl AppView {
 const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
-    /// The counts of its instances.
+    /// Returns the counts of its instances.
     pub fn counts(&self) -> InstanceCounts {
         self.lrps.counts(self.instances)
     }
 
-    /// Whether one of its instances runs, routable or not.
+    /// Returns whether one of its instances runs, routable or not.
     pub(super) fn has_running(&self) -> bool {
         let mut lrps = self.lrps.iter().take(self.instances as usize);
         lrps.any(|lrp| lrp.is_running())
     }
 
-    /// Instances beyond the desired number that Diego still reports: they are being stopped.
+    /// Returns how many instances beyond the desired number Diego still reports: they are being stopped.
     pub fn stopping(&self) -> u32 {
         let beyond = self.lrps.iter().skip(self.instances as usize);
         beyond.filter(|lrp| **lrp != LrpState::Unreported).count() as u32
@@ -212,7 +212,7 @@ impl Process {
 }
 
 impl Deployment {
-    /// A deployment in progress, without a process yet.
+    /// Creates a deployment in progress, without a process.
     pub(super) fn new(
         options: &DeploymentOptions,
         original_instances: u32,
@@ -235,7 +235,7 @@ impl Deployment {
         }
     }
 
-    /// Neither finished nor cancelled nor superseded.
+    /// Returns whether it is neither finished nor cancelled nor superseded.
     pub const fn is_active(&self) -> bool {
         !matches!(
             self.state,
@@ -243,7 +243,7 @@ impl Deployment {
         )
     }
 
-    /// Whether passes process it: not while it is paused or after it has finished.
+    /// Returns whether passes process it: not while it is paused or after it has finished.
     pub const fn is_ticked(&self) -> bool {
         matches!(
             self.state,
@@ -251,18 +251,19 @@ impl Deployment {
         )
     }
 
-    /// Its final number of instances, unless a user continues with fewer than its steps already have.
+    /// Returns its final number of instances, unless a user continues with fewer instances than its steps already
+    /// have.
     pub fn target_instances(&self) -> u32 {
         self.options
             .web_instances
             .unwrap_or(self.original_instances)
     }
 
-    /// New instances that max in flight allows the rollout, or its first step, to start with.
+    /// Returns how many new instances max in flight allows the rollout, or its first step, to start immediately.
     pub(super) fn first_batch(&self, rules: RuleSet) -> u64 {
         let all = match (rules, self.options.strategy) {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),
-            // The product intends the first step's number, but reads its weight as 0.
+            // The product intends to use the first step's number, but reads its weight as 0.
             (RuleSet::Shipped, DeploymentStrategy::Canary) => 1,
             (RuleSet::Documented, DeploymentStrategy::Canary) => {
                 self.current_step(rules).map_or(1, |step| step.canary)
@@ -271,7 +272,7 @@ impl Deployment {
         u64::from(all).min(self.options.max_in_flight)
     }
 
-    /// Its steps in instances; none for rolling.
+    /// Returns its steps in instances; empty for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
         let DeploymentOptions {
             strategy,
@@ -290,14 +291,14 @@ impl Deployment {
         )
     }
 
-    /// The current or reached step. `None`: rolling.
+    /// Returns the step that it is scaling to or has reached. `None`: rolling.
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules)
             .get(self.canary_current_step?.checked_sub(1)? as usize)
             .copied()
     }
 
-    /// The numbers of instances that it scales to: those of a step, or its final ones.
+    /// Returns the numbers of instances that it scales to: those of a step, or the final ones.
     pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
         match self.current_step(rules) {
             Some(step) if self.state == DeploymentState::Prepaused => step,
@@ -308,7 +309,7 @@ impl Deployment {
         }
     }
 
-    /// Marks it as superseded by a later one.
+    /// Marks it as superseded by a later deployment.
     pub(super) fn supersede(&mut self) {
         self.superseded = true;
         self.state = match self.state {
@@ -317,7 +318,7 @@ impl Deployment {
         };
     }
 
-    /// The value of its status in the API: `ACTIVE` or `FINALIZED`.
+    /// Returns the value of its status in the API: `ACTIVE` or `FINALIZED`.
     pub const fn value(&self) -> &'static str {
         if self.is_active() {
             "ACTIVE"
@@ -326,7 +327,8 @@ impl Deployment {
         }
     }
 
-    /// The reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or `SUPERSEDED`.
+    /// Returns the reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or
+    /// `SUPERSEDED`.
     pub const fn reason(&self) -> &'static str {
         match self.state {
             DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",

@@ -1,7 +1,7 @@
 //! The product's own objects: strategies, runs and placements.
 //!
 //! Follows `apis/placement/v1beta1/{stageupdate,clusterresourceplacement}_types.go`. Unknown fields are ignored,
-//! because real objects have many. Only types are checked here; [`super::validate`] holds the checks of admission.
+//! because real objects have many. Only types are checked here; [`super::validate`] performs the admission checks.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ pub type ClusterResourcePlacement = KubeFleetObject<PlacementSpec>;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default)]
 pub struct StrategySpec {
-    /// In the order in which they are updated; at most 31.
+    /// The stages in the order in which they are updated; at most 31.
     #[serde(deserialize_with = "null_is_default")]
     pub stages: Vec<StageConfig>,
 }
@@ -58,14 +58,15 @@ pub struct StrategySpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageConfig {
-    /// Lower-case letters and digits, up to 63.
+    /// Lowercase letters and digits, at most 63 characters.
     #[serde(deserialize_with = "null_is_default")]
     pub name: String,
-    /// Selects member clusters. Absent: none; `{}`: all.
+    /// Selects member clusters. Absent: selects no cluster; `{}`: selects all.
     pub label_selector: Option<LabelSelector>,
-    /// The label whose number determines the order, before the name. Absent: only the name.
+    /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: only the
+    /// name.
     pub sorting_label_key: Option<String>,
-    /// Number of concurrent clusters, or a share of the stage's, rounded down and at least 1. Absent: 1.
+    /// Number of concurrent clusters, or a share of the stage's clusters, rounded down to at least 1. Absent: 1.
     pub max_concurrency: Option<IntOrString>,
     /// Tasks before the stage starts: at most one `Approval`.
     #[serde(
@@ -73,7 +74,7 @@ pub struct StageConfig {
         skip_serializing_if = "Vec::is_empty"
     )]
     pub before_stage_tasks: Vec<StageTask>,
-    /// Tasks before the next stage starts: an `Approval`, a `TimedWait`, or both.
+    /// Tasks after the stage, before the next one starts: an `Approval`, a `TimedWait`, or both.
     #[serde(
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
@@ -109,7 +110,7 @@ pub struct RunSpec {
     /// The strategy.
     #[serde(deserialize_with = "null_is_default")]
     pub staged_rollout_strategy_name: String,
-    /// Absent: `Initialize`.
+    /// Requested state. Absent: `Initialize`.
     pub state: Option<RunState>,
 }
 
@@ -117,22 +118,22 @@ pub struct RunSpec {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum RunState {
-    /// Computes the stages, then waits.
+    /// Compute the stages, then wait.
     #[default]
     Initialize,
-    /// Starts or continues.
+    /// Start or continue.
     Run,
-    /// Starts nothing more.
+    /// Start no more clusters.
     Stop,
 }
 
-/// The number of clusters, and how they are updated.
+/// The requested clusters, and how they are updated.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct PlacementSpec {
-    /// Absent: `PickAll`.
+    /// Which clusters are requested. Absent: `PickAll`.
     pub policy: Option<PlacementPolicyConfig>,
-    /// Their update strategy.
+    /// The update strategy.
     #[serde(deserialize_with = "null_is_default")]
     pub strategy: PlacementStrategy,
 }
@@ -143,9 +144,9 @@ pub struct PlacementSpec {
 pub struct PlacementPolicyConfig {
     /// `PickAll`, `PickN` or `PickFixed`. Absent: `PickAll`.
     pub placement_type: Option<String>,
-    /// For `PickN`.
+    /// Number of clusters for `PickN`.
     pub number_of_clusters: Option<i32>,
-    /// For `PickFixed`.
+    /// Names of clusters for `PickFixed`.
     #[serde(
         deserialize_with = "null_is_default",
         skip_serializing_if = "Vec::is_empty"
@@ -160,7 +161,7 @@ pub struct PlacementStrategy {
     /// `RollingUpdate`, or `External` for staged update runs. Absent: `RollingUpdate`.
     #[serde(rename = "type")]
     pub kind: Option<String>,
-    /// For `RollingUpdate`. Absent: all defaults.
+    /// Limits for `RollingUpdate`. Absent: all defaults.
     pub rolling_update: Option<RollingUpdateConfig>,
     /// Method of applying the resources in a cluster.
     pub apply_strategy: Option<ApplyStrategyConfig>,
@@ -180,17 +181,18 @@ pub struct ApplyStrategyConfig {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct RollingUpdateConfig {
-    /// Number of requested clusters that may be unavailable, or a share of them, rounded up. Absent: 25%.
+    /// Number or share of requested clusters that may be unavailable; a share is rounded up. Absent: 25%.
     pub max_unavailable: Option<IntOrString>,
-    /// Clusters beyond the requested ones that may have the resources, or a share, rounded up. Absent: 25%.
+    /// Number or share of clusters, beyond the requested ones, that may have the resources; a share is rounded up.
+    /// Absent: 25%.
     pub max_surge: Option<IntOrString>,
-    /// Seconds until resources without availability tracking count as available. A pass with unready bindings is
-    /// repeated after the same time. Absent: 60.
+    /// Seconds until resources without availability tracking count as available. A pass with bindings that are not
+    /// ready is repeated after the same time. Absent: 60.
     pub unavailable_period_seconds: Option<i64>,
 }
 
 impl StageTask {
-    /// Duration of a `TimedWait`; one that cannot be read is 0.
+    /// Returns the duration of a `TimedWait`; 0 if it cannot be parsed.
     pub(super) fn wait(&self) -> SimDuration {
         self.wait_time
             .as_deref()
@@ -198,14 +200,14 @@ impl StageTask {
             .unwrap_or_default()
     }
 
-    /// Whether it is a `TimedWait` that waits for nothing.
+    /// Returns whether it is a `TimedWait` of 0.
     pub(super) fn is_wait_of_zero(&self) -> bool {
         self.kind == "TimedWait" && self.wait().is_zero()
     }
 }
 
 impl StrategySpec {
-    /// Sets the default of admission: a `maxConcurrency` of 1.
+    /// Sets the default of admission: `maxConcurrency` is 1.
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {
             stage.max_concurrency.get_or_insert(IntOrString::Int(1));
@@ -215,8 +217,8 @@ impl StrategySpec {
 }
 
 impl PlacementSpec {
-    /// Number of requested clusters; `None`: all that match. A missing or negative number is 0, which admission
-    /// rejects.
+    /// Returns the number of requested clusters; `None`: all that match. A missing or negative number is 0, which
+    /// admission rejects.
     pub fn requested(&self) -> Option<u32> {
         let policy = self.policy.as_ref()?;
         match policy.placement_type.as_deref()? {
@@ -231,12 +233,12 @@ impl PlacementSpec {
         }
     }
 
-    /// Whether staged update runs, not the rolling update, update it.
+    /// Returns whether staged update runs update the placement, instead of the rolling update.
     pub fn is_external(&self) -> bool {
         self.strategy.kind.as_deref() == Some("External")
     }
 
-    /// The limits of its rolling update; all defaults where none are written.
+    /// Returns the limits of its rolling update, or the defaults if it has no limits.
     pub fn rolling_update(&self) -> RollingUpdateConfig {
         self.strategy.rolling_update.clone().unwrap_or_default()
     }
@@ -246,7 +248,7 @@ impl PlacementSpec {
 mod tests {
     use super::*;
 
-    /// In the form of the product's own documentation.
+    /// In the format of the product's documentation.
     const STRATEGY: &str = r#"
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy

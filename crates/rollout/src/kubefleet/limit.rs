@@ -27,10 +27,10 @@ pub enum ScaledValueError {
     Missing,
 }
 
-/// The number that `value` resolves to for `total`.
+/// Returns the number that `value` resolves to for `total`.
 ///
 /// # Errors
-/// The value is missing or invalid.
+/// If the value is missing or invalid.
 pub fn limit(
     value: Option<&IntOrString>,
     total: usize,

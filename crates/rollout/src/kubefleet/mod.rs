@@ -11,24 +11,24 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | placement | the rolled out resources and the number of clusters; its strategy is `RollingUpdate` or `External` |
+//! | placement | the resources to roll out and the number of clusters; its strategy is `RollingUpdate` or `External` |
 //! | resource snapshot | one version of the placement's resources; its index is our [`Revision`](super::Revision) |
 //! | policy snapshot | one version of the rule that picks clusters |
 //! | binding | the object that links a placement to one cluster: Scheduled, then Bound, finally Unscheduled |
 //! | rolling a binding | setting its resource snapshot, which its cluster then applies |
-//! | update run, stage, task | one execution of the stages of a strategy, with approvals and waits around each |
+//! | update run, stage, task | one execution of the stages of a strategy, with approvals and waits around each stage |
 //!
-//! [`RuleSet`] selects the shipped rules or those that the product's documents describe; [`KubeFleetBugs`] disables
-//! known bugs one by one. As documented, a staged run updates the clusters of a stage one at a time for every
-//! `maxConcurrency`, asks for approvals only after stages and names them `<run>-<stage>`, runs the tasks of a stage
-//! without clusters, and starts because it exists; a rolling update has a `maxUnavailable` of at least 1, and no timer
-//! repeats a pass that waits for nothing. Surprises are kept: a cluster that is merely in progress counts as failed; a
-//! staged run observes its clusters only on a timer that then becomes a doubling backoff; a failed apply never ends a
-//! run; and `maxUnavailable: 0` never updates anything.
+//! [`RuleSet`] selects the shipped rules or the rules that the product's documents describe; [`KubeFleetBugs`]
+//! disables known bugs one by one. Under the documented rules, a staged run updates the clusters of a stage one at a
+//! time whatever `maxConcurrency` is, requests approvals only after stages and names them `<run>-<stage>`, runs the
+//! tasks of a stage without clusters, and starts as soon as it exists. A rolling update has a `maxUnavailable` of at
+//! least 1, and no timer repeats a pass that waits for nothing. Surprising shipped rules are kept: a cluster that is
+//! merely in progress counts as failed; a staged run observes its clusters only on a timer that then becomes a
+//! doubling backoff; a failed apply never ends a run; and `maxUnavailable: 0` never updates anything.
 //!
 //! Left out: the ranking of the scheduler that picks clusters, overrides per cluster, namespaced placements (the same
-//! code), taking a new resource snapshot when a run names none (the newest existing one is used), the deletion of a
-//! run, failing API calls, and several runs that share the single worker.
+//! code), creating a resource snapshot for a run that names none (the newest existing snapshot is used), the deletion
+//! of a run, failing API calls, and several runs that share the single worker.
 
 mod binding;
 mod config;
@@ -74,13 +74,13 @@ pub use placement::placement_conditions;
 pub use validate::InvalidField;
 pub use version::KubeFleetVersion;
 
-/// Bugs of the product; `true` reproduces one. All are reproduced by default.
+/// Bugs of the product; `true` reproduces the bug. All are reproduced by default.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct KubeFleetBugs {
-    /// A cluster whose work is still being applied or starting counts as failed. The exempted reasons (since
-    /// 447629b0, #670) are not those that the work generator writes.
+    /// A cluster whose work is still being applied or starting counts as failed. The work generator does not write the
+    /// reasons that are exempt (since 447629b0, #670).
     pub in_progress_is_failure: bool,
     /// A run that selects no cluster ends as failed once its last deleted binding is gone.
     pub delete_only_run_fails: bool,
@@ -89,20 +89,20 @@ pub struct KubeFleetBugs {
 }
 
 impl KubeFleetBugs {
-    /// None of them.
+    /// Reproduces no bugs.
     pub const NONE: Self = Self {
         in_progress_is_failure: false,
         delete_only_run_fails: false,
         missed_wake_ups: false,
     };
-    /// All of them, as shipped.
+    /// Reproduces all bugs, as shipped.
     pub const ALL: Self = Self {
         in_progress_is_failure: true,
         delete_only_run_fails: true,
         missed_wake_ups: true,
     };
 
-    /// The bugs that go with these rules by default: the documentation knows of none.
+    /// Returns the default bugs of these rules: the documented rules have none.
     pub const fn of(rules: RuleSet) -> Self {
         match rules {
             RuleSet::Shipped => Self::ALL,
@@ -124,6 +124,6 @@ pub struct MemberCluster {
     pub name: String,
     /// The labels that stages select and sort by.
     pub labels: Labels,
-    /// Its object was deleted; a binding may still refer to it.
+    /// Whether its object was deleted; a binding may still refer to it.
     pub left: bool,
 }

@@ -1,9 +1,9 @@
 //! Which member clusters a placement picks.
 //!
-//! A placement names them in its status. Without a status, they follow from the specification as in `PlacementPolicy`
-//! of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
-//! `apis/cluster/v1beta1/membercluster_types.go`: the named clusters, or all joined ones that one of the required terms
-//! selects by labels and whose taints are tolerated. `PickN` picks these too where it asks for all of them. The checks
+//! A placement names them in its status. Without a status, they follow from the specification, as described in
+//! `PlacementPolicy` of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
+//! `apis/cluster/v1beta1/membercluster_types.go`: the named clusters, or all joined clusters that match the labels of
+//! a required term and whose taints are tolerated. `PickN` also picks all of these if it requests as many. The checks
 //! of the policy are those of `pkg/utils/validator/placement.go`. Left out: properties, the scheduler's ranking, and
 //! overrides.
 
@@ -18,7 +18,7 @@ use super::InvalidField;
 /// The path of the affinity.
 const AFFINITY: &str = "spec.policy.affinity";
 
-/// The path of the alternative terms; one of them must hold.
+/// The path of the alternative terms; at least one must hold.
 const TERMS: &str = "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution.\
                      clusterSelectorTerms";
 
@@ -109,7 +109,7 @@ pub struct ClusterTaint {
     pub key: String,
     /// Its value.
     pub value: String,
-    /// `NoSchedule`.
+    /// The effect; only `NoSchedule` is supported.
     pub effect: String,
 }
 
@@ -150,7 +150,7 @@ pub struct SchedulableMember {
     pub taints: Vec<ClusterTaint>,
 }
 
-/// Where a placement says which clusters it picks.
+/// The part of a placement that determines which clusters it picks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PickedBy {
     /// Its status.
@@ -164,15 +164,15 @@ pub enum PickedBy {
 /// The picked clusters.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct PickedMembers {
-    /// By their index, in order.
+    /// Indices of the picked members, in ascending order.
     pub members: Vec<usize>,
-    /// The policy that picked them.
+    /// The part of the placement that picked them.
     pub by: PickedBy,
-    /// Of the others, those that are selected and have a taint that is not tolerated.
+    /// Indices of selected members that are not picked because they have a taint that is not tolerated.
     pub tainted: Vec<usize>,
 }
 
-/// Why it is not known which clusters a placement picks.
+/// Why the picked clusters cannot be determined.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotPicked {
@@ -182,7 +182,7 @@ pub struct NotPicked {
     pub reason: NotPickedReason,
 }
 
-/// As [`NotPicked`], without its place.
+/// The reason of a [`NotPicked`], without the field.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say it")]
 pub enum NotPickedReason {
@@ -210,12 +210,12 @@ impl NotPicked {
 }
 
 impl PickingSpec {
-    /// Whether staged update runs update the clusters.
+    /// Returns whether staged update runs update the clusters.
     pub fn is_external(&self) -> bool {
         self.strategy.kind.as_deref() == Some("External")
     }
 
-    /// Whether one field or another makes the product refuse the policy, beyond
+    /// Checks the policy for errors that the product rejects, in addition to
     /// [`PlacementSpec::validate`](super::PlacementSpec::validate).
     ///
     /// # Errors
@@ -230,10 +230,10 @@ impl PickingSpec {
         }
     }
 
-    /// The clusters that the placement picks of these. Properties do not count.
+    /// Returns which of these clusters the placement picks. Properties are ignored.
     ///
     /// # Errors
-    /// When a selector is invalid, the scheduler's choice or a name is unknown, or no cluster is picked.
+    /// If a selector is invalid, the scheduler's choice or a name is unknown, or no cluster is picked.
     pub fn pick(
         &self,
         status: &PickingStatus,
@@ -259,13 +259,13 @@ impl PickingSpec {
 }
 
 impl PickingStatus {
-    /// Whether it names a cluster.
+    /// Returns whether the status names a cluster.
     pub fn has_names(&self) -> bool {
         let mut statuses = self.placement_statuses.iter();
         statuses.any(|status| status.cluster_name.is_some())
     }
 
-    /// The members that it names.
+    /// Returns the members that the status names.
     fn members(&self, members: &[SchedulableMember]) -> Result<PickedMembers, NotPicked> {
         let mut named = Vec::new();
         for (at, member) in members.iter().enumerate() {
@@ -291,7 +291,7 @@ impl PickingPolicy {
         self.placement_type.as_deref().unwrap_or("PickAll")
     }
 
-    /// The number that `PickN` asks for. `None`: there is none, or admission refuses it.
+    /// Returns the number that `PickN` requests. `None`: there is no number, or admission rejects it.
     fn asked(&self) -> Option<usize> {
         if self.kind() != "PickN" {
             return None;
@@ -299,7 +299,7 @@ impl PickingPolicy {
         usize::try_from(self.number_of_clusters?).ok()
     }
 
-    /// A field below the policy that the product refuses, and its reason.
+    /// Returns a field below the policy that the product rejects, and the reason.
     fn refused(&self) -> Option<(&'static str, String)> {
         let kind = self.kind();
         let only = "only valid for PickN policy type";
@@ -338,7 +338,7 @@ impl PickingPolicy {
         affinity.is_some_and(|affinity| !affinity.cluster_affinity.preferred.is_empty())
     }
 
-    /// A required term that sorts.
+    /// Returns the first required term that has a sorter, as an error.
     fn refused_sorter(&self) -> Option<InvalidField> {
         let terms = self.required_terms()?;
         let at = terms
@@ -360,7 +360,7 @@ impl PickingPolicy {
             .as_ref()
     }
 
-    /// The members that the affinity selects and whose taints are tolerated.
+    /// Returns the members that the affinity selects and whose taints are tolerated.
     fn all(&self, members: &[SchedulableMember]) -> Result<PickedMembers, NotPicked> {
         let selected = self.selected(members)?;
         let (picked, tainted): (Vec<usize>, Vec<usize>) = selected
@@ -380,7 +380,7 @@ impl PickingPolicy {
         })
     }
 
-    /// The members that `clusterNames` names.
+    /// Returns the members that `clusterNames` lists.
     fn fixed(&self, members: &[SchedulableMember]) -> Result<PickedMembers, Vec<NotPicked>> {
         let mut picked = Vec::new();
         let mut missing = Vec::new();
@@ -409,7 +409,7 @@ impl PickingPolicy {
         })
     }
 
-    /// The members that one of the required terms selects; without terms all.
+    /// Returns the members that at least one required term selects; without terms, all.
     fn selected(&self, members: &[SchedulableMember]) -> Result<Vec<usize>, NotPicked> {
         let Some(terms) = self.required_terms() else {
             return Ok((0..members.len()).collect());
@@ -430,7 +430,8 @@ impl PickingPolicy {
         Ok(selected)
     }
 
-    /// Follows `ToleratesTaint` of Kubernetes: an empty key with `Exists` tolerates everything.
+    /// Returns whether the taints are tolerated. Follows `ToleratesTaint` of Kubernetes: an empty key with `Exists`
+    /// tolerates everything.
     fn tolerates(&self, member: &SchedulableMember) -> bool {
         let tolerations = self.tolerations.as_deref().unwrap_or_default();
         member.taints.iter().all(|taint| {
@@ -449,7 +450,7 @@ impl ClusterToleration {
 }
 
 impl SelectorTerm {
-    /// The selector of this term, which is at this index; without one it selects everything.
+    /// Returns the selector of the term at this index; without a selector the term selects everything.
     fn selector(&self, at: usize) -> Result<CheckedSelector, NotPicked> {
         let written = self.label_selector.clone().unwrap_or_default();
         written.check().map_err(|error| {
@@ -504,7 +505,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_picks_as_the_scheduler_does() {
+    fn a_placement_picks_the_same_clusters_as_the_scheduler() {
         let names = |text: &str| Ok(text.chars().map(String::from).collect::<Vec<_>>());
         let required = |term: &str| {
             format!(
@@ -555,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placement_without_clusters_says_why() {
+    fn a_placement_without_clusters_reports_why() {
         for (spec, message) in [
             (
                 "policy: {placementType: PickFixed, clusterNames: [x, a, y]}",

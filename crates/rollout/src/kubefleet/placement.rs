@@ -1,9 +1,9 @@
 //! The conditions of a `ClusterResourcePlacement`'s status, which count its clusters.
 //!
-//! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. Of the
-//! conditions in their order, the first one that is not True for all clusters ends the list; a cluster counts in the
-//! conditions of its binding up to the first one that is not True. Left out: the product's
-//! wording of messages (only the number of clusters is shown), `Scheduled`, overrides, and `DiffReported`.
+//! Follows `pkg/controllers/placement/{controller,placement_status}.go` and `pkg/utils/condition/condition.go`. The
+//! list ends with the first condition that is not True for all clusters. A cluster counts in the conditions of its
+//! binding up to the first one that is not True. Left out: the product's wording of messages (only the number of
+//! clusters is shown), `Scheduled`, overrides, and `DiffReported`.
 
 use super::super::{ObjectCondition, Revision};
 use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status};
@@ -11,7 +11,7 @@ use super::binding::{Binding, BindingState, Bindings, ConditionStatus as Status}
 /// A condition of a placement: its type, and its reasons.
 struct ConditionKind {
     name: &'static str,
-    /// For Unknown, False and True.
+    /// The reasons for Unknown, False and True.
     reasons: [&'static str; 3],
 }
 
@@ -58,8 +58,8 @@ const CONDITIONS: [ConditionKind; 5] = [
 /// The number of clusters with each status of a condition, in the order of [`ConditionKind::reasons`].
 type StatusCounts = [usize; 3];
 
-/// The conditions of the placement called `name` with these bindings. `latest` is its newest resource snapshot; `None`:
-/// its rollout is external, by update runs.
+/// Returns the conditions of the placement called `name` with these bindings. `latest` is its newest resource
+/// snapshot; `None`: update runs roll it out externally.
 pub fn placement_conditions(
     name: &str,
     bindings: &Bindings,
@@ -100,14 +100,14 @@ pub fn placement_conditions(
     list
 }
 
-/// The bindings that count: those that are picked, and not being deleted.
+/// Returns the bindings that count: those that are picked and not being deleted.
 fn live(bindings: &Bindings) -> impl Iterator<Item = &Binding> {
     bindings
         .iter()
         .filter(|binding| !binding.deleting && binding.state != BindingState::Unscheduled)
 }
 
-/// The conditions of an external rollout that only shows this message.
+/// Returns the conditions of an external rollout that shows only this message.
 fn external_conditions(object: &str, message: &str) -> Vec<ObjectCondition> {
     let reason = "RolloutControlledByExternalController";
     let [started, others @ ..] = &CONDITIONS;
@@ -124,7 +124,7 @@ fn external_conditions(object: &str, message: &str) -> Vec<ObjectCondition> {
     list
 }
 
-/// The status of a condition with these counts.
+/// Returns the status of a condition with these counts.
 const fn worst(count: StatusCounts) -> Status {
     if count[Status::Unknown as usize] > 0 {
         Status::Unknown
@@ -135,8 +135,8 @@ const fn worst(count: StatusCounts) -> Status {
     }
 }
 
-/// Why nothing can be said of an external rollout but this. `None`: all clusters have the same snapshot, and have
-/// started.
+/// Returns the message if it is all that an external rollout shows. `None`: all clusters have the same snapshot and
+/// have started.
 fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static str> {
     let first = live.next()?.snapshot;
     if live.any(|binding| binding.snapshot != first) {
@@ -147,8 +147,8 @@ fn external<'b>(mut live: impl Iterator<Item = &'b Binding>) -> Option<&'static 
         .then_some("no resource snapshot name is observed across clusters")
 }
 
-/// The statuses of a binding's conditions at its current generation. One with an older snapshot only waits for its
-/// rollout, unless the rollout is external.
+/// Returns the statuses of a binding's conditions at its current generation. A binding with an older snapshot is only
+/// waiting for its rollout, unless the rollout is external.
 fn statuses(binding: &Binding, latest: Option<Revision>) -> [Status; 5] {
     let is_behind = latest.is_some() && binding.snapshot != latest;
     let started = match (binding.has_started(), binding.is_marked_blocked()) {
@@ -212,18 +212,18 @@ mod tests {
                 "Available False ResourceNotAvailableYet: 1 cluster(s)",
             ]
         );
-        // One that is held back is the first to count, and only in this condition.
+        // A blocked binding counts first, and only in this condition.
         let mut blocked = settled(2, OLD);
         blocked.set_rollout_started(false);
         assert_eq!(
             words(&[settled(0, NEW), going, blocked], Some(NEW)),
             ["RolloutStarted False RolloutNotStartedYet: 1 cluster(s)"]
         );
-        // One that is no longer picked does not count.
+        // A binding that is no longer picked does not count.
         let mut unpicked = settled(1, OLD);
         unpicked.unschedule();
         assert_eq!(words(&[settled(0, NEW), unpicked], Some(NEW)).len(), 5);
-        // An older snapshot that the rollout has not reported yet.
+        // The rollout has not reported on a binding with an older snapshot yet.
         assert_eq!(
             words(&[settled(0, NEW), settled(1, OLD)], Some(NEW)),
             ["RolloutStarted Unknown RolloutStartedUnknown: 1 cluster(s)"]
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn an_external_rollout_says_only_that_snapshots_differ() {
+    fn an_external_rollout_only_reports_that_snapshots_differ() {
         let differ = words(&[settled(0, NEW), settled(1, OLD)], None);
         assert_eq!(
             differ,

@@ -3,7 +3,7 @@
 use super::super::{TargetId, text};
 use super::MemberCluster;
 
-/// `3 clusters (a, b, c) wait`.
+/// Formats `3 clusters (a, b, c) wait`.
 pub(super) fn waits(clusters: &[MemberCluster], targets: &[TargetId]) -> String {
     format!(
         "{} {}",
@@ -12,7 +12,7 @@ pub(super) fn waits(clusters: &[MemberCluster], targets: &[TargetId]) -> String 
     )
 }
 
-/// The first few names, and the number of further ones.
+/// Returns the first few names, and the number of further ones.
 pub(super) fn names(clusters: &[MemberCluster], targets: &[TargetId]) -> String {
     text::names(
         targets
@@ -21,7 +21,7 @@ pub(super) fn names(clusters: &[MemberCluster], targets: &[TargetId]) -> String 
     )
 }
 
-/// `3 clusters (a, b, c)`.
+/// Formats `3 clusters (a, b, c)`.
 pub(super) fn listed(clusters: &[MemberCluster], targets: &[TargetId]) -> String {
     text::listed(
         targets

@@ -1,9 +1,9 @@
-//! The checks of the product's admission, with its own reasons.
+//! The product's admission checks, with its own reasons.
 //!
 //! Follows the validation markers of `apis/placement/v1beta1/stageupdate_types.go` and `validateRolloutStrategy` in
 //! `pkg/utils/validator/placement.go`. Objects that pass admission can still fail a run when it starts
-//! ([`RunError`](super::staged::RunError)). As upstream, duplicate stage names, invalid selectors and sorting keys,
-//! and a rolling update whose limits are both 0 are not rejected.
+//! ([`RunError`](super::staged::RunError)). Like upstream, they do not reject duplicate stage names, invalid selectors
+//! and sorting keys, or a rolling update whose limits are both 0.
 
 use itertools::Itertools;
 
@@ -25,7 +25,7 @@ pub struct InvalidField {
     pub reason: String,
 }
 
-/// Rejects a field for a reason, unless a rule holds.
+/// Rejects a field for a reason, unless `holds` is true.
 fn require(
     holds: bool,
     at: impl Into<String>,
@@ -50,7 +50,7 @@ fn at_most(most: usize, count: usize, at: &str) -> Result<(), InvalidField> {
 }
 
 impl StrategySpec {
-    /// Performs the checks of admission.
+    /// Performs the admission checks.
     ///
     /// # Errors
     /// The first violation.
@@ -114,7 +114,7 @@ impl StageConfig {
     }
 }
 
-/// The checks of a list of tasks.
+/// Checks a list of tasks.
 fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidField> {
     at_most(most, tasks.len(), at)?;
     for (index, StageTask { kind, wait_time }) in tasks.iter().enumerate() {
@@ -137,7 +137,7 @@ fn each_task(tasks: &[StageTask], at: &str, most: usize) -> Result<(), InvalidFi
     Ok(())
 }
 
-/// `0%` to `100%`, in at most two digits below 100.
+/// Returns whether a text is `0%` to `100%`, with at most two digits below 100.
 fn is_percentage(text: &str) -> bool {
     let Some(number) = text.strip_suffix('%') else {
         return false;
@@ -147,7 +147,7 @@ fn is_percentage(text: &str) -> bool {
     number == "100" || is_below_100
 }
 
-/// Numbers with h, m or s after each.
+/// Returns whether a text consists of numbers, each followed by h, m or s.
 fn is_wait(text: &str) -> bool {
     for unit in text.split(is_of_number) {
         if !matches!(unit, "" | "h" | "m" | "s") {
@@ -170,7 +170,7 @@ const fn is_of_number(c: char) -> bool {
     c.is_ascii_digit() || c == '.'
 }
 
-/// The checks of a limit of a rolling update.
+/// Checks a limit of a rolling update.
 fn rolling_limit(name: &str, value: &IntOrString) -> Result<(), InvalidField> {
     let at = format!("spec.strategy.rollingUpdate.{name}");
     match value {
@@ -193,7 +193,7 @@ fn rolling_limit(name: &str, value: &IntOrString) -> Result<(), InvalidField> {
 }
 
 impl PlacementSpec {
-    /// Performs the checks of admission on the fields that are read here.
+    /// Performs the admission checks on the fields that are modelled here.
     ///
     /// # Errors
     /// The first violation.
@@ -261,7 +261,7 @@ impl PlacementSpec {
             "spec.policy.placementType",
             unsupported,
         )?;
-        // Only PickFixed has names, and only PickN a number.
+        // Only PickFixed has names, and only PickN has a number.
         let are_unique = policy.cluster_names.iter().all_unique();
         require(
             are_unique,
@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn a_strategy_that_admission_rejects_is_rejected() {
         let cases = [
-            // a stage, invalid field ("" for none), why
+            // a stage, invalid field ("" if valid), why
             ("name: a", "", "all else has defaults"),
             ("name: ''", "name", "a name is needed"),
             ("name: Canary", "name", "small letters"),

@@ -1,21 +1,21 @@
-//! Versions of KubeFleet in which a staged run differs.
+//! Versions of KubeFleet in which staged runs behave differently.
 //!
-//! By the code at v0.3.1 and e160c1c (`pkg/controllers/updaterun/execution.go`). After v0.3.1 the list of reasons that
-//! are no failure is new as well (`pkg/utils/binding/binding.go`, kubefleet-dev/kubefleet#670); the work generator
-//! writes none of them, so that it has no effect on a rollout.
+//! Follows the code at v0.3.1 and e160c1c (`pkg/controllers/updaterun/execution.go`). After v0.3.1 there is also a
+//! list of reasons that do not count as failures (`pkg/utils/binding/binding.go`, kubefleet-dev/kubefleet#670). It has
+//! no effect on a rollout, because the work generator does not write these reasons.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A version of KubeFleet, by its rules.
+/// A version of KubeFleet that determines the rules.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum KubeFleetVersion {
-    /// v0.3.0 and v0.3.1: an empty stage has its tasks, like every other.
+    /// v0.3.0 and v0.3.1: the tasks of an empty stage run, as for every other stage.
     #[serde(rename = "0.3")]
     V0_3,
-    /// Commit e160c1c, which the recordings are of: an empty stage is skipped with its tasks. No release contains it.
+    /// Commit e160c1c, the source of the recordings: an empty stage is skipped with its tasks. No release contains it.
     #[default]
     #[serde(rename = "main")]
     Main,

@@ -12,9 +12,9 @@ use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 /// [`TargetId`](crate::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct FleetCluster {
-    /// Fleet processes clusters in the byte order of their names.
+    /// Its name. Fleet processes clusters in the byte order of their names.
     pub name: String,
-    /// The labels of the cluster's object; clusters with the same may share them.
+    /// The labels of the cluster's object. Clusters with equal labels may share them.
     pub labels: Arc<Labels>,
     /// The cluster groups it belongs to.
     pub groups: Vec<Arc<ClusterGroup>>,
@@ -26,13 +26,13 @@ pub struct FleetCluster {
 pub struct ClusterGroup {
     /// The name that partitions use.
     pub name: String,
-    /// Labels of the group's own object, distinct from those of its clusters.
+    /// Labels of the group's own object, which are not those of its clusters.
     #[serde(default)]
     pub labels: Labels,
 }
 
-/// The groups of a cluster with these labels: those whose selector matches. A group without a selector has no
-/// members. Follows `internal/cmd/controller/target/query.go`.
+/// Returns the groups whose selector matches a cluster with these labels. A group without a selector has no members.
+/// Follows `internal/cmd/controller/target/query.go`.
 ///
 /// # Errors
 /// The first selector that Kubernetes would reject.

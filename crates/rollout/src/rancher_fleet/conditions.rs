@@ -1,10 +1,10 @@
-//! The words of a bundle's status and of its GitRepo's.
+//! The status of a bundle and of its GitRepo, in the product's words.
 //!
 //! Follows `internal/cmd/controller/summary/summary.go` (`ReadyMessage`, `GetSummaryState`),
 //! `reconciler/bundle_status.go` and, for the GitRepo, `status/status.go` and
-//! `gitops/reconciler/status_controller.go`. The recorded rollouts in `tests/closed-loop/fleet` contain
-//! the bundle's words. Left out: the messages of single resources, which follow in a `Ready` message (`deployment.apps
-//! default/app [progressing] Available: 0/1`), and the GitRepo's `GitUpdating` while its job runs.
+//! `gitops/reconciler/status_controller.go`. The recorded rollouts in `tests/closed-loop/fleet` contain the bundle's
+//! status. Left out: the messages of single resources, which follow in a `Ready` message (`deployment.apps default/app
+//! [progressing] Available: 0/1`), and the GitRepo's `GitUpdating` while its job runs.
 
 use super::super::ObjectCondition;
 use super::status::{BundleState, BundleStatus, BundleSummary};
@@ -15,7 +15,7 @@ use super::{FleetCluster, RancherFleet};
 const WORKSPACE: &str = "fleet-default";
 
 impl RancherFleet {
-    /// The conditions that the bundle called `name` shows after a pass with this status.
+    /// Returns the conditions that the bundle called `name` shows after a pass with this status.
     pub fn bundle_conditions(&self, name: &str, status: &BundleStatus) -> Vec<ObjectCondition> {
         let object = format!("Bundle/{name}");
         if let Some(error) = &status.error {
@@ -46,8 +46,8 @@ impl RancherFleet {
         ]
     }
 
-    /// The conditions that the GitRepo called `name` shows of its bundle. It copies the bundle's condition `ready`, and
-    /// has a state and counts of its own.
+    /// Returns the conditions that the GitRepo called `name` shows for its bundle. It copies the bundle's condition
+    /// `ready`, and has its own state and counts.
     pub fn git_repo_conditions(
         name: &str,
         ready: &ObjectCondition,
@@ -86,7 +86,7 @@ fn ready_of(summary: &BundleSummary) -> String {
     format!("{}/{all}", summary.count(BundleState::Ready))
 }
 
-/// The count of each state that one of the listed clusters has, with the first of these clusters and the message of its
+/// Returns the count of each state that a listed cluster has, with the first such cluster and the message of its
 /// failed apply (`ReadyMessage` and `MessageFromDeployment`).
 fn ready_message(clusters: &[FleetCluster], status: &BundleStatus) -> String {
     let mut parts = Vec::new();
@@ -115,7 +115,7 @@ mod tests {
     use fleetsim_units::SimTime;
 
     #[test]
-    fn a_bundle_names_one_cluster_for_each_state_among_the_first_ten() {
+    fn a_bundle_names_a_cluster_for_each_state_among_the_first_ten() {
         let clusters: Vec<FleetCluster> = (0..12)
             .map(|nth| FleetCluster {
                 name: format!("c-{nth:02}"),
@@ -128,7 +128,7 @@ mod tests {
         };
         let mut older = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone())
             .judging_wanted(false);
-        // Other labels and limits do not change how statuses judge.
+        // Other labels and limits do not change how statuses are evaluated.
         older.set_clusters(clusters.clone());
         older.set_strategy(strategy.clone());
         let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
@@ -153,7 +153,7 @@ mod tests {
                 .collect()
         };
         // The bundle counts every cluster without the new version, promoted or not. For the GitRepo the others are
-        // OutOfSync, and none is ready.
+        // OutOfSync, and no cluster is ready.
         assert_eq!(
             words(fleet.bundle_conditions("app", &pass.status)),
             [
@@ -163,7 +163,7 @@ mod tests {
                 "Bundle/app unavailablePartitions: 1 ",
             ]
         );
-        // Before 0.16 clusters that wait for their turn, whose new version is staged, are OutOfSync.
+        // Before 0.16, waiting clusters with a staged new version are OutOfSync.
         let status = older.reconcile(SimTime::ZERO, &view).status;
         let [ready, ..] = &words(older.bundle_conditions("app", &status))[..] else {
             panic!("no condition")
@@ -182,7 +182,7 @@ mod tests {
                 "GitRepo/app display.readyBundleDeployments: 0/12 ",
             ]
         );
-        // The twelfth cluster is not ready, and is not among the first ten: the message counts it nowhere.
+        // The twelfth cluster is not ready and not among the first ten, so the message does not count it.
         let deployment = view.clusters[11]
             .deployment
             .as_mut()
@@ -197,7 +197,7 @@ mod tests {
             ready,
             "Bundle/app Ready: False WaitApplied(11) [Cluster fleet-default/c-00]"
         );
-        // All done: Ready, and an empty state.
+        // Everything is done: Ready, and an empty state.
         for cluster in &mut view.clusters {
             *cluster = ClusterView::settled(Revision(2));
         }

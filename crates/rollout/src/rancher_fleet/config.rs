@@ -1,7 +1,7 @@
-//! `rolloutStrategy` as in fleet.yaml and in a Bundle's `spec`.
+//! `rolloutStrategy` in fleet.yaml and in a Bundle's `spec`.
 //!
-//! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored here, because real files
-//! have many. Only types are checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
+//! Follows `pkg/apis/fleet.cattle.io/v1alpha1/bundle_types.go`. Unknown fields are ignored, because real files have
+//! many. Only types are checked: Fleet's own schema sets no bounds, and [`super::limit`] interprets the values.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -15,22 +15,22 @@ use super::super::label_selector::{LabelSelector, null_is_default};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct RolloutStrategy {
-    /// Number of clusters that may be unavailable during an update. It holds for the whole bundle, and for each
+    /// Number of clusters that may be unavailable during an update. It applies to the whole bundle, and to each
     /// partition without its own limit. Absent: `100%`.
     pub max_unavailable: Option<IntOrString>,
     /// Number of partitions that may exceed their `maxUnavailable` while later ones are updated. Absent: 0.
     pub max_unavailable_partitions: Option<IntOrString>,
-    /// Clusters of an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
+    /// Number of clusters in an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
     pub auto_partition_size: Option<IntOrString>,
-    /// With fewer targets than this there is one automatic partition; 0 or less: always one. Absent: 200.
+    /// If there are fewer targets than this, there is one automatic partition; 0 or less: always one. Absent: 200.
     pub auto_partition_threshold: Option<i64>,
-    /// New deployments per pass of the controller. Absent: 50.
+    /// Maximum number of new deployments per pass of the controller. Absent: 50.
     pub max_new: Option<i64>,
     /// Manual partitions, in the order in which they are updated. Absent or empty: automatic partitions.
     pub partitions: Option<Vec<ManualPartition>>,
 }
 
-/// One entry of `partitions`: every target that meets all its criteria. Without a criterion it selects none.
+/// One entry of `partitions`. It selects every target that meets all its criteria, or no target if it has no criteria.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -42,7 +42,7 @@ pub struct ManualPartition {
         skip_serializing_if = "String::is_empty"
     )]
     pub name: String,
-    /// Absent: the strategy's.
+    /// Number of its clusters that may be unavailable. Absent: the strategy's limit.
     pub max_unavailable: Option<IntOrString>,
     /// The cluster's name or its display name. Empty: not a criterion.
     #[serde(
@@ -51,7 +51,7 @@ pub struct ManualPartition {
         skip_serializing_if = "String::is_empty"
     )]
     pub cluster_name: String,
-    /// The cluster's labels. `{}` is a criterion that every cluster meets.
+    /// Selects by the cluster's labels. `{}` is a criterion that every cluster meets.
     pub cluster_selector: Option<LabelSelector>,
     /// The name of a cluster group. Empty: not a criterion.
     #[serde(
@@ -60,13 +60,14 @@ pub struct ManualPartition {
         skip_serializing_if = "String::is_empty"
     )]
     pub cluster_group: String,
-    /// The labels of a cluster group. `{}` is a criterion that every cluster meets, also one in no group.
+    /// Selects by the labels of a cluster group. `{}` is a criterion that every cluster meets, even if it is in no
+    /// group.
     pub cluster_group_selector: Option<LabelSelector>,
 }
 
 impl RolloutStrategy {
-    /// This strategy, with every field that `other` sets replaced. `partitions` is one field: the list is replaced as
-    /// a whole, also by an empty one.
+    /// Returns this strategy, with every field replaced that `other` sets. `partitions` is one field: the whole list
+    /// is replaced, even by an empty list.
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
             max_unavailable: other.max_unavailable.or(self.max_unavailable),
@@ -82,7 +83,7 @@ impl RolloutStrategy {
         }
     }
 
-    /// The manual partitions; empty when partitions are automatic.
+    /// Returns the manual partitions; empty if partitions are automatic.
     pub fn manual_partitions(&self) -> &[ManualPartition] {
         self.partitions.as_deref().unwrap_or_default()
     }

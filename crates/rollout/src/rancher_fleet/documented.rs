@@ -4,22 +4,22 @@
 //! from it in many ways (see [`super`]); simulating both shows the effect of the difference.
 //!
 //! - A partition is processed in batches of up to 50 clusters, for first deployments and for updates alike; `maxNew`
-//!   has no effect. After each batch the partition's `maxUnavailable` is checked: with more clusters than that
-//!   started and NotReady no further batch starts. The first batch of a partition always starts.
-//! - A partition is NotReady while some of its clusters are not started, or while more than its `maxUnavailable` are
+//!   has no effect. After each batch the partition's `maxUnavailable` is checked: if more clusters than that are
+//!   started and NotReady, no further batch starts. The first batch of a partition always starts.
+//! - A partition is NotReady while some of its clusters are not started, or more than its `maxUnavailable` are
 //!   NotReady. Later partitions are processed while at most `maxUnavailablePartitions` are NotReady.
-//! - There is no limit over the bundle as a whole: "partition-specific settings override global values". Paused and
+//! - There is no limit for the bundle as a whole: "partition-specific settings override global values". Paused and
 //!   unregistered clusters, which the document does not mention, are not started and count as NotReady.
 //!
 //! The document contradicts itself in two places, which are resolved as follows:
 //!
 //! - "Once ≤4 clusters are NotReady" it continues in one example, "until less than 10" in another with a limit of 10.
-//!   Here: the rollout continues at the limit, and pauses above it.
-//! - By default `maxUnavailable` is 100 %, so that "all partitions appear Ready" and the check between partitions is
-//!   "ineffective"; yet `maxUnavailablePartitions: 1` with `autoPartitionSize: 10%` alone is said to wait until each
-//!   partition is Ready and to keep 200 clusters at about 40 image pulls. Here: where `maxUnavailablePartitions` is
-//!   set and no `maxUnavailable` applies to a partition, that partition is NotReady while any of its clusters is;
-//!   with neither set, or with `maxUnavailable` set, the limit holds as it is.
+//!   Here the rollout continues at the limit, and pauses above it.
+//! - By default `maxUnavailable` is 100%, so "all partitions appear Ready" and the check between partitions is
+//!   "ineffective". Yet `maxUnavailablePartitions: 1` with only `autoPartitionSize: 10%` is said to wait until each
+//!   partition is Ready and to limit 200 clusters to about 40 image pulls. Here, if `maxUnavailablePartitions` is set
+//!   and no `maxUnavailable` applies to a partition, the partition is NotReady while any of its clusters is. If
+//!   neither is set, or `maxUnavailable` is set, the limit applies unchanged.
 
 use super::ledger::{MemberGroup, PartitionMembers, flag};
 use super::partition::Partition;
@@ -29,7 +29,7 @@ use super::view::BundleAction;
 /// "`MaxNew` is always 50."
 pub(super) const BATCH: usize = 50;
 
-/// More clusters than this NotReady make a partition NotReady. `is_partition_limit_set`: whether
+/// Returns the maximum number of NotReady clusters of a Ready partition. `is_partition_limit_set`: whether
 /// `maxUnavailablePartitions` is configured.
 pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) -> i64 {
     if is_partition_limit_set && !partition.is_limit_set {
@@ -61,14 +61,14 @@ impl<M: PartitionMembers> BundlePass<'_, M> {
         }
     }
 
-    /// Clusters that were started or cannot be started, and are not ready on the wanted version.
+    /// Returns the number of clusters that were started or cannot be started, and are not ready on the wanted version.
     fn not_ready(&self, number: usize, partition: &Partition) -> i64 {
         let done = self.members.count(number, MemberGroup::Done);
         let startable = self.members.count(number, MemberGroup::Startable);
         partition.members.len() as i64 - done - startable
     }
 
-    /// Clusters that were started, and are not ready on the wanted version.
+    /// Returns the number of clusters that were started and are not ready on the wanted version.
     fn started_not_ready(&self, number: usize) -> i64 {
         self.members.count(number, MemberGroup::Promoted)
             - self.members.count(number, MemberGroup::Done)

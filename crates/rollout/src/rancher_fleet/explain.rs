@@ -14,12 +14,13 @@ use super::{RuleSet, by_name};
 pub struct BundleExplanation {
     /// The partitions and the limits.
     pub plan: Partitioning,
-    /// For each partition: it counts against `maxUnavailablePartitions` while more clusters than this are pending.
+    /// The limit of each partition: it counts against `maxUnavailablePartitions` while more clusters than this are
+    /// pending.
     pub gates: Vec<i64>,
     /// Number of clusters.
     pub targets: usize,
-    /// The clusters that start together: first deployments per pass over all partitions (shipped), or the clusters of a
-    /// partition before its `maxUnavailable` is checked (documented).
+    /// Number of clusters that start together: first deployments per pass over all partitions (shipped), or clusters
+    /// of a partition before its `maxUnavailable` is checked (documented).
     pub batch: i64,
     /// Clusters in no partition, by name.
     pub unpartitioned: Vec<String>,
@@ -30,7 +31,7 @@ pub struct BundleExplanation {
 /// Applies `strategy` to all of `clusters`.
 ///
 /// # Errors
-/// The strategy is invalid; Fleet would change nothing.
+/// If the strategy is invalid; Fleet would then change nothing.
 pub fn explain(
     strategy: &RolloutStrategy,
     rules: RuleSet,
@@ -82,7 +83,7 @@ pub fn explain(
     Ok(BundleExplanation { warnings, ..found })
 }
 
-/// Warnings about entries of `partitions`, and about settings without effect.
+/// Returns warnings about entries of `partitions`, and about settings without effect.
 fn entries(
     strategy: &RolloutStrategy,
     found: &BundleExplanation,
@@ -122,7 +123,7 @@ fn entries(
     }
 }
 
-/// A warning about the size of automatic partitions where it has no effect.
+/// Returns a warning if the size of automatic partitions has no effect.
 fn automatic_size(strategy: &RolloutStrategy, found: &BundleExplanation) -> Option<String> {
     let size = strategy.auto_partition_size.as_ref()?;
     let has_entries = !strategy.manual_partitions().is_empty();
@@ -145,7 +146,7 @@ fn automatic_size(strategy: &RolloutStrategy, found: &BundleExplanation) -> Opti
     })
 }
 
-/// Warnings about limits that stop a rollout or have no effect.
+/// Returns warnings about limits that stop a rollout or have no effect.
 fn limits(
     strategy: &RolloutStrategy,
     rules: RuleSet,
@@ -190,7 +191,7 @@ fn limits(
     }
 }
 
-/// A warning about the check between partitions where it cannot fail.
+/// Returns a warning if the check between partitions cannot fail.
 fn open_gates(rules: RuleSet, found: &BundleExplanation) -> Option<String> {
     let Partitioning {
         partitions,

@@ -1,12 +1,12 @@
 //! Parses numbers like Go's `strconv.ParseFloat(s, 64)` and `strconv.Atoi(s)`.
 //!
 //! Follows `src/strconv/atof.go` and `atoi.go` (`underscoreOK`) of the Go library: decimal with an exponent,
-//! hexadecimal with a mandatory `p` exponent, `_` between digits, `inf`, `infinity` and `nan` in any case. No
-//! spaces. A value too large for 64 bits is an error.
+//! hexadecimal with a mandatory `p` exponent, `_` between digits, `inf`, `infinity` and `nan` in any letter case.
+//! Spaces, and values too large for 64 bits, are errors.
 
 use std::num::IntErrorKind;
 
-/// An optional sign and ASCII digits, saturating; `None` for anything else.
+/// Parses an optional sign and ASCII digits, saturating; `None` for anything else.
 pub(super) fn whole_number(text: &str) -> Option<i64> {
     match text.parse::<i64>() {
         Ok(number) => Some(number),
@@ -15,7 +15,7 @@ pub(super) fn whole_number(text: &str) -> Option<i64> {
     }
 }
 
-/// `None` where Go reports an error, be it of syntax or of range.
+/// Parses a float. `None` if Go reports a syntax or range error.
 pub(super) fn parse(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !underscores_ok(unsigned.as_bytes()) {
@@ -24,12 +24,12 @@ pub(super) fn parse(text: &str) -> Option<f64> {
     let clean = unsigned.replace('_', "");
     let magnitude = match clean.as_bytes() {
         [b'0', b'x' | b'X', ..] => hexadecimal(&clean[2..])?,
-        // A second sign.
+        // A second sign is invalid.
         [b'+' | b'-', ..] => return None,
-        // Rust reads the same decimals and names as Go.
+        // Rust accepts the same decimals and names as Go.
         _ => clean.parse().ok()?,
     };
-    // Digits that are not finite were too large, and a name without a number has no sign.
+    // If digits are not finite they were too large. A name that is not a number must have no sign.
     let is_named = clean.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_valid =
         magnitude.is_finite() || is_named && (magnitude == f64::INFINITY || unsigned == text);
@@ -40,7 +40,7 @@ pub(super) fn parse(text: &str) -> Option<f64> {
     })
 }
 
-/// Whether every `_` is between two digits; a base prefix counts as a digit.
+/// Returns whether every `_` is between two digits; a base prefix counts as a digit.
 fn underscores_ok(text: &[u8]) -> bool {
     let (is_hex, number) = match text {
         [b'0', b'x' | b'X', rest @ ..] => (true, rest),
@@ -68,7 +68,7 @@ const fn is_digit(byte: u8, is_hex: bool) -> bool {
     }
 }
 
-/// Hexadecimal digits with at most one point, then `p` and a binary exponent.
+/// Parses hexadecimal digits with at most one point, then `p` and a binary exponent.
 fn hexadecimal(text: &str) -> Option<f64> {
     let (digits, exponent) = text.split_once(['p', 'P'])?;
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
@@ -79,7 +79,7 @@ fn hexadecimal(text: &str) -> Option<f64> {
         if mantissa >> 60 == 0 {
             mantissa = mantissa << 4 | digit;
         } else {
-            // The mantissa is full: the truncated digits only decide whether there is a tie.
+            // The mantissa is full: the truncated digits only determine whether there is a tie.
             mantissa |= u64::from(digit != 0);
             scale += 4;
         }
@@ -87,8 +87,8 @@ fn hexadecimal(text: &str) -> Option<f64> {
     let exponent = whole_number(exponent)?
         .saturating_add(scale)
         .clamp(-100_000, 100_000);
-    // A 64-bit mantissa rounds to the nearest float; scaling by a power of two is exact down to the subnormals, which
-    // no limit distinguishes.
+    // A 64-bit mantissa rounds to the nearest float. Scaling by a power of two is exact except for subnormals, whose
+    // rounding does not affect any limit.
     if matches!(digits, "" | ".") {
         return None;
     }

@@ -2,7 +2,7 @@
 //!
 //! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
-//! the state of single clusters: in no partition, off schedule, `ErrApplied`, promoted and not ready, paused,
+//! the state of individual clusters: in no partition, off schedule, `ErrApplied`, promoted and not ready, paused,
 //! unregistered.
 
 use super::super::{Hold, text};
@@ -14,12 +14,12 @@ use super::status::BundleState;
 use super::view::{BundleAction, BundleView};
 use super::{RancherFleet, RuleSet};
 
-/// A question about a target's flags.
+/// A test of a target's flags.
 type FlagTest = fn(u8) -> bool;
 
 impl RancherFleet {
-    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress. The call
-    /// costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
+    /// The call costs as much as several passes.
     pub fn hold(&self, view: &BundleView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -55,7 +55,7 @@ impl RancherFleet {
     }
 }
 
-/// A pass without any action, with the clusters' flags after it.
+/// A bundle in which a pass has no actions, with the clusters' flags after that pass.
 struct StalledBundle<'a> {
     scheduler: &'a RancherFleet,
     plan: &'a Partitioning,
@@ -63,19 +63,19 @@ struct StalledBundle<'a> {
     pass: &'a BundlePass<'a, BundleLedger>,
 }
 
-/// The clusters that a limit of unavailable ones counts.
+/// The clusters that are counted against a limit on unavailable clusters.
 struct LimitScope {
-    /// The bundle or the partition.
+    /// Name of the scope: the bundle or a partition.
     name: String,
     members: Vec<u32>,
     limit: i64,
 }
 
-/// Clusters that are not done for the same reason.
+/// Clusters that are not done, all for the same reason.
 struct HeldGroup {
     rule: &'static str,
     clusters: Vec<u32>,
-    /// The reason, behind `3 clusters are`.
+    /// The reason, which follows `3 clusters are`.
     why: String,
 }
 
@@ -121,7 +121,8 @@ impl StalledBundle<'_> {
         Some(Hold::new("maxUnavailable", explanation))
     }
 
-    /// The first partition that was reached and in which clusters wait for `maxUnavailable`, with these clusters.
+    /// Returns the first partition that was reached and in which clusters wait for `maxUnavailable`, with these
+    /// clusters.
     fn first_waiting(&self) -> Option<(&Partition, Vec<u32>)> {
         for partition in self.reached() {
             let waiting = self.members(partition, |flags| self.waits_for_limit(flags));
@@ -144,7 +145,7 @@ impl StalledBundle<'_> {
 
     fn counts_as_unavailable(&self, flags: u8) -> bool {
         match self.scheduler.rules {
-            // A deployment that this pass made for an unregistered cluster is not counted in it.
+            // A deployment that this pass created for an unregistered cluster is not included.
             RuleSet::Shipped => {
                 MemberGroup::Unavailable.has(flags) && flags & flag::REGISTERED != 0
             }
@@ -152,7 +153,8 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// The limit that holds clusters of a partition: that of the bundle where it is used up, else its own.
+    /// Returns the limit that blocks clusters of a partition: the bundle's if it is used up, otherwise the partition's
+    /// own.
     fn limit_scope(&self, partition: &Partition) -> LimitScope {
         let is_bundle_full = self.scheduler.rules == RuleSet::Shipped
             && self.pass.status.unavailable >= self.plan.max_unavailable;
@@ -171,7 +173,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Shipped only: the documented rules have no `maxNew`.
+    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules do not have it.
     fn max_new(&self) -> Option<Hold> {
         let mut waiting = Vec::new();
         for partition in self.reached() {
@@ -223,7 +225,7 @@ impl StalledBundle<'_> {
         Some(Hold::new("maxUnavailablePartitions", explanation))
     }
 
-    /// Clusters that are only in partitions that were not reached, and are not done.
+    /// Returns the clusters that are not done and only in partitions that were not reached.
     fn waiting_for_gate(&self) -> Vec<u32> {
         let later = &self.plan.partitions[self.pass.reached..];
         let mut waiting = Vec::new();
@@ -238,7 +240,7 @@ impl StalledBundle<'_> {
         waiting
     }
 
-    /// Whether a cluster of a partition keeps the next one closed.
+    /// Returns whether a cluster of a partition keeps the next partition closed.
     fn counts_at_gate(&self, flags: u8) -> bool {
         match self.scheduler.rules {
             RuleSet::Shipped => is_not_done(flags),
@@ -246,7 +248,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// How many clusters of a partition may be unavailable before the partition is.
+    /// Returns how many clusters of a partition may be unavailable before the partition counts as unavailable.
     fn gate_limit(&self, partition: &Partition) -> i64 {
         match self.scheduler.rules {
             RuleSet::Shipped => partition.max_unavailable,
@@ -257,7 +259,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// The conditions of single clusters, where no rule over many of them applies.
+    /// Returns the hold for individual clusters, if no rule about many clusters applies.
     fn single_clusters(&self) -> Option<Hold> {
         let mut first_rule = None;
         let mut texts = Vec::new();
@@ -277,8 +279,8 @@ impl StalledBundle<'_> {
         Some(Hold::new(first_rule?, texts.join("; ")))
     }
 
-    /// The clusters that are not done, by reason. Those that a rollout waits for come first: it is complete without the
-    /// paused and the unregistered.
+    /// Returns the clusters that are not done, by reason. Clusters that the rollout waits for are first; it can
+    /// complete without paused and unregistered clusters.
     fn held_groups(&self) -> [HeldGroup; 6] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
@@ -325,13 +327,13 @@ impl StalledBundle<'_> {
         ]
     }
 
-    /// Whether the agent of a target could not apply what it was told.
+    /// Returns whether the agent of a target could not apply its instruction.
     fn has_failed(&self, target: u32) -> bool {
         let deployment = &self.view.clusters[target as usize].deployment;
         deployment.is_some_and(|deployment| deployment.state() == BundleState::ErrApplied)
     }
 
-    /// The message of the first target whose apply failed.
+    /// Returns the message of the first target whose apply failed.
     fn first_message(&self, targets: &[u32]) -> Option<&'static str> {
         targets.iter().find_map(|target| {
             let deployment = self.view.clusters[*target as usize].deployment?;
@@ -339,7 +341,8 @@ impl StalledBundle<'_> {
         })
     }
 
-    /// Behind a sentence on `targets`: those of them whose apply failed, with the message of the first.
+    /// Returns a text to append to a sentence about `targets`: those whose apply failed, with the message of the
+    /// first.
     fn failures_among(&self, targets: &[u32]) -> String {
         let mut failed = targets.to_vec();
         failed.retain(|target| self.has_failed(*target));
@@ -367,7 +370,7 @@ impl StalledBundle<'_> {
         members
     }
 
-    /// Targets in the order of their names.
+    /// Returns the targets whose flags pass a test, in the order of their names.
     fn targets(&self, test: impl Fn(u8) -> bool) -> Vec<u32> {
         let mut targets = Vec::new();
         for &index in &self.scheduler.by_name {
@@ -378,13 +381,13 @@ impl StalledBundle<'_> {
         targets
     }
 
-    /// Takes the clusters of a list whose flags pass a test.
+    /// Removes the clusters whose flags pass a test from a list, and returns them.
     fn take(&self, list: &mut Vec<u32>, test: FlagTest) -> Vec<u32> {
         list.extract_if(.., |target| test(self.flags(*target)))
             .collect()
     }
 
-    /// Why clusters are pending, each with its first reason.
+    /// Describes why clusters are pending; each cluster is listed with its first reason.
     fn reasons(&self, mut behind: Vec<u32>) -> String {
         let unregistered = self.take(&mut behind, is_unregistered);
         let paused = self.take(&mut behind, is_paused);
@@ -412,7 +415,7 @@ impl StalledBundle<'_> {
         texts.join("; ")
     }
 
-    /// `3 clusters (a, b, c)`.
+    /// Formats `3 clusters (a, b, c)`.
     fn clusters(&self, list: &[u32]) -> String {
         text::listed(list.iter().map(|index| self.name(*index)), "cluster")
     }

@@ -1,20 +1,20 @@
-//! The clusters of a bundle as a pass sees them: what each may be picked for, ordered sets of candidates, and counts.
+//! The clusters of a bundle as a pass sees them: the actions each may be picked for, ordered candidate sets, and
+//! counts.
 //!
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
-//! `reconciler/bundle_status.go`. A changed cluster costs a few words for each partition that it is in.
+//! `reconciler/bundle_status.go`. The cost of a changed cluster is a few machine words for each of its partitions.
 
 use super::super::{Revision, TargetId, TargetSet, places_in};
 use super::partition::Partitioning;
 use super::status::{BundleState, BundleSummary};
 use super::view::{BundleDeployment, BundleView};
 
-/// Number of not-ready targets that a bundle's status lists.
+/// Maximum number of not-ready targets that a bundle's status lists.
 const LISTED: usize = 10;
 
-/// The parts of a cluster's state that the rules need. Deployments count only where the cluster is a registered
-/// target.
+/// The parts of a cluster's state that the rules need. A deployment counts only if the cluster is a registered target.
 pub(super) mod flag {
-    /// It has a deployment, stored or made in this pass.
+    /// It has a deployment, stored or created in this pass.
     pub(crate) const EXISTS: u8 = 1;
     /// The deployment is unavailable.
     pub(crate) const UNAVAILABLE: u8 = 1 << 1;
@@ -30,22 +30,22 @@ pub(super) mod flag {
     pub(crate) const REGISTERED: u8 = 1 << 6;
     /// The wanted id is deployed, applied and ready: up to date and available.
     pub(crate) const DONE: u8 = PROMOTED | APPLIED_READY;
-    /// These decide whether a cluster may be promoted, and within which limit.
+    /// These flags determine whether a cluster may be promoted, and within which limit.
     pub(crate) const OUTDATED: u8 = EXISTS | PROMOTED | PAUSED | UNAVAILABLE;
 }
 
-/// A group of members of a partition that a rule counts; rules pick from the first five.
+/// A group of members of a partition that a rule counts. Rules pick from the first five groups.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberGroup {
     /// Without a deployment.
     Absent,
     /// With a deployment whose staged id is not the wanted one.
     Unstaged,
-    /// May be promoted, and is available.
+    /// May be promoted and is available.
     AvailableOutdated,
-    /// May be promoted, and is unavailable.
+    /// May be promoted and is unavailable.
     UnavailableOutdated,
-    /// May be started by the documented rules: not promoted yet, and nothing prevents it.
+    /// May be started under the documented rules: not promoted yet, and nothing prevents its promotion.
     Startable,
     /// Has an unavailable deployment.
     Unavailable,
@@ -56,7 +56,7 @@ pub(super) enum MemberGroup {
 }
 
 impl MemberGroup {
-    /// Each group, with the flags that decide whether a cluster is in it, and their values for its members.
+    /// Each group, with the flags that determine its members, and the values of these flags.
     const ALL: [(Self, u8, u8); 8] = [
         (Self::Absent, flag::EXISTS, 0),
         (Self::Unstaged, flag::EXISTS | flag::STAGED, flag::EXISTS),
@@ -76,7 +76,7 @@ impl MemberGroup {
         (Self::Done, flag::DONE, flag::DONE),
     ];
 
-    /// Returns true if a cluster with these flags is in it.
+    /// Returns true if a cluster with these flags is in the group.
     #[inline]
     pub(super) const fn has(self, flags: u8) -> bool {
         let (_, asked, expected) = Self::ALL[self as usize];
@@ -84,13 +84,13 @@ impl MemberGroup {
     }
 }
 
-/// The members of partitions, by number of the partition and place in it, as the rules see them.
+/// The members of partitions as the rules see them, by number of the partition and position in it.
 pub(super) trait PartitionMembers {
-    /// The first place at or after `from` of a member in one of the groups that rules pick from.
+    /// Returns the first position at or after `from` of a member in one of the groups that rules pick from.
     fn next(&self, partition: usize, group: MemberGroup, from: u32) -> Option<u32>;
-    /// Number of members in a group.
+    /// Returns the number of members in a group.
     fn count(&self, partition: usize, group: MemberGroup) -> i64;
-    /// [`flag`]s of a cluster.
+    /// Returns the [`flag`]s of a cluster.
     fn flags(&self, cluster: u32) -> u8;
     /// Adds flags of a cluster within a pass.
     fn add_flags(&mut self, cluster: u32, flags: u8);
@@ -100,13 +100,13 @@ pub(super) trait PartitionMembers {
 #[derive(Clone, Debug)]
 pub(super) struct BundleLedger {
     is_paused: bool,
-    /// States compare a deployment with the id that is wanted, not with the deployed one.
+    /// Whether states compare a deployment with the wanted id instead of the deployed id.
     judges_wanted: bool,
     /// The state of each target; `None`: the cluster is not a target.
     states: Vec<Option<BundleState>>,
-    /// [`flag`]s; within a pass with what it has done so far.
+    /// The [`flag`]s of each cluster. During a pass they include what the pass has done so far.
     flags: Vec<u8>,
-    /// Clusters whose flags a pass has changed, until they are observed again.
+    /// Clusters whose flags a pass has changed and that have not been observed since.
     touched: Vec<u32>,
     /// The clusters in the order of their names.
     by_name: Vec<u32>,
@@ -115,7 +115,7 @@ pub(super) struct BundleLedger {
     /// The memberships of each cluster in partitions.
     memberships: Vec<Vec<Membership>>,
     partitions: Vec<PartitionLedger>,
-    /// Unavailable deployments over all targets.
+    /// Number of unavailable deployments of all targets.
     pub(super) unavailable: i64,
     pub(super) summary: BundleSummary,
     /// Ranks of the targets that are not Ready, and of the clusters whose deployment no longer belongs to a target.
@@ -130,11 +130,11 @@ pub(super) struct BundleLedger {
 struct Membership {
     /// The number of the partition.
     partition: u32,
-    /// The cluster's place among the members.
+    /// The cluster's position among the members.
     place: u32,
 }
 
-/// The members of a partition by group: places of those that rules pick from, and numbers of all.
+/// The members of a partition by group: the positions in groups that rules pick from, and the sizes of all groups.
 #[derive(Clone, Debug)]
 struct PartitionLedger {
     sets: [TargetSet; MemberGroup::Startable as usize + 1],
@@ -142,7 +142,7 @@ struct PartitionLedger {
 }
 
 impl PartitionLedger {
-    /// Of this many members without any flag.
+    /// Creates the ledger of members without any flags.
     fn new(members: usize) -> Self {
         let mut ledger = Self {
             sets: std::array::from_fn(|_| TargetSet::new(members)),
@@ -167,7 +167,7 @@ impl PartitionLedger {
 }
 
 impl BundleLedger {
-    /// The ledger of all clusters of a view.
+    /// Creates the ledger of all clusters in a view.
     pub(super) fn new(
         plan: &Partitioning,
         by_name: &[u32],
@@ -208,8 +208,8 @@ impl BundleLedger {
         ledger
     }
 
-    /// Observes these clusters again, and those that the last pass changed. False: the partitions may have changed, or
-    /// all clusters have.
+    /// Observes these clusters again, and those that the last pass changed. Returns false if the partitions or all
+    /// clusters may have changed.
     pub(super) fn update(&mut self, view: &BundleView, changed: &TargetSet) -> bool {
         if self.is_paused != view.paused {
             return false;
@@ -238,8 +238,8 @@ impl BundleLedger {
         let mut is_stale = false;
         let mut is_orphan = false;
         if let Some(stored) = &cluster.deployment {
-            // A deployment is found by its cluster's namespace, so that of an unregistered target belongs to no
-            // cluster.
+            // A deployment is found by its cluster's namespace, so the deployment of an unregistered target belongs to
+            // no cluster.
             if cluster.targeted && cluster.registered {
                 flags |= deployment_flags(stored, cluster.wanted);
                 state = self.judge(stored, cluster.wanted);
@@ -256,7 +256,7 @@ impl BundleLedger {
         self.set_flags(index, flags);
     }
 
-    /// The state of a deployment of a cluster that wants this id.
+    /// Returns the state of a deployment of a cluster that wants this id.
     fn judge(&self, deployment: &BundleDeployment, wanted: Revision) -> BundleState {
         let deployed = if self.judges_wanted {
             Some(wanted)
@@ -291,7 +291,7 @@ impl BundleLedger {
         !self.memberships[index as usize].is_empty()
     }
 
-    /// The first targets by name that are not Ready.
+    /// Returns the first targets by name that are not Ready.
     pub(super) fn first_not_ready(&self) -> Vec<(TargetId, BundleState)> {
         let mut first = Vec::new();
         for rank in self.not_ready.iter().take(LISTED) {
@@ -303,7 +303,7 @@ impl BundleLedger {
         first
     }
 
-    /// Clusters whose deployment must be deleted, by name.
+    /// Returns the clusters whose deployment must be deleted, by name.
     pub(super) fn orphans(&self) -> impl Iterator<Item = TargetId> {
         self.orphans
             .iter()
@@ -311,12 +311,12 @@ impl BundleLedger {
     }
 }
 
-/// The flag where something holds, or none.
+/// Returns the flag if `holds`, otherwise no flag.
 const fn flag_if(holds: bool, flag: u8) -> u8 {
     if holds { flag } else { 0 }
 }
 
-/// The flags that the deployment of a cluster decides.
+/// Returns the flags that depend on the deployment of a cluster.
 fn deployment_flags(deployment: &BundleDeployment, wanted: Revision) -> u8 {
     let wanted = Some(wanted);
     let is_applied_ready = deployment.applied == wanted && deployment.ready;

@@ -1,10 +1,10 @@
-//! Resolves a configured value against a count: the rule behind every limit and size of Fleet.
+//! Resolves a configured value to a number: the rule behind all limits and sizes in Fleet.
 //!
 //! Follows `limit` in `internal/cmd/controller/target/status.go`. Its surprises are kept: an int 0 is 0 but `0%` is
 //! 1; a text such as `"300"` is not capped at the count but a number 300 is; `"0"` is an error.
 //!
-//! Where Go leaves the conversion of a float to the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64, on which
-//! such a value becomes the smallest integer and hence the limit 1.
+//! If Go's conversion of a float depends on the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64. There such a
+//! value becomes the smallest integer and thus the limit 1.
 
 use super::super::IntOrString;
 use super::go_float::{self, whole_number};
@@ -21,13 +21,13 @@ pub enum FleetLimitError {
     BadPercent(String),
 }
 
-/// The limit that the first present value of `values` yields for `count`; without a value, 100 %.
+/// Returns the limit that the first present value of `values` gives for `count`; without a value, 100%.
 ///
 /// # Errors
-/// When that value is an invalid text and `count` is above 0.
+/// If that value is an invalid text and `count` is above 0.
 pub fn limit(count: i64, values: &[Option<&IntOrString>]) -> Result<i64, FleetLimitError> {
     if count <= 0 {
-        // Even an invalid value has no effect.
+        // Without targets, even an invalid value has no effect.
         return Ok(1);
     }
     match values.iter().find_map(|value| *value) {

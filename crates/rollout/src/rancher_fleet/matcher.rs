@@ -9,7 +9,7 @@ use super::config::ManualPartition;
 /// The label with the display name of a cluster.
 const DISPLAY_NAME: &str = "management.cattle.io/cluster-display-name";
 
-/// The criteria of one entry; `None` where not set.
+/// The criteria of one entry; `None` if not set.
 pub(super) struct Matcher<'a> {
     name: Option<&'a str>,
     labels: Option<CheckedSelector>,
@@ -27,7 +27,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Whether the entry has any criterion; without one it matches nothing.
+    /// Returns whether the entry has any criterion; without one it matches nothing.
     pub(super) fn has_criteria(&self) -> bool {
         self.name.is_some()
             || self.labels.is_some()
@@ -35,7 +35,7 @@ impl<'a> Matcher<'a> {
             || self.group_labels.is_some()
     }
 
-    /// A label that a cluster needs, with one of these values, to be selected.
+    /// Returns a label that a selected cluster must have, with its possible values.
     pub(super) fn needs(&self) -> Option<(&str, &[String])> {
         self.labels.as_ref().and_then(CheckedSelector::needs)
     }
@@ -44,12 +44,12 @@ impl<'a> Matcher<'a> {
         self.matches_cluster(cluster) && self.matches_a_group(cluster)
     }
 
-    /// Whether it selects the cluster as a member of this one of its groups.
+    /// Returns whether the entry selects the cluster as a member of this one of its groups.
     pub(super) fn matches_in(&self, cluster: &FleetCluster, group: &ClusterGroup) -> bool {
         self.matches_cluster(cluster) && self.matches_group(&group.name, &group.labels)
     }
 
-    /// Whether the cluster meets the criteria that are not about groups.
+    /// Returns whether the cluster meets the criteria that do not concern groups.
     fn matches_cluster(&self, cluster: &FleetCluster) -> bool {
         self.has_criteria()
             && self.matches_name(cluster)
@@ -64,8 +64,8 @@ impl<'a> Matcher<'a> {
         cluster.name == name || display_name.is_some_and(|text| text == name)
     }
 
-    /// Both group criteria must hold for the same group. A cluster in no group is matched as if it were in a group
-    /// without name and labels, so `{}`, `NotIn` and `DoesNotExist` match it.
+    /// Returns whether both group criteria hold for the same group. A cluster in no group is matched as if it were in
+    /// a group without name and labels, so `{}`, `NotIn` and `DoesNotExist` match it.
     fn matches_a_group(&self, cluster: &FleetCluster) -> bool {
         if cluster.groups.is_empty() {
             return self.matches_group("", &Labels::new());
@@ -80,7 +80,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// A text of an entry; an empty one is not set.
+/// Returns a text of an entry. `None`: it is empty, which means not set.
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
@@ -89,7 +89,7 @@ fn checked(selector: Option<&LabelSelector>) -> Result<Option<CheckedSelector>, 
     selector.map(LabelSelector::check).transpose()
 }
 
-/// Whether a selector that is set matches these labels.
+/// Returns whether the selector matches these labels; true without a selector.
 fn holds(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
     match selector {
         Some(selector) => selector.matches(labels),
@@ -97,7 +97,7 @@ fn holds(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
     }
 }
 
-/// For each cluster, whether one of the entries selects it, as the targets of a bundle do.
+/// Returns, for each cluster, whether one of the entries selects it, as for a bundle's targets.
 ///
 /// # Errors
 /// The first selector that Kubernetes would reject, with the index of its entry.
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_takes_the_clusters_that_meet_all_its_criteria() {
+    fn an_entry_selects_the_clusters_that_meet_all_its_criteria() {
         let group = |name: &str, pairs| {
             Arc::new(ClusterGroup {
                 name: name.to_owned(),

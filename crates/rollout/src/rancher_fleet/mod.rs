@@ -10,23 +10,23 @@
 //!
 //! | word | meaning |
 //! |---|---|
-//! | bundle | the rolled out object; has the `rolloutStrategy` |
+//! | bundle | the object that is rolled out; it has the `rolloutStrategy` |
 //! | target | a cluster that the bundle's `targets` select |
 //! | deployment | the `BundleDeployment` object of a target |
-//! | wanted, staged, deployed, applied id | the final id, the next one, the one set for the agent, the one it reports |
+//! | wanted, staged, deployed, applied id | the final id, the next id, the id for the agent, the id that it reports |
 //! | promotion | setting the deployed id, which the cluster's agent then applies |
 //! | unavailable | the applied id is not the deployed id, or not ready; healthy on an old version is available |
 //!
-//! [`RuleSet`] selects the shipped rules or those of the product's documentation (`documented.rs`). Surprising
+//! [`RuleSet`] selects the shipped rules or the rules of the product's documentation (`documented.rs`). Surprising
 //! shipped rules are kept. First deployments are limited only by `maxNew` per pass, so 200 clusters are created in
-//! four consecutive passes. `maxUnavailable` limits updates, over the bundle and in each partition. The gate between
-//! partitions is open by default, because `maxUnavailable` is 100 %. An off-schedule cluster is promoted and then
+//! four consecutive passes. `maxUnavailable` limits updates, in the bundle and in each partition. The gate between
+//! partitions is open by default, because `maxUnavailable` is 100%. An off-schedule cluster is promoted and then
 //! counts as unavailable. Offline clusters are not detected, and nothing times out.
 //!
-//! Each rule is written once, against ordered sets that follow changes (`ledger.rs`). A pass over all clusters builds
-//! them; one over what changed ([`RancherFleet::reconcile_changed`]) costs what changed. Left out: Policies and
-//! sharding. Values secrets, and a cache that lags behind
-//! the controller's own writes, are in `products/rancher_fleet`.
+//! Each rule is written once, against ordered sets that are updated with changes (`ledger.rs`). A full pass builds
+//! them; the cost of a partial pass ([`RancherFleet::reconcile_changed`]) depends on what changed. Left out: Policies
+//! and sharding. Values secrets, and a cache that lags behind the controller's own writes, are in
+//! `products/rancher_fleet`.
 
 mod cluster;
 mod conditions;
@@ -68,7 +68,7 @@ use pass::BundlePass;
 pub struct RancherFleet {
     rules: RuleSet,
     strategy: RolloutStrategy,
-    /// Statuses compare a deployment with the id that is wanted, not with the deployed one.
+    /// Whether statuses compare a deployment with the wanted id instead of the deployed id.
     judges_wanted: bool,
     clusters: Vec<FleetCluster>,
     /// Indices into `clusters` in the byte order of names.
@@ -79,9 +79,9 @@ pub struct RancherFleet {
 }
 
 impl RancherFleet {
-    /// A scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view states
-    /// which of them are targets; before the first pass all are. Clusters with equal names are updated in list order,
-    /// which Fleet leaves open.
+    /// Creates a scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view
+    /// shows which clusters are targets; before the first pass all are. Clusters with equal names are updated in list
+    /// order; Fleet does not define their order.
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
@@ -96,30 +96,29 @@ impl RancherFleet {
         }
     }
 
-    /// The same, whose statuses compare a deployment with the id that is wanted, as from 0.16 on, or with the deployed
-    /// one.
+    /// Sets whether statuses compare a deployment with the wanted id, as since 0.16, or with the deployed id.
     #[must_use]
     pub fn judging_wanted(mut self, judges_wanted: bool) -> Self {
         self.judges_wanted = judges_wanted;
         self
     }
 
-    /// Replaces the strategy, as a change of the bundle does. All clusters are targets until the next pass.
+    /// Replaces the strategy, like a change of the bundle. All clusters are targets until the next pass.
     pub fn set_strategy(&mut self, strategy: RolloutStrategy) {
         let clusters = std::mem::take(&mut self.clusters);
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
-    /// Replaces the clusters, as a change of their labels or groups does. All are targets until the next pass.
+    /// Replaces the clusters, like a change of their labels or groups. All are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
         let strategy = std::mem::take(&mut self.strategy);
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
-    /// Partitions and limits for the targets of the last pass.
+    /// Returns the partitions and limits for the targets of the last pass.
     ///
     /// # Errors
-    /// The strategy is invalid.
+    /// If the strategy is invalid.
     pub const fn partitioning(&self) -> Result<&Partitioning, &StrategyError> {
         self.plan.as_ref()
     }
@@ -143,7 +142,7 @@ impl RancherFleet {
         }
     }
 
-    /// One pass of the bundle reconciler, which looks at every cluster.
+    /// Runs one pass of the bundle reconciler over all clusters.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
@@ -152,9 +151,10 @@ impl RancherFleet {
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only clusters in
-    /// `changed` differ from those of the last pass, also by what storing it changed ([`BundleStatus::stored`]). The
-    /// first pass, and one after a change of strategy, labels, targets or the bundle's pause, looks at all.
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// clusters in `changed` differ from those of the last pass, including the changes by storing it
+    /// ([`BundleStatus::stored`]). The first pass, and a pass after a change of strategy, labels, targets or the
+    /// bundle's pause, examines all clusters.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
@@ -187,14 +187,14 @@ impl RancherFleet {
         decision
     }
 
-    /// The ledger after these changes, if it can follow them.
+    /// Takes the ledger and applies these changes to it, if it covers them.
     fn take_ledger(&mut self, view: &BundleView, changed: &TargetSet) -> Option<BundleLedger> {
         let mut ledger = self.ledger.take()?;
         ledger.update(view, changed).then_some(ledger)
     }
 
     fn pass(&self, plan: &Partitioning, ledger: &mut BundleLedger) -> BundleDecision {
-        // The status has the states before the pass.
+        // The status shows the states before the pass.
         let summary = ledger.summary;
         let not_ready = ledger.first_not_ready();
         let unavailable = ledger.unavailable;
@@ -221,7 +221,7 @@ impl RancherFleet {
     }
 }
 
-/// The message of the first listed target that failed to apply.
+/// Returns the message of the first listed target that failed to apply.
 fn first_failure(view: &BundleView, status: &BundleStatus) -> Option<&'static str> {
     let failed = status
         .not_ready
@@ -231,7 +231,7 @@ fn first_failure(view: &BundleView, status: &BundleStatus) -> Option<&'static st
     view.clusters[target.index()].deployment?.failure
 }
 
-/// A pass that changes nothing. Only a change starts the next one.
+/// Returns a pass that changes nothing. The next pass starts only after a change.
 fn failed_pass(error: StrategyError) -> BundleDecision {
     Pass {
         actions: Vec::new(),

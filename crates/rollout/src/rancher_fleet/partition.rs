@@ -1,7 +1,7 @@
 //! Computes partitions and limits from a strategy and its targets.
 //!
-//! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and no partition takes
-//! the rest: a cluster can be in several partitions or in none.
+//! Follows `internal/cmd/controller/target/rollout.go`. Entries of `partitions` may overlap, and there is no partition
+//! for the remaining clusters: a cluster can be in several partitions or in none.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -23,15 +23,15 @@ pub enum StrategyError {
     Limit {
         /// The field, e.g. `partitions[1].maxUnavailable`.
         field: String,
-        /// The error in it.
+        /// The error in this field.
         source: FleetLimitError,
     },
     /// A selector that Kubernetes rejects.
     #[error("rolloutStrategy.partitions[{entry}]: {source}")]
     Selector {
-        /// 0-based.
+        /// 0-based index of the entry.
         entry: usize,
-        /// The error in it.
+        /// The error in the selector.
         source: SelectorError,
     },
 }
@@ -39,29 +39,29 @@ pub enum StrategyError {
 /// Targets that are updated together, before later partitions.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Partition {
-    /// As shown in the bundle's status.
+    /// The name that the bundle's status shows.
     pub name: String,
-    /// Its clusters, as indices into the list of clusters, in the order of that list.
+    /// Its clusters, as indices into the list of clusters, in list order.
     pub members: Vec<u32>,
-    /// The partition counts as unavailable while more clusters than this are not up to date or unavailable.
+    /// The partition counts as unavailable while more clusters than this are outdated or unavailable.
     pub max_unavailable: i64,
-    /// Whether that limit is configured (in the entry or in the strategy) and not the default.
+    /// Whether that limit is configured, in the entry or in the strategy, instead of the default.
     pub is_limit_set: bool,
 }
 
 /// The partitions of one bundle and the limits of the whole bundle.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Partitioning {
-    /// In the order in which they are updated.
+    /// The partitions in the order in which they are updated.
     pub partitions: Vec<Partition>,
-    /// Clusters that may be unavailable in the whole bundle before available ones are no longer updated.
+    /// Number of unavailable clusters in the whole bundle at which available ones are no longer updated.
     pub max_unavailable: i64,
-    /// Number of unavailable partitions beyond which later ones are not updated.
+    /// Number of unavailable partitions above which later partitions are not updated.
     pub max_unavailable_partitions: i64,
 }
 
 impl Partitioning {
-    /// Divides `targets`, which are indices into `clusters` in Fleet's order.
+    /// Assigns `targets`, which are indices into `clusters` in Fleet's order, to partitions.
     ///
     /// Without targets Fleet ignores the strategy: all defaults apply, and errors in `strategy` have no effect.
     ///
@@ -105,7 +105,7 @@ impl Partitioning {
     }
 }
 
-/// Fewer targets than this are one partition, unless configured.
+/// Without configuration, fewer targets than this form a single partition.
 pub(super) const THRESHOLD: i64 = 200;
 
 fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
@@ -131,7 +131,7 @@ fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partitio
     Ok(partitions)
 }
 
-/// A partition with the limit of the strategy.
+/// Creates a partition with the limit of the strategy.
 fn automatic_partition(
     name: String,
     strategy: &RolloutStrategy,
@@ -196,7 +196,8 @@ fn manual(
     Ok(partitions)
 }
 
-/// Targets in their order whose label has one of these values, by the places of targets for each value.
+/// Returns the targets whose label has one of these values, in their order, from the positions of targets for each
+/// value.
 fn with_label(
     targets: &[u32],
     by_value: &BTreeMap<&str, Vec<usize>>,
@@ -210,7 +211,7 @@ fn with_label(
     places.into_iter().map(|place| targets[place]).collect()
 }
 
-/// The places of targets by the labels that entries need, so that many entries look at few targets each.
+/// Groups the positions of targets by the labels that entries need, so that each of many entries examines few targets.
 fn by_label<'m>(
     matchers: impl Iterator<Item = &'m Matcher<'m>>,
     clusters: &[FleetCluster],
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_needs_a_label_takes_the_clusters_that_it_matches_in_their_order() {
+    fn an_entry_that_requires_a_label_selects_matching_clusters_in_order() {
         let cluster = |index: u32| FleetCluster {
             name: format!("c{index}"),
             labels: std::sync::Arc::new([("wave".to_owned(), (index % 3).to_string())].into()),

@@ -1,11 +1,11 @@
 //! A pass under the shipped rules: creates, stages and promotes deployments.
 //!
 //! Follows `internal/cmd/controller/target/partition.go` and `reconciler/bundle_controller.go`. The rules see the
-//! clusters through [`PartitionMembers`], so a pass costs what it does and one status for each partition.
+//! clusters through [`PartitionMembers`], so the cost of a pass is its actions plus one status for each partition.
 //!
 //! Two notions must not be confused. The limits on promotion count *unavailable* deployments: the deployed id is not
 //! applied, or not ready. The gate between partitions counts targets that are *not up to date* or unavailable, which
-//! includes those without a deployment.
+//! includes targets without a deployment.
 
 use super::super::TargetId;
 use super::ledger::{MemberGroup, PartitionMembers, flag};
@@ -13,7 +13,7 @@ use super::partition::Partitioning;
 use super::status::BundleStatus;
 use super::view::BundleAction;
 
-/// New deployments per pass where `maxNew` is absent.
+/// Maximum number of new deployments per pass if `maxNew` is absent.
 pub(super) const MAX_NEW: i64 = 50;
 
 /// A pass over the members of a bundle's partitions.
@@ -22,12 +22,12 @@ pub(super) struct BundlePass<'a, M> {
     pub(super) members: &'a mut M,
     pub(super) actions: Vec<BundleAction>,
     pub(super) status: BundleStatus,
-    /// Processed partitions; later ones were not reached.
+    /// Number of processed partitions; later ones were not reached.
     pub(super) reached: usize,
 }
 
 impl<'a, M: PartitionMembers> BundlePass<'a, M> {
-    /// A pass that has done nothing yet. `unavailable`: deployments over all targets.
+    /// Creates a pass that has done nothing yet. `unavailable`: number of unavailable deployments of all targets.
     pub(super) fn new(plan: &'a Partitioning, members: &'a mut M, unavailable: i64) -> Self {
         let status = BundleStatus {
             unavailable,
@@ -44,8 +44,8 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
 
     /// Processes the partitions until too many of them are unavailable.
     pub(super) fn shipped(&mut self, max_new: i64) {
-        // For all partitions before any of them is processed; the status publishes this number, not the one that the
-        // gate uses.
+        // Computed for all partitions before any of them is processed. The status shows this number, not the one that
+        // the gate uses.
         for number in 0..self.plan.partitions.len() {
             let unavailable = self.members.count(number, MemberGroup::Unavailable);
             self.status.partitions.push(unavailable);
@@ -63,7 +63,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         }
     }
 
-    /// `maxNew` limits creations in the whole pass; staging is not limited.
+    /// Creates and stages deployments. `maxNew` limits creations in the whole pass; staging is not limited.
     pub(super) fn create_and_stage(&mut self, number: usize, max_new: i64) {
         let mut from = 0;
         loop {
@@ -77,7 +77,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
             let target = self.target(number, place);
             if absent == Some(place) {
                 self.status.newly_created += 1;
-                // It is not ready and therefore unavailable, but counted as such only in the next pass.
+                // It is not ready and therefore unavailable, but it counts as unavailable only from the next pass on.
                 self.members
                     .add_flags(target.0, flag::EXISTS | flag::UNAVAILABLE);
                 self.act(target, BundleAction::Create(target));
@@ -87,7 +87,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         }
     }
 
-    /// An available cluster is promoted within both limits; an unavailable one is promoted immediately.
+    /// Promotes available clusters within both limits, and unavailable clusters immediately.
     fn promote(&mut self, number: usize) {
         let max_unavailable = self.plan.partitions[number].max_unavailable;
         let mut unavailable = self.status.partitions[number];
@@ -113,7 +113,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         }
     }
 
-    /// The next member of a group, if there is room for it.
+    /// Returns the next member of a group if there is room for it.
     fn next_if(&self, has_room: bool, number: usize, group: MemberGroup, from: u32) -> Option<u32> {
         if !has_room {
             return None;
@@ -125,7 +125,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
         TargetId(self.plan.partitions[number].members[place as usize])
     }
 
-    /// The deployment of an unregistered cluster is counted, but cannot be stored.
+    /// Records an action. The deployment of an unregistered cluster is counted, but cannot be stored.
     pub(super) fn act(&mut self, target: TargetId, action: BundleAction) {
         if self.members.flags(target.0) & flag::REGISTERED != 0 {
             self.actions.push(action);
@@ -133,7 +133,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     }
 }
 
-/// The first of two places.
+/// Returns the smaller of two positions.
 fn first_of(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

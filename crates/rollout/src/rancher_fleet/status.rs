@@ -2,18 +2,18 @@
 //! GitRepo.
 //!
 //! Follows `internal/cmd/controller/summary/summary.go`, `target/target.go` (`effectiveDeployment`), and for the
-//! GitRepo `status/status.go`. The bundle evaluates a deployment with the *wanted* id in place of the deployed one,
-//! so in an update every cluster without the new version is `WaitApplied`, promoted or not; the GitRepo evaluates it
-//! unchanged. Their words are in `conditions.rs`.
+//! GitRepo `status/status.go`. The bundle evaluates a deployment as if the *wanted* id were deployed, so in an update
+//! every cluster without the new version is `WaitApplied`, promoted or not. The GitRepo evaluates it unchanged.
+//! `conditions.rs` has the texts.
 
 use super::super::{Pass, Revision, TargetId};
 use super::partition::StrategyError;
 use super::view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 
-/// The state of one deployment, from best to worst as Fleet ranks them.
+/// The state of one deployment, from best to worst in Fleet's ranking.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BundleState {
-    /// Applied, ready, as intended.
+    /// Applied, ready and unmodified.
     Ready,
     /// Applied, but not ready.
     NotReady,
@@ -25,25 +25,25 @@ pub enum BundleState {
     Modified,
     /// Not applied yet.
     WaitApplied,
-    /// Not applied, because applying failed.
+    /// Not applied because the apply failed.
     ErrApplied,
 }
 
 /// Number of deployments in each state.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BundleSummary {
-    /// In the order of the states' declaration.
+    /// The counts in the order of the declaration of [`BundleState`].
     counts: [u32; 7],
 }
 
 /// The bundle's status as a pass writes it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleStatus {
-    /// Why the pass failed. It then changed nothing, and all other fields are meaningless.
+    /// Why the pass failed. A failed pass changed nothing, and all other fields are meaningless.
     pub error: Option<StrategyError>,
-    /// Unavailable deployments over all targets, those updated in this pass included.
+    /// Number of unavailable deployments of all targets, including those updated in this pass.
     pub unavailable: i64,
-    /// Partitions above their limit, of those that this pass processed.
+    /// Number of processed partitions that are above their limit.
     pub unavailable_partitions: i64,
     /// Deployments created in this pass, including those of unregistered clusters, which are discarded.
     pub newly_created: i64,
@@ -51,13 +51,13 @@ pub struct BundleStatus {
     pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
     pub not_ready: Vec<(TargetId, BundleState)>,
-    /// The message of the first of these that failed to apply.
+    /// The message of the first of them that failed to apply.
     pub failure: Option<&'static str>,
-    /// For each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions): under shipped
-    /// rules its unavailable deployments *before* the pass, which is not the number that the gate compares; under
-    /// documented rules its NotReady clusters after the pass.
+    /// A number for each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions).
+    /// Under shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate
+    /// compares. Under documented rules: its NotReady clusters after the pass.
     pub partitions: Vec<i64>,
-    /// The clusters that [`BundleView::store`] changes, in increasing order.
+    /// The clusters that [`BundleView::store`] changes, in ascending order.
     pub stored: Vec<u32>,
 }
 
@@ -65,7 +65,7 @@ pub struct BundleStatus {
 pub type BundleDecision = Pass<BundleAction, BundleStatus>;
 
 impl BundleStatus {
-    /// The status of a bundle whose targets are all ready.
+    /// Returns the status of a bundle whose targets are all ready.
     pub fn settled(targets: u32) -> Self {
         let mut summary = BundleSummary::default();
         summary.counts[BundleState::Ready as usize] = targets;
@@ -88,7 +88,7 @@ impl BundleState {
         Self::Modified,
     ];
 
-    /// The state of a deployment whose deployed id is `deployed`.
+    /// Returns the state of a deployment whose deployed id is `deployed`.
     #[inline]
     pub(super) fn of(deployment: &BundleDeployment, deployed: Option<Revision>) -> Self {
         if deployment.applied != deployed {
@@ -110,14 +110,14 @@ impl BundleState {
 }
 
 impl BundleDeployment {
-    /// The state of the deployment, without regard to the id that is wanted.
+    /// Returns the state of the deployment, regardless of the wanted id.
     pub fn state(&self) -> BundleState {
         BundleState::of(self, self.deployed)
     }
 }
 
 impl BundleSummary {
-    /// Number in `state`.
+    /// Returns the number of deployments in `state`.
     pub const fn count(&self, state: BundleState) -> u32 {
         self.counts[state as usize]
     }
@@ -128,14 +128,14 @@ impl BundleSummary {
         self.counts[state as usize] += 1;
     }
 
-    /// No longer counts a deployment in `state`.
+    /// Removes a deployment in `state` from the counts.
     #[inline]
     pub(super) const fn remove(&mut self, state: BundleState) {
         self.counts[state as usize] -= 1;
     }
 
-    /// As the GitRepo shows it: of all stored deployments, unchanged, also of clusters that are no longer targets.
-    /// Clusters without a deployment do not appear.
+    /// Returns the summary that the GitRepo shows: of all stored deployments, unchanged, including those of clusters
+    /// that are no longer targets. Clusters without a deployment do not appear.
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
         for cluster in &view.clusters {
@@ -146,7 +146,7 @@ impl BundleSummary {
         summary
     }
 
-    /// The worst state that occurs. `None`: no deployment, or all are `Ready`.
+    /// Returns the worst state that occurs. `None`: there are no deployments, or all are `Ready`.
     pub fn worst(&self) -> Option<BundleState> {
         let mut worst = None;
         for state in BundleState::ALL {
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_worst_state_is_the_one_of_the_highest_rank() {
+    fn the_worst_state_has_the_highest_rank() {
         let mut summary = BundleSummary::default();
         assert_eq!(summary.worst(), None);
         let climb = [

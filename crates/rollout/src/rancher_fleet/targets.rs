@@ -1,11 +1,11 @@
-//! The targets of a bundle: which clusters get it at all.
+//! The targets of a bundle: which clusters get the bundle.
 //!
-//! A bundle has targets and an allow list, `targetRestrictions`, which a GitRepo or `overrideTargets` fills with its
-//! targets. A cluster gets the bundle if it is on the list and a target selects it. Entries of a fleet.yaml's
-//! `targets` and `targetCustomizations` come first and are customizations: they change options, and with `doNotDeploy`
-//! they exclude a cluster. Follows `bundleFromDir` in `internal/bundlereader/read.go`, `target/matcher/bundlematch.go`
-//! and
-//! `target/builder.go`. Left out: the options that a customization changes, and clusters of other namespaces.
+//! A bundle has targets and an allow list, `targetRestrictions`, which contains the targets of a GitRepo or of
+//! `overrideTargets`. A cluster gets the bundle if it is on the list and a target selects it. Entries of a
+//! fleet.yaml's `targets` and `targetCustomizations` come first and are customizations: they change options, and with
+//! `doNotDeploy` they exclude a cluster. Follows `bundleFromDir` in `internal/bundlereader/read.go`,
+//! `target/matcher/bundlematch.go` and `target/builder.go`. Left out: the options that a customization changes, and
+//! clusters of other namespaces.
 
 use serde::Deserialize;
 
@@ -20,16 +20,16 @@ const DEFAULT_GROUP: &str = "default";
 /// An entry of `targets`, `targetCustomizations`, `targetRestrictions` or `overrideTargets`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleTarget {
-    /// Selects as an entry of `partitions` does.
+    /// Selects clusters like an entry of `partitions`.
     pub criteria: ManualPartition,
-    /// The clusters that it selects do not get the bundle.
+    /// Whether the selected clusters do not get the bundle.
     pub do_not_deploy: bool,
 }
 
-/// How many customizations count for a cluster.
+/// How many customizations apply to a cluster.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 pub enum CustomizationMode {
-    /// The first that selects it.
+    /// The first one that selects it.
     #[default]
     #[serde(alias = "")]
     FirstMatch,
@@ -37,16 +37,16 @@ pub enum CustomizationMode {
     AllMatches,
 }
 
-/// The parts of a bundle that decide which clusters get it.
+/// The parts of a bundle that determine which clusters get it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BundleTargets {
-    /// Customizations first.
+    /// Targets; customizations are first.
     targets: Vec<BundleTarget>,
     restrictions: Vec<BundleTarget>,
     mode: CustomizationMode,
 }
 
-/// Why a cluster gets a bundle, or does not.
+/// Whether a cluster gets a bundle, and why not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TargetChoice {
     /// It gets the bundle.
@@ -60,15 +60,15 @@ pub enum TargetChoice {
 /// A selector that Kubernetes would reject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetsError {
-    /// The entry, from 0: restrictions follow the targets.
+    /// Index of the entry; restrictions follow the targets.
     pub entry: usize,
-    /// The problem with it.
+    /// The error in its selector.
     pub source: SelectorError,
 }
 
 impl BundleTargets {
-    /// The targets of a bundle that a GitRepo makes of a fleet.yaml. `of_repo`: the targets of the GitRepo, which
-    /// `overrides` replace.
+    /// Returns the targets of a bundle that a GitRepo creates from a fleet.yaml. `of_repo`: the targets of the
+    /// GitRepo, which `overrides` replace.
     #[must_use]
     pub fn of_fleet_yaml(
         customizations: Vec<BundleTarget>,
@@ -82,7 +82,7 @@ impl BundleTargets {
         Self::of_bundle(targets, restrictions, mode)
     }
 
-    /// The targets of a Bundle or a HelmOp, as its `spec` has them.
+    /// Returns the targets in the `spec` of a Bundle or a HelmOp.
     #[must_use]
     pub fn of_bundle(
         mut targets: Vec<BundleTarget>,
@@ -105,7 +105,7 @@ impl BundleTargets {
         }
     }
 
-    /// For each cluster, whether it gets the bundle.
+    /// Returns, for each cluster, whether it gets the bundle.
     ///
     /// # Errors
     /// The first selector that Kubernetes would reject.
@@ -131,7 +131,7 @@ impl BundleTargets {
         Ok(choices)
     }
 
-    /// The cluster groups that entries name.
+    /// Returns the cluster groups that entries name.
     pub fn named_groups(&self) -> impl Iterator<Item = &str> {
         self.targets
             .iter()
@@ -155,7 +155,7 @@ fn matchers(entries: &[BundleTarget], first: usize) -> Result<Vec<Matcher<'_>>, 
 
 /// The checked entries of a bundle.
 struct TargetRules<'r> {
-    /// All targets; customizations come first.
+    /// All targets; customizations are first.
     entries: &'r [BundleTarget],
     customizations: &'r [Matcher<'r>],
     targets: &'r [Matcher<'r>],
@@ -177,7 +177,8 @@ impl TargetRules<'_> {
         }
     }
 
-    /// The first target that selects the cluster, if the allow list has it. Both must hold for the same group.
+    /// Returns the first target that selects the cluster, if it is on the allow list. Both must hold for the same
+    /// group.
     fn target_of(&self, cluster: &FleetCluster) -> Option<usize> {
         self.targets.iter().position(|target| {
             in_some_group(cluster, |group| {
@@ -209,8 +210,8 @@ impl TargetRules<'_> {
     }
 }
 
-/// Whether something holds for one of a cluster's groups. A cluster without groups is looked at as if it were in a
-/// group without name and labels.
+/// Returns whether a condition holds for one of a cluster's groups. A cluster without groups is treated as if it were
+/// in a group without name and labels.
 fn in_some_group(cluster: &FleetCluster, holds: impl Fn(&ClusterGroup) -> bool) -> bool {
     if cluster.groups.is_empty() {
         return holds(&ClusterGroup {
@@ -276,7 +277,7 @@ mod tests {
     use TargetChoice::{DoNotDeploy, NotSelected, Target};
 
     #[test]
-    fn overrides_replace_the_targets_of_the_repo_and_none_is_the_default_group() {
+    fn overrides_replace_the_targets_of_the_repo_and_no_targets_mean_the_default_group() {
         let all = || entries("[{clusterSelector: {}}]");
         let prod = Some(entries("[{clusterSelector: {matchLabels: {env: prod}}}]"));
         let of = |overrides| BundleTargets::of_fleet_yaml(vec![], overrides, all(), FirstMatch);
@@ -289,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_customization_counts_or_all_of_them() {
+    fn either_the_first_customization_or_all_of_them_apply() {
         let customizations = || {
             entries(
                 "[{clusterName: a}, {clusterSelector: {matchLabels: {env: prod}}, doNotDeploy: true}]",
@@ -304,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn without_an_allow_list_every_entry_is_a_target_and_the_first_counts() {
+    fn without_an_allow_list_every_entry_is_a_target_and_the_first_match_applies() {
         let targets = entries(
             "[{clusterGroup: shops, doNotDeploy: true}, {clusterSelector: {}}, {clusterName: a, doNotDeploy: true}]",
         );
@@ -315,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_selector_is_found_with_its_entry() {
+    fn an_invalid_selector_is_reported_with_its_entry() {
         let wrong = entries(
             "[{clusterName: a}, {clusterSelector: {matchExpressions: [{key: a, operator: Is}]}}]",
         );

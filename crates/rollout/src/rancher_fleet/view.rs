@@ -1,8 +1,8 @@
 //! The controller's view of a bundle, and the objects that it stores: the bundle's flags, its clusters, and their
 //! `BundleDeployment` objects.
 //!
-//! Follows the storing of deployments in `internal/cmd/controller/reconciler/bundle_controller.go`. Left out: the
-//! content of a deployment (options, values), `dependsOn` and labels, which have no effect on a pass.
+//! Follows the code that stores deployments in `internal/cmd/controller/reconciler/bundle_controller.go`. Left out:
+//! the content of a deployment (options, values), `dependsOn` and labels, which have no effect on a pass.
 
 use super::super::{Revision, TargetId};
 
@@ -11,7 +11,7 @@ use super::super::{Revision, TargetId};
 pub struct BundleView {
     /// The bundle's `spec.paused`, as set through the GitRepo.
     pub paused: bool,
-    /// One for each cluster, in the order of the scheduler's list.
+    /// The clusters, in the order of the scheduler's list.
     pub clusters: Vec<ClusterView>,
 }
 
@@ -22,11 +22,11 @@ pub struct ClusterView {
     pub wanted: Revision,
     /// Whether the bundle's targeting selects the cluster.
     pub targeted: bool,
-    /// The cluster has a namespace (`status.namespace`). Without one no deployment can be stored.
+    /// Whether the cluster has a namespace (`status.namespace`). Without it, no deployment can be stored.
     pub registered: bool,
     /// The cluster's `spec.paused`.
     pub paused: bool,
-    /// It has a Schedule, and no window is open.
+    /// Whether it has a Schedule and no window is open.
     pub off_schedule: bool,
     /// The stored deployment, if any.
     pub deployment: Option<BundleDeployment>,
@@ -41,13 +41,13 @@ pub struct BundleDeployment {
     pub deployed: Option<Revision>,
     /// `status.appliedDeploymentID`: the id that the agent reports as applied.
     pub applied: Option<Revision>,
-    /// `status.ready`, as the agent reported it.
+    /// `status.ready`, as reported by the agent.
     pub ready: bool,
     /// `status.nonModified`: no drift.
     pub non_modified: bool,
-    /// The condition `Deployed` is False: the last attempt to apply failed.
+    /// Whether the condition `Deployed` is False: the last attempt to apply failed.
     pub failed: bool,
-    /// The message of that condition, where it is known.
+    /// The message of that condition, if it is known.
     pub failure: Option<&'static str>,
     /// `spec.paused`: the agent does nothing.
     pub paused: bool,
@@ -69,7 +69,7 @@ pub enum BundleAction {
 }
 
 impl BundleAction {
-    /// The cluster that it is about.
+    /// Returns the cluster of the action.
     pub const fn target(&self) -> TargetId {
         match self {
             Self::Create(target)
@@ -81,7 +81,7 @@ impl BundleAction {
 }
 
 impl ClusterView {
-    /// A registered target that runs nothing yet.
+    /// Creates a registered target that does not run anything yet.
     pub const fn new(wanted: Revision) -> Self {
         Self {
             wanted,
@@ -93,7 +93,7 @@ impl ClusterView {
         }
     }
 
-    /// A registered target that runs `revision`, ready, and wants nothing else.
+    /// Creates a registered target that runs `revision`, is ready, and wants no other revision.
     pub fn settled(revision: Revision) -> Self {
         Self {
             deployment: Some(BundleDeployment::settled(revision)),
@@ -101,7 +101,7 @@ impl ClusterView {
         }
     }
 
-    /// Whether the cluster runs the wanted id and is ready; false without a deployment.
+    /// Returns whether the cluster runs the wanted id and is ready; false without a deployment.
     pub fn is_done(&self) -> bool {
         self.deployment.is_some_and(|deployment| {
             let wanted = Some(self.wanted);
@@ -111,7 +111,7 @@ impl ClusterView {
 }
 
 impl BundleDeployment {
-    /// A deployment that runs `revision`, is ready, and has no other id staged.
+    /// Creates a deployment that runs `revision`, is ready, and has no other id staged.
     pub fn settled(revision: Revision) -> Self {
         let id = Some(revision);
         Self {
@@ -124,15 +124,15 @@ impl BundleDeployment {
         }
     }
 
-    /// Fleet's definition: the agent has not applied the deployed id, or is not ready. The *wanted* id does not
-    /// matter: a healthy cluster on an old version is available.
+    /// Returns whether it is unavailable by Fleet's definition: the agent has not applied the deployed id, or is not
+    /// ready. The *wanted* id does not matter: a healthy cluster on an old version is available.
     pub fn is_unavailable(&self) -> bool {
         self.applied != self.deployed || !self.ready
     }
 }
 
 impl BundleView {
-    /// Whether every target runs its wanted id and is ready, including targets in no partition.
+    /// Returns whether every target runs its wanted id and is ready, including targets in no partition.
     pub fn is_done(&self) -> bool {
         self.clusters
             .iter()

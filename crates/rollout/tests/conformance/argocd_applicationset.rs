@@ -1,7 +1,7 @@
 //! Argo CD's steps, budgets and passes, as recorded from its own code (see `argocd-applicationset/README.md`).
 //!
-//! Every pass of a trace is compared in full: rows, requests, operations, objects, conditions, timers, and what queues
-//! the next pass.
+//! Every pass of a trace is compared in full: rows, requests, operations, objects, conditions, timers, and the
+//! triggers of the next pass.
 
 mod record;
 mod replay;
@@ -24,7 +24,7 @@ use record::{BudgetCase, StepsCase, Trace};
 use replay::Replay;
 use words::{config, is_empty, numbers, out_of_sync, rolling, time, ungrouped};
 
-/// All suites for which `folder` has files.
+/// Returns all suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
     let kinds: [(&str, &str, Check); 3] = [
         ("budget", "cases", check_budget),
@@ -34,7 +34,7 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
     suites_of("argocd-applicationset", folder, &kinds)
 }
 
-/// One step, and rows in all three states: how many are promoted.
+/// Compares how many rows of one step are promoted, with rows in all three states.
 fn check_budget(case: &Value) -> Result<(), String> {
     let case: BudgetCase = parse(case);
     let step = RolloutStep {
@@ -99,7 +99,7 @@ fn check_steps(case: &Value) -> Result<(), String> {
             .map(|index| names[*index as usize].clone())
             .collect::<Vec<_>>()
     };
-    // All rows Waiting, every application that is in a step allowed: the budgets alone decide.
+    // All rows are Waiting, and every application in a step is allowed, so only the budgets limit.
     let mut budgets: Vec<StepBudget> = Vec::new();
     let mut promoted = vec![0; plan.lists.len()];
     for (index, step) in steps.unwrap_or_default().iter().enumerate() {

@@ -1,7 +1,7 @@
 //! Cloud Foundry's step plans, requests, single passes and whole deployments, as recorded from its own code (see
 //! `cloud-foundry/README.md`).
 //!
-//! Every case is read as a type that refuses fields it does not know, so that none is left out of the comparison.
+//! Every case is deserialized into a type that rejects unknown fields, so that no field is left out of the comparison.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -23,7 +23,7 @@ use super::suite::{Suite, differ, read_files_as};
 
 const VERSION: Revision = Revision(1);
 
-/// All suites for which `folder` has files.
+/// Returns all suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
     let kinds = [
         suite(folder, "canary_steps", check_steps),
@@ -42,7 +42,7 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
     kinds.into_iter().flatten().collect()
 }
 
-/// The suite of one kind. `None`: there is no file of it.
+/// Returns the suite of one kind. `None`: the folder has no file of this kind.
 fn suite<T: DeserializeOwned>(
     folder: &Path,
     kind: &str,
@@ -69,7 +69,7 @@ fn suite<T: DeserializeOwned>(
     Some(suite)
 }
 
-/// Collects what agrees and what does not.
+/// Collects the cases that agree and those that do not.
 struct Found<'a> {
     file: String,
     suite: &'a mut Suite,
@@ -109,7 +109,7 @@ struct StepFile {
     float_edges: Vec<EdgeCase>,
 }
 
-/// For each weight from 1 to 100 the only step of its plan.
+/// The only step of the plan for each weight from 1 to 100.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableRow {
@@ -175,7 +175,7 @@ fn check_steps(file: StepFile, found: &mut Found<'_>) {
         );
     }
     for case in file.float_edges {
-        // The exact share is a half, which goes down as documented: one less than up.
+        // The exact share is a half, which the documented rules round down: one less than rounded up.
         let got = json!({
             "canary": one(RuleSet::Shipped, case.instances, case.weight).canary,
             "exact_half_up": one(RuleSet::Documented, case.instances, case.weight).canary + 1,
@@ -228,9 +228,9 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
     differ(&request, &expected, &got)
 }
 
-// ---- what ticks and traces have in common
+// ---- common parts of ticks and traces
 
-/// An object whose keys keep their order: processes are in the order of their creation.
+/// An object that preserves the order of its keys: processes are in the order of their creation.
 struct Ordered<T>(Vec<(String, T)>);
 
 /// `[routable, running and not routable, starting, crashed, placement error, unknown]`.
@@ -264,7 +264,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Ordered<T> {
     }
 }
 
-/// Indices are given out in the order of the counts.
+/// Expands counts to states; indices follow the order of the counts.
 fn expand(counts: &Lrps) -> Vec<LrpState> {
     const STATES: [LrpState; 6] = [
         LrpState::Running,
@@ -295,7 +295,7 @@ fn status_row(deployment: &Deployment) -> Value {
     Value::Array(row)
 }
 
-/// An app whose processes and deployments are known by labels.
+/// An app whose processes and deployments are identified by labels.
 struct Labelled {
     app: AppView,
     processes: Vec<(String, TargetId)>,
@@ -310,7 +310,7 @@ impl Labelled {
             .iter_mut()
             .for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
-            // Diego's reports on a destroyed process are not queried.
+            // Diego's reports for a destroyed process are not queried.
             let process = self
                 .processes
                 .iter()
@@ -546,7 +546,7 @@ fn check_trace(trace: &Trace) -> Result<(), String> {
     Ok(())
 }
 
-/// The result of a step in the record, and here.
+/// Returns the recorded and the actual result of a step.
 fn play(app: &mut Labelled, step: &Step) -> (Value, Value) {
     match step {
         Step::Create {

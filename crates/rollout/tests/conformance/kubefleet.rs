@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::suite::{self, Check, Suite, suites_of};
 use work_queue::WorkQueue;
 
-/// All suites for which `folder` has files.
+/// Returns all suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
     let kinds: [(&str, &str, Check); 5] = [
         ("init", "cases", staged::check_init),
@@ -29,20 +29,20 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
     suites_of("kubefleet", folder, &kinds)
 }
 
-/// Our time of the records' t = 0: late enough for statuses that are older.
+/// Our time for t = 0 of the records: late enough for older statuses.
 const START: SimTime = SimTime::from_secs(10_000_000);
 
 fn at(t_ms: u64) -> SimTime {
     START + SimDuration::from_millis(t_ms)
 }
 
-/// The scheduler creates a binding; it replaces one of the same name.
+/// Adds a binding that the scheduler creates; it replaces one with the same name.
 fn insert(bindings: &mut Bindings, binding: Binding) {
     remove(bindings, &binding.name);
     *bindings = bindings.iter().cloned().chain([binding]).collect();
 }
 
-/// A cluster is cleaned up, and its binding is gone.
+/// Removes the binding of a cluster that is cleaned up.
 fn remove(bindings: &mut Bindings, name: &str) {
     *bindings = bindings
         .iter()
@@ -51,7 +51,7 @@ fn remove(bindings: &mut Bindings, name: &str) {
         .collect();
 }
 
-/// The binding of this name. Only its cluster counts as changed, where it has no other binding.
+/// Returns the binding with this name. If its cluster has no other binding, only this cluster counts as changed.
 fn by_name<'b>(bindings: &'b mut Bindings, name: &str) -> Option<&'b mut Binding> {
     let target = bindings.iter().find(|binding| binding.name == name)?.target;
     bindings.of_mut(target).find(|binding| binding.name == name)
@@ -93,7 +93,8 @@ impl<Event> Loop<Event> {
         self.made.push(Some(event));
     }
 
-    /// At equal times events come first, in the order in which they were made, then the timer, then passes.
+    /// Returns the next event. At equal times, events come first, in the order of their creation, then the timer, then
+    /// passes.
     fn next(&mut self) -> Next<Event> {
         loop {
             let event = self.events.peek().map(|Reverse((at, _))| *at);
@@ -116,7 +117,7 @@ impl<Event> Loop<Event> {
         }
     }
 
-    /// A pass ends with this request to the queue.
+    /// Ends a pass that makes this request to the queue.
     fn pass_ends(&mut self, next: QueueRequest) {
         let wake_at = self.queue.pass(at(self.now), next);
         self.timer = wake_at.map(|time| time.since(START).as_nanos() / 1_000_000);
@@ -143,12 +144,12 @@ impl Phases {
     }
 }
 
-/// Remembers at which generation each binding was seen to have started.
+/// The generation at which each binding was observed to have started.
 #[derive(Default)]
 struct Started(BTreeMap<String, u64>);
 
 impl Started {
-    /// Whether the binding has started at a generation at which it had not before.
+    /// Returns whether the binding has started at a new generation.
     fn is_new(&mut self, binding: &Binding) -> bool {
         binding.has_started()
             && self.0.insert(binding.name.clone(), binding.generation) != Some(binding.generation)
@@ -165,7 +166,7 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
     suite::differ(place, &pruned(expected), &pruned(got))
 }
 
-/// Without empty fields, which the record leaves out. Numbers stay.
+/// Returns a value without empty fields, which the record omits. Numbers are kept.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
@@ -184,7 +185,7 @@ fn is_empty(value: &Value) -> bool {
     matches!(value, Value::Null | Value::Bool(false)) || value == &json!("") || value == &json!([])
 }
 
-/// The fields of an object, without those that are 0.
+/// Returns the fields of an object without those that are 0.
 fn without_zeros(fields: impl IntoIterator<Item = (&'static str, i64)>) -> Map<String, Value> {
     let kept = fields.into_iter().filter(|(_, number)| *number != 0);
     kept.map(|(key, number)| (key.to_owned(), json!(number)))
@@ -235,7 +236,7 @@ fn binding_state(state: &str) -> BindingState {
     }
 }
 
-/// Number of clusters that a placement requests.
+/// Returns the number of clusters that a placement requests.
 fn requested(kind: &str, number: u32, fixed: &[String]) -> Option<u32> {
     match kind {
         "PickAll" => None,

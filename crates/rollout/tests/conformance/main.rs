@@ -1,15 +1,15 @@
-//! Holds our schedulers against what the products' own code was recorded to decide.
+//! Compares our schedulers with recorded decisions of the products' own code.
 //!
-//! `cargo test --test conformance` runs the cases in this folder, and those of the world in its crate;
-//! `FLEETSIM_CONFORMANCE=<folder>` those of another folder, with a sub-folder for each product. One line for each suite,
-//! the first disagreements in full, and the sum of all cases as the last line.
+//! `cargo test --test conformance` runs the cases in this folder, and those of the world in its crate.
+//! `FLEETSIM_CONFORMANCE=<folder>` runs the cases in another folder, with a sub-folder for each product. The output
+//! has one line for each suite, the first disagreements in full, and the total number of cases as the last line.
 
 #![allow(
     unreachable_pub,
     reason = "a test program has no one outside to reach its items"
 )]
 
-// A product is a module of its own here ...
+// Each product has its own module here ...
 mod argocd_applicationset;
 mod cloud_foundry;
 mod kubefleet;
@@ -43,7 +43,7 @@ const PRODUCTS: &[Product] = &[
     },
 ];
 
-/// Cases of this folder at least: all that are recorded.
+/// Minimum number of cases in this folder: all recorded cases.
 const FEWEST: usize = 30_293;
 
 fn main() -> ExitCode {

@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 
 use super::suite::{Check, Suite, differ, parse, suites_of};
 
-/// All suites for which `folder` has files.
+/// Returns all suites for which `folder` has files.
 pub fn suites(folder: &Path) -> Vec<Suite> {
     let kinds: [(&str, &str, Check); 3] = [
         ("limit", "cases", check_limit),
@@ -63,7 +63,7 @@ fn check_partitions(case: &Value) -> Result<(), String> {
         }
     };
     let mut expected = case.expect;
-    // The record may leave out fields that are empty or 0.
+    // The record may omit fields that are empty or 0.
     if expected.get("error").is_none() {
         let fields = expected.as_object_mut().expect("an object");
         for limit in ["maxUnavailable", "maxUnavailablePartitions"] {
@@ -123,17 +123,17 @@ fn check_trace(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The controller's loop over a bundle in which agents do what the record says.
+/// The controller's loop for a bundle whose agents act as recorded.
 struct Loop {
     fleet: RancherFleet,
-    /// Makes every pass over what changed, and must decide as `fleet`.
+    /// The same scheduler with partial passes; it must make the same decisions as `fleet`.
     quick: RancherFleet,
     /// The clusters as the last pass saw them.
     known: Vec<ClusterView>,
     view: BundleView,
     /// Cluster indices in the order of names.
     order: Vec<u32>,
-    /// The partitions that were last reported.
+    /// The partitions of the last report.
     parts: Value,
 }
 
@@ -236,7 +236,7 @@ impl Loop {
         }
     }
 
-    /// One pass, and what it did in the record's words; what is empty is left out.
+    /// Runs one pass, and returns its effects in the format of the record; empty fields are omitted.
     fn pass(&mut self) -> Map<String, Value> {
         let before = self.view.clusters.clone();
         let pass = self.fleet.reconcile(SimTime::ZERO, &self.view);
@@ -464,7 +464,7 @@ fn state(state: Option<BundleState>) -> Value {
     json!(state.map(|state| format!("{state:?}")))
 }
 
-/// `"0-3,7,5"` is 0, 1, 2, 3, 7, 5; `"*"` is all of `n`.
+/// Reads a list: `"0-3,7,5"` is 0, 1, 2, 3, 7, 5; `"*"` is all of `n`.
 fn ranges(text: &str, n: usize) -> Vec<u32> {
     if text == "*" {
         return (0..n as u32).collect();
@@ -483,7 +483,7 @@ fn ranges(text: &str, n: usize) -> Vec<u32> {
     list
 }
 
-/// The opposite of [`ranges`], with every ascending run as one range.
+/// Prints a list for [`ranges`], with every ascending run as one range.
 fn print_ranges(list: &[u32]) -> String {
     let runs = list.chunk_by(|a, b| a + 1 == *b);
     let print = |run: &[u32]| match run {

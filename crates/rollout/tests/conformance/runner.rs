@@ -1,7 +1,7 @@
-//! Runs the recorded cases of every product that a folder holds, and reports how many agree.
+//! Runs the recorded cases of every product in a folder, and reports how many agree.
 //!
-//! It understands the arguments that `cargo test` hands to every test: a suite runs when its name contains one of the
-//! filters (or is one, with `--exact`); `--skip`, `--list` and `--ignored` do what they do elsewhere, and all other
+//! It accepts the arguments that `cargo test` passes to every test: a suite runs if its name contains one of the
+//! filters (or equals one, with `--exact`); `--skip`, `--list` and `--ignored` have their usual meaning, and all other
 //! options are accepted without effect.
 
 use std::io::{self, Write};
@@ -11,13 +11,13 @@ use super::suite::Suite;
 
 /// A product's recorded cases.
 pub struct Product {
-    /// The sub-folder its files are in.
+    /// The sub-folder with its files.
     pub folder: &'static str,
-    /// Compares all that this folder holds; kinds without a file are left out.
+    /// Compares all cases in this folder; kinds without a file are left out.
     pub suites: fn(&Path) -> Vec<Suite>,
 }
 
-/// Every folder of recorded cases: those of the other crate are compared by its own program.
+/// Every folder of recorded cases, including those that the other crate's program compares.
 const FOLDERS: [&str; 5] = [
     "argocd-applicationset",
     "cloud-foundry",
@@ -26,14 +26,14 @@ const FOLDERS: [&str; 5] = [
     "rancher-fleet",
 ];
 
-/// How many disagreements of a suite are printed in full.
+/// Maximum number of disagreements of a suite that are printed in full.
 const SHOWN: usize = 5;
 
-/// Runs what `folder` holds and reports on `out`. True when everything agrees, and `fewest` cases were compared unless
-/// the arguments leave some out.
+/// Runs the cases in `folder` and reports to `out`. Returns true if everything agrees and at least `fewest` cases were
+/// compared; the minimum does not apply if the arguments select cases.
 ///
 /// # Errors
-/// When `out` cannot be written to.
+/// If `out` cannot be written to.
 pub fn run(
     products: &[Product],
     folder: &Path,
@@ -109,7 +109,7 @@ struct Arguments {
 
 impl Arguments {
     fn new(args: &[String]) -> Self {
-        /// Options of the usual test harness whose value is an argument of its own.
+        /// Options of the standard test harness whose value is a separate argument.
         const WITH_VALUE: [&str; 6] = [
             "--test-threads",
             "--format",
@@ -138,7 +138,7 @@ impl Arguments {
         parsed
     }
 
-    /// Whether some suites may be left out.
+    /// Returns whether some suites may be left out.
     fn selects_some(&self) -> bool {
         !(self.filters.is_empty() && self.skips.is_empty())
     }

@@ -9,24 +9,24 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Compares one case; the error has the place, the expected and the actual value.
+/// Compares one case. The error has the location, the expected and the actual value.
 pub type Check = fn(&Value) -> Result<(), String>;
 
-/// Recorded cases of one kind, held against our code.
+/// Recorded cases of one kind, compared with our code.
 pub struct Suite {
     /// `<product>/<kind>`.
     pub name: String,
-    /// How many cases were compared.
+    /// Number of cases that were compared.
     pub cases: usize,
-    /// One text for each case that disagrees: its id, where, what was expected, what came out.
+    /// One text for each case that disagrees: its id, the location, the expected and the actual value.
     pub disagreements: Vec<String>,
 }
 
-/// The suites of `product` for which `folder` has files: each kind with the name of its files' list of cases, and what
-/// compares one of them.
+/// Returns the suites of `product` for which `folder` has files. `kinds` has the name of each kind, the name of the
+/// list of cases in its files, and the function that compares a case.
 ///
 /// # Panics
-/// If a file has no such list, or cannot be read.
+/// If a file has no such list or cannot be read.
 pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) -> Vec<Suite> {
     let mut suites = Vec::new();
     for (kind, list, check) in kinds {
@@ -58,18 +58,18 @@ pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) ->
     suites
 }
 
-/// Reads a part of a record.
+/// Deserializes a part of a record.
 ///
 /// # Panics
-/// If it is something else.
+/// If it has another type.
 pub fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
     T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
 }
 
-/// Whether what came out is what was recorded.
+/// Compares an actual with a recorded value.
 ///
 /// # Errors
-/// The place, and both, if not.
+/// The location and both values, if they differ.
 pub fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
     if expected == got {
         Ok(())
@@ -78,18 +78,18 @@ pub fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> 
     }
 }
 
-/// The files of `folder` whose name begins with `prefix` and ends in `.json` or `.json.gz`, by name.
+/// Returns the files of `folder` whose name begins with `prefix` and ends in `.json` or `.json.gz`, by name.
 ///
 /// # Panics
-/// If one cannot be read or is not JSON: recorded data that is broken must not pass for data that agrees.
+/// If a file cannot be read or is not JSON: broken recorded data must not count as agreement.
 pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     read_files_as(folder, prefix)
 }
 
-/// The same, with a type for the content of every file.
+/// Like [`read_files`], with a type for the content of every file.
 ///
 /// # Panics
-/// Also if a file does not hold that.
+/// Also if the content of a file does not have this type.
 pub fn read_files_as<T: DeserializeOwned>(folder: &Path, prefix: &str) -> Vec<(String, T)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -1,22 +1,22 @@
-//! Repositories of git, asked with the `git` program: objects of a revision, and whether git tracks or ignores a file.
+//! Git repositories, queried with the `git` program: objects of a revision, and whether git tracks or ignores a file.
 //!
-//! A repository may be somebody else's. Its configuration can name programs: a monitor of the file system, hooks, a
-//! transport, a helper for passwords. A clone brings no configuration, but a folder in it can be a bare repository that
-//! has one, and so can the `.git` of an unpacked archive. Nothing that a configuration names is started here, and
-//! nothing is fetched:
+//! A repository may come from somebody else. Its configuration can name programs: a file system monitor, hooks, a
+//! transport, a credential helper. A clone brings no configuration, but a folder in it can be a bare repository with
+//! one, and so can the `.git` of an unpacked archive. This module starts no program that a configuration names, and
+//! fetches nothing:
 //!
-//! - The repository is that of the nearest `.git` above a folder, which is looked for here. Left to itself, git also
-//!   takes a bare repository on the way.
-//! - Only commands run that look something up: `rev-parse`, `ls-tree`, `cat-file`, `ls-files`, `check-ignore`. None of
+//! - The repository is that of the nearest `.git` above a folder, which this module finds itself. By default, git also
+//!   accepts a bare repository on the way.
+//! - The only commands that run are look-ups: `rev-parse`, `ls-tree`, `cat-file`, `ls-files`, `check-ignore`. None of
 //!   them runs hooks, filters, `textconv`, an editor or a pager.
 //! - No protocol is allowed. A partial clone may lack an object, and git would fetch it with a command that the
 //!   configuration names (`uploadpack`, `core.sshCommand`). Releases since May 2024 do not try, because of
-//!   `GIT_NO_LAZY_FETCH`. All others that know partial clones (2.17 and newer) ask `GIT_ALLOW_PROTOCOL` (2.6) before
-//!   they connect, so that no version of git has to be refused.
-//! - What the environment says about repositories does not count. The user's own configuration does, such as
+//!   `GIT_NO_LAZY_FETCH`. All other versions with partial clones (2.17 and newer) check `GIT_ALLOW_PROTOCOL` (2.6)
+//!   before they connect, so no version of git has to be rejected.
+//! - Environment variables that select a repository are ignored. The user's own configuration applies, such as
 //!   `safe.directory`: git refuses the repositories of other users of this machine.
 //!
-//! Left out: repositories without a work tree, and programs that the user's own `PATH` calls `git`.
+//! Left out: repositories without a work tree, and programs named `git` on the user's own `PATH` that are not git.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -25,13 +25,13 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest time that git may take to look something up.
+/// The maximum time for one git command.
 const LONGEST_ANSWER: Duration = Duration::from_secs(20);
 
-/// Time between two looks at whether git has ended.
+/// Interval at which to check whether git has exited.
 const GLANCE: Duration = Duration::from_millis(1);
 
-/// Settings that take the place of a repository's own. An empty value means none.
+/// Settings that override those of the repository. An empty value disables the setting.
 const SETTINGS: [&str; 9] = [
     "core.askPass=",
     "core.fsmonitor=",
@@ -39,15 +39,15 @@ const SETTINGS: [&str; 9] = [
     "core.hooksPath=/dev/null",
     "core.sshCommand=",
     "credential.helper=",
-    // Git 2.40 and newer begin a fetch with a download from here, and do not ask whether that is allowed.
+    // Git 2.40 and newer start a fetch with a download from this URI, and do not check the allowed protocols.
     "fetch.bundleURI=",
     "protocol.allow=never",
     "safe.bareRepository=explicit",
 ];
 
-/// Variables that git and all that it starts get.
+/// Environment variables for git and its child processes.
 const ENVIRONMENT: [(&str, &str); 7] = [
-    // The name of a protocol that does not exist: no other is allowed.
+    // No protocol has this name, so none is allowed.
     ("GIT_ALLOW_PROTOCOL", "none"),
     ("GIT_ATTR_NOSYSTEM", "1"),
     ("GIT_NO_LAZY_FETCH", "1"),
@@ -57,38 +57,38 @@ const ENVIRONMENT: [(&str, &str); 7] = [
     ("LC_ALL", "C"),
 ];
 
-/// A repository, by its work tree.
+/// A repository with a work tree.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Repository {
-    /// The folder with `.git`.
+    /// The folder that contains `.git`.
     top: PathBuf,
 }
 
-/// A file or a folder of a revision.
+/// A file or folder in a revision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RevisionEntry {
-    /// What it is.
+    /// The kind of the entry.
     pub kind: EntryKind,
-    /// The name of its object.
+    /// The name of the git object.
     object: String,
 }
 
-/// The kinds of entries that differ here.
+/// The kinds of entries that are handled differently.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum EntryKind {
     /// A folder.
     Folder,
     /// A regular file.
     File,
-    /// A link, which git stores as the path that it leads to.
+    /// A symbolic link, whose target path git stores as its content.
     Link,
-    /// Another repository.
+    /// A submodule.
     Submodule,
 }
 
 impl Repository {
-    /// The repository whose work tree has this folder, which must be an absolute path. `None`: there is no `.git` in it
-    /// or above it.
+    /// Returns the repository whose work tree contains this folder, which must be an absolute path. `None`: neither
+    /// the folder nor a parent has a `.git`.
     #[must_use]
     pub fn around(folder: &Path) -> Option<Self> {
         let mut above = folder.ancestors();
@@ -98,41 +98,43 @@ impl Repository {
         })
     }
 
-    /// The folder of its work tree.
+    /// Returns the folder of the work tree.
     #[must_use]
     pub fn top(&self) -> &Path {
         &self.top
     }
 
-    /// Whether it has this revision, which must not begin with `-`.
+    /// Returns whether the repository has this revision, which must not begin with `-`.
     ///
     /// # Errors
-    /// When git does not say.
+    /// If git fails to answer.
     pub fn has_revision(&self, revision: &str) -> Result<bool, String> {
         let commit = format!("{revision}^{{commit}}");
         self.says(&["rev-parse", "--quiet", "--verify", &commit])
     }
 
-    /// The file or folder at a path of a revision, from the top of the work tree. `None`: there is none.
+    /// Returns the file or folder at a path in a revision, relative to the top of the work tree. `None`: it does not
+    /// exist.
     ///
     /// # Errors
-    /// When git does not say, or has no such revision.
+    /// If git fails to answer, or the revision does not exist.
     pub fn entry(&self, revision: &str, path: &str) -> Result<Option<RevisionEntry>, String> {
         if path.is_empty() {
             let object = format!("{revision}^{{tree}}");
             let kind = EntryKind::Folder;
             return Ok(Some(RevisionEntry { kind, object }));
         }
-        // The path has no patterns.
+        // Treat the path literally, not as a pattern.
         let command = ["--literal-pathspecs", "ls-tree", "-z", "--full-tree"];
         let listed = self.output(&[&command[..], &[revision, "--", path]].concat())?;
         Ok(RevisionEntry::of_line(&String::from_utf8_lossy(&listed)))
     }
 
-    /// The bytes of a file of a revision. Its size is asked first, so that a file that is too large is not read.
+    /// Returns the bytes of a file in a revision. It asks for the size first, so it does not read a file that is too
+    /// large.
     ///
     /// # Errors
-    /// When it has more than `most` bytes, or git does not have them.
+    /// If the file has more than `most` bytes, or git does not have it.
     pub fn read(&self, entry: &RevisionEntry, most: u64) -> Result<Vec<u8>, String> {
         let object = entry.object.as_str();
         let size = self.output(&["cat-file", "-s", object]).map_err(|_| {
@@ -153,7 +155,7 @@ impl Repository {
             .map_err(|error| not_started(&error))?;
         let mut bytes = Vec::new();
         if let Some(output) = git.stdout.take() {
-            // Dropped here, so that git does not wait for a reader of more.
+            // The pipe is dropped here, so git does not block on output that nobody reads.
             let read = output.take(size + 1).read_to_end(&mut bytes);
             read.map_err(|error| error.to_string())?;
         }
@@ -165,18 +167,18 @@ impl Repository {
         }
     }
 
-    /// Whether git ignores the file at this path in the work tree. A file that git tracks is not ignored.
+    /// Returns whether git ignores the file at this path in the work tree. A tracked file is not ignored.
     ///
     /// # Errors
-    /// When git does not say.
+    /// If git fails to answer.
     pub fn ignores(&self, file: &Path) -> Result<bool, String> {
         self.says_of(&["check-ignore", "--quiet", "--"], file)
     }
 
-    /// Whether git tracks the file at this path in the work tree.
+    /// Returns whether git tracks the file at this path in the work tree.
     ///
     /// # Errors
-    /// When git does not say.
+    /// If git fails to answer.
     pub fn tracks(&self, file: &Path) -> Result<bool, String> {
         let command = ["--literal-pathspecs", "ls-files", "--error-unmatch", "--"];
         self.says_of(&command, file)
@@ -186,14 +188,14 @@ impl Repository {
         let Ok(path) = file.strip_prefix(&self.top) else {
             return Err("it is outside of the work tree".to_owned());
         };
-        // `check-ignore` knows no literal paths, but a path that begins with `./` has no patterns.
+        // `check-ignore` has no literal paths, but it treats a path that begins with `./` as one.
         let path = Path::new(".").join(path);
         let mut arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         arguments.push(path.as_os_str());
         self.says(&arguments)
     }
 
-    /// The answer of a command that ends with 0 for yes and with 1 for no.
+    /// Runs a command that exits with 0 for yes and 1 for no, and returns its answer.
     fn says(&self, arguments: &[impl AsRef<OsStr>]) -> Result<bool, String> {
         let output = self.run(arguments)?;
         match output.status.code() {
@@ -203,7 +205,7 @@ impl Repository {
         }
     }
 
-    /// The output of a command.
+    /// Returns the output of a command.
     fn output(&self, arguments: &[&str]) -> Result<Vec<u8>, String> {
         let output = self.run(arguments)?;
         if output.status.success() {
@@ -213,7 +215,7 @@ impl Repository {
         }
     }
 
-    /// Runs a command of little output, for a limited time: a file of the repository may be a pipe without a writer.
+    /// Runs a command with little output and a time limit: a file of the repository may be a pipe without a writer.
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
         let git = self
             .command(arguments)
@@ -238,7 +240,7 @@ impl Repository {
                 command.env_remove(name);
             }
         }
-        // An invalid `.git` must not lead git to a repository further up.
+        // With an invalid `.git`, git must not continue with a repository further up.
         if let Some(above) = self.top.parent() {
             command.env("GIT_CEILING_DIRECTORIES", without_prefix(above));
         }
@@ -251,7 +253,7 @@ impl Repository {
     }
 }
 
-/// The output of git. `None`: it took too long, and was ended.
+/// Returns the output of git. `None`: it exceeded the time limit and was killed.
 fn output_in_time(mut git: Child) -> std::io::Result<Option<Output>> {
     let begun = Instant::now();
     while git.try_wait()?.is_none() {
@@ -266,7 +268,7 @@ fn output_in_time(mut git: Child) -> std::io::Result<Option<Output>> {
 }
 
 impl RevisionEntry {
-    /// Reads a line of `git ls-tree`: mode, type, object, and the path behind a tab.
+    /// Parses a line of `git ls-tree`: mode, type, object, then a tab and the path.
     fn of_line(line: &str) -> Option<Self> {
         let (entry, _) = line.split_once('\t')?;
         let fields: Vec<&str> = entry.split(' ').collect();
@@ -286,14 +288,14 @@ impl RevisionEntry {
     }
 }
 
-/// Whether a variable of the environment may lead git to another repository or change what it does. Those that say
-/// where the user's own configuration and the parts of git are do not.
+/// Returns whether an environment variable may select another repository or change what git does. Variables that
+/// locate the user's own configuration and git's own files do not count.
 fn decides_repository(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with("GIT_") && !name.starts_with("GIT_CONFIG") && name != "GIT_EXEC_PATH"
 }
 
-/// A path as other programs on Windows know it: without the prefix of canonical paths.
+/// Returns the path as other programs on Windows expect it: without the prefix of canonical paths.
 fn without_prefix(path: &Path) -> &Path {
     let plain = path.to_str().and_then(|text| text.strip_prefix(r"\\?\"));
     plain.map_or(path, Path::new)
@@ -303,7 +305,7 @@ fn not_started(error: &std::io::Error) -> String {
     format!("cannot start git: {error}")
 }
 
-/// The error of git in one line.
+/// Returns git's error message on one line.
 fn in_one_line(output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr);
     let fatal = error.lines().find_map(|line| line.strip_prefix("fatal: "));
@@ -318,7 +320,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_entry_of_a_revision_is_what_its_mode_says() {
+    fn the_mode_of_an_entry_in_a_revision_determines_its_kind() {
         for (line, kind) in [
             ("100644 blob 1f\ta.yaml\0", EntryKind::File),
             ("100755 blob 1f\ta.yaml\0", EntryKind::File),
@@ -337,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_of_another_repository_do_not_count_and_the_own_configuration_does() {
+    fn environment_variables_of_another_repository_are_ignored_and_the_own_configuration_applies() {
         for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_SSH_COMMAND", "GIT_TRACE"] {
             assert!(decides_repository(OsStr::new(name)), "{name}");
         }

@@ -16,10 +16,10 @@ pub fn is_stdin(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// The bytes of an input as stored.
+/// Returns the bytes of an input as stored.
 ///
 /// # Errors
-/// When it is not a regular file, or cannot be opened.
+/// If it is not a regular file, or cannot be opened.
 pub fn open_input(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if is_stdin(path) {
         Box::new(io::stdin())
@@ -28,10 +28,10 @@ pub fn open_input(path: &Path) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// The bytes of an input, decompressed if they are compressed.
+/// Returns the bytes of an input, decompressed if they are compressed.
 ///
 /// # Errors
-/// When the first of them cannot be read.
+/// If the first bytes cannot be read.
 pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     let mut first = Vec::new();
     bytes
@@ -49,7 +49,7 @@ pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// Compressed bytes, whose errors say so.
+/// Compressed bytes. Read errors mention the compression.
 struct Packed<R> {
     decoder: MultiGzDecoder<R>,
 }
@@ -63,7 +63,8 @@ impl<R: Read> Read for Packed<R> {
     }
 }
 
-/// The text of an input: UTF-8 with or without a mark, or UTF-16 as PowerShell redirects it. `None`: it is not text.
+/// Returns the text of an input: UTF-8 with or without a byte order mark, or UTF-16 as PowerShell redirects it.
+/// `None`: it is not text.
 #[must_use]
 pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
     match bytes.as_slice() {
@@ -75,7 +76,7 @@ pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
     String::from_utf8(bytes).ok()
 }
 
-/// Text in UTF-16, whose units are read by `unit_of`.
+/// Decodes UTF-16, with `unit_of` for the byte order.
 fn utf16(bytes: &[u8], unit_of: fn([u8; 2]) -> u16) -> Option<String> {
     let (pairs, _) = bytes.as_chunks::<2>();
     let units = pairs.iter().map(|pair| unit_of(*pair));
@@ -83,7 +84,7 @@ fn utf16(bytes: &[u8], unit_of: fn([u8; 2]) -> u16) -> Option<String> {
     text.ok()
 }
 
-/// Why a file cannot be opened or read.
+/// Explains why a file cannot be opened or read.
 #[must_use]
 pub fn in_words(error: &io::Error) -> String {
     match error.kind() {
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_read_in_the_encodings_that_shells_write() {
+    fn texts_are_read_in_the_encodings_of_common_shells() {
         assert_eq!(text_of(b"\xef\xbb\xbfabc".to_vec()).as_deref(), Some("abc"));
         assert_eq!(
             text_of(b"\xff\xfea\0\xe9\0".to_vec()).as_deref(),

@@ -1,15 +1,15 @@
-//! Files that others name, files that are not finished yet, and text of others on a terminal.
+//! Files that others name, unfinished files, and untrusted text on a terminal.
 //!
-//! Someone else's results, shards, experiments and exports are data to distrust; `docs/security.md` says how far.
+//! Someone else's results, shards, experiments and exports are not trusted; `docs/security.md` describes the limits.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `git` | repositories of strangers: objects of a revision, and what git tracks and ignores |
+//! | `git` | repositories of strangers: objects of a revision, and whether git tracks or ignores a file |
 //! | `input` | files that a user names as inputs, also compressed ones and standard input |
-//! | `read` | opens the files that these name |
+//! | `read` | opens the files that experiments, exports, shards and results folders name |
 //! | `state` | the user's own folder, which no stranger can write to |
 //! | `temporary` | files and folders that a failure or a signal removes |
-//! | `terminal` | characters that a terminal would obey |
+//! | `terminal` | control characters that must not reach a terminal |
 
 mod git;
 mod input;

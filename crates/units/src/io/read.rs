@@ -1,31 +1,31 @@
 //! Opens every file that an experiment, an export, a shard or a results folder names.
 //!
 //! Only regular files of a limited size are read: a pipe or a device may never end. An experiment may name files
-//! anywhere, as its author pleases. A results folder names its own files alone, so their names stay below the folder
-//! and no link is followed on the way. Left out: a folder that changes while it is read.
+//! anywhere. A results folder may only name files inside itself: names must stay below the folder, and links are not
+//! followed. Left out: a folder that changes while it is read.
 
 use std::fs::{self, File};
 use std::io::{Error, ErrorKind, Read, Result};
 use std::path::{Component, Path, PathBuf};
 
-/// The size limit of one file of an experiment: an inventory of a million clusters is smaller.
+/// The maximum size of one file of an experiment. An inventory of a million clusters is smaller.
 pub const MOST_BYTES: u64 = 256_000_000;
 
-/// The size limit of one file of a results folder.
+/// The maximum size of one file in a results folder.
 const MOST_RESULT_BYTES: u64 = 4_000_000_000;
 
-/// The bytes of the regular file at `path`. Links are followed.
+/// Returns the bytes of the regular file at `path`. Follows links.
 ///
 /// # Errors
-/// When it is not a regular file, has more than `most` bytes, or cannot be read.
+/// If it is not a regular file, has more than `most` bytes, or cannot be read.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_at_most(open_file(path)?, most)
 }
 
-/// Opens the regular file at `path`, however large it is. Links are followed.
+/// Opens the regular file at `path`, whatever its size. Follows links.
 ///
 /// # Errors
-/// When it is not a regular file, or cannot be opened.
+/// If it is not a regular file, or cannot be opened.
 pub fn open_file(path: &Path) -> Result<File> {
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
@@ -39,18 +39,18 @@ pub fn open_file(path: &Path) -> Result<File> {
     File::open(path)
 }
 
-/// The bytes of the file `name` below a results folder, as [`open_below`] opens it.
+/// Returns the bytes of the file `name` below a results folder; see [`open_below`].
 ///
 /// # Errors
-/// As [`open_below`]; and when it has more than 4 GB.
+/// Same as [`open_below`], or if the file has more than 4 GB.
 pub fn read_below(folder: &Path, name: &str) -> Result<Vec<u8>> {
     read_below_at_most(folder, name, MOST_RESULT_BYTES)
 }
 
-/// As [`read_below`], of a file with another limit.
+/// Like [`read_below`], with another size limit.
 ///
 /// # Errors
-/// As [`open_below`]; and when it has more than `most` bytes.
+/// Same as [`open_below`], or if the file has more than `most` bytes.
 pub fn read_below_at_most(folder: &Path, name: &str, most: u64) -> Result<Vec<u8>> {
     read_at_most(open_below(folder, name)?, most)
 }
@@ -58,15 +58,16 @@ pub fn read_below_at_most(folder: &Path, name: &str, most: u64) -> Result<Vec<u8
 /// Opens the file `name` below a results folder.
 ///
 /// # Errors
-/// As [`path_below`], or when the file cannot be opened.
+/// Same as [`path_below`], or if the file cannot be opened.
 pub fn open_below(folder: &Path, name: &str) -> Result<File> {
     File::open(path_below(folder, name)?)
 }
 
-/// The path of the regular file `name` below `folder`. The folder itself may be a link, because the user names it.
+/// Returns the path of the regular file `name` below `folder`. The folder itself may be a link, because the user names
+/// it.
 ///
 /// # Errors
-/// When the name is not a relative path of plain parts, a part is a link, or it is not a regular file.
+/// If the name is not a relative path of plain components, a component is a link, or it is not a regular file.
 pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_plain(name) {
         return Err(invalid(
@@ -92,7 +93,7 @@ pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     }
 }
 
-/// Whether a name leads below a folder by the names of folders and files alone.
+/// Returns whether a name is a relative path that consists of file and folder names only.
 fn is_plain(name: &str) -> bool {
     let mut parts = Path::new(name).components();
     !name.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
@@ -102,10 +103,10 @@ fn invalid(reason: &str) -> Error {
     Error::new(ErrorKind::InvalidData, reason)
 }
 
-/// Opens a file of the program's own, which may exist, to read and to write it. Nothing in it changes.
+/// Opens one of the program's own files for reading and writing, and creates it if needed. Keeps existing content.
 ///
 /// # Errors
-/// When it exists and is not a regular file, or cannot be opened or created.
+/// If it exists and is not a regular file, or cannot be opened or created.
 pub fn open_own(path: &Path) -> Result<File> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::other("it is not a regular file; remove it"));
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_in_results_stays_below_the_folder_and_leads_over_no_link() {
+    fn a_name_in_results_stays_below_the_folder_and_follows_no_link() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = home.path().join("results");
         fs::create_dir_all(folder.join("charts")).expect("made");

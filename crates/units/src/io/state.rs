@@ -1,39 +1,39 @@
-//! The user's own folder for what the program keeps between two calls.
+//! The user's own folder for what the program keeps between two runs.
 //!
 //! A file next to an experiment or to results may have arrived with them, from somebody else. Files that the program
-//! believes without checking where they come from must therefore be in a folder that only its user can write to. The
-//! place is that of the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`. On
-//! Windows it is `%LOCALAPPDATA%`.
+//! trusts without checking their origin must therefore be in a folder that only the user can write to. Its location
+//! follows the XDG Base Directory Specification 0.8: `$XDG_STATE_HOME`, by default `~/.local/state`. On Windows it is
+//! `%LOCALAPPDATA%`.
 //!
-//! Left out: permissions on Windows, where this folder has those of the user's profile, and other programs of the same
-//! user, which can change whatever the user can.
+//! Left out: permissions on Windows, where this folder has the permissions of the user's profile, and other programs
+//! of the same user, which can change whatever the user can.
 
 use std::env::{home_dir, var_os};
 use std::fs::{self, DirBuilder};
 use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
-/// The environment variable with the folder for the state of all programs.
+/// The environment variable with the state folder of all programs.
 const VARIABLE: &str = if cfg!(windows) {
     "LOCALAPPDATA"
 } else {
     "XDG_STATE_HOME"
 };
 
-/// That folder without the variable, below the user's home.
+/// The default state folder, relative to the user's home.
 const DEFAULT: &str = if cfg!(windows) {
     "AppData/Local"
 } else {
     ".local/state"
 };
 
-/// The program's folder in it.
+/// The program's own folder in the state folder.
 const OWN: &str = "fleetsim";
 
-/// The user's own folder for the program's state, which is created if it does not exist.
+/// Returns the user's own folder for the program's state, and creates it if it does not exist.
 ///
 /// # Errors
-/// When it cannot be created, or somebody else could have written to it. The message names the folder.
+/// If it cannot be created, or somebody else could have written to it. The message names the folder.
 pub fn state_folder() -> Result<PathBuf> {
     let folder = state_home()?.join(OWN);
     match create_private(&folder).and_then(|()| check_private(&folder)) {
@@ -49,7 +49,7 @@ pub fn state_folder() -> Result<PathBuf> {
     }
 }
 
-/// The folder for the state of all programs. Relative paths do not count: they would lead into the current folder,
+/// Returns the state folder of all programs. Relative paths are ignored: they would be relative to the current folder,
 /// which may be a stranger's.
 fn state_home() -> Result<PathBuf> {
     if let Some(named) = var_os(VARIABLE).map(PathBuf::from)
@@ -66,7 +66,7 @@ fn state_home() -> Result<PathBuf> {
     }
 }
 
-/// Creates the folder with those above it. Only the user can read and write what is created.
+/// Creates the folder and its parents. Only the user can read and write the new folders.
 fn create_private(folder: &Path) -> Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -75,7 +75,7 @@ fn create_private(folder: &Path) -> Result<()> {
     builder.create(folder)
 }
 
-/// Checks that the folder is the user's, and that nobody else can read or write it.
+/// Checks that the user owns the folder, and that nobody else can read or write it.
 fn check_private(folder: &Path) -> Result<()> {
     let metadata = fs::symlink_metadata(folder)?;
     if !metadata.is_dir() {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_of_state_is_created_for_its_user_alone_and_others_are_refused() {
+    fn a_state_folder_is_created_only_for_its_user_and_other_folders_are_refused() {
         let home = tempfile::tempdir().expect("a folder");
         let folder = home.path().join("state/fleetsim");
         create_private(&folder).expect("created");
@@ -123,7 +123,7 @@ mod tests {
         symlink(&folder, &link).expect("linked");
         let error = check_private(&link).expect_err("a link").to_string();
         assert!(error.contains("not a link"), "{error}");
-        // The root of the file system belongs to root, and so do tests in a container.
+        // Root owns the root of the file system, and tests in a container run as root.
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&folder, Some(65_534), None).expect("root may");
             let error = check_private(&folder).expect_err("foreign").to_string();

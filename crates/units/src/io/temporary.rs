@@ -1,8 +1,8 @@
-//! Files and folders that exist until something is finished: dropped, or removed at a signal, they leave nothing.
+//! Files and folders that exist until something is finished. They are removed when dropped or when a signal arrives.
 //!
-//! A signal ends the program in another thread than the one that works. Both take the same lock, so a signal comes
-//! either before a finished folder is renamed or after it, never in between. Left out: `SIGKILL`, which nobody can
-//! answer; the next run removes what it leaves.
+//! A signal is handled in another thread than the one that works. Both take the same lock, so the program ends either
+//! before a finished folder is renamed or after it, never in between. Left out: `SIGKILL`, which cannot be caught; the
+//! next run removes what it leaves.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// Folders that go if they are empty in the end, the deeper ones first.
+/// Folders that are removed at the end if they are empty, deepest first.
 static NEW: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Held while something is published, and from a signal to the end of the program.
+/// Held while something is published, and from a signal until the program ends.
 static PUBLISHING: Mutex<()> = Mutex::new(());
 
 /// A file or folder that is removed when this is dropped, or by [`abandon`].
@@ -24,7 +24,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// Takes charge of a path where something is about to be created.
+    /// Registers a path where something is about to be created.
     #[must_use]
     pub fn new(path: PathBuf) -> Self {
         LEFT.lock()
@@ -33,7 +33,7 @@ impl Temporary {
         Self { path }
     }
 
-    /// Where it is.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -48,18 +48,18 @@ impl Drop for Temporary {
     }
 }
 
-/// Folders that were made for something in them. Those that are empty in the end are removed, also by [`abandon`].
+/// Folders that were created for their content. Those that are empty at the end are removed, also by [`abandon`].
 #[derive(Debug)]
 pub struct NewFolders {
-    /// The deepest comes first.
+    /// The deepest is first.
     folders: Vec<PathBuf>,
 }
 
 impl NewFolders {
-    /// Makes a folder and those above it that are missing.
+    /// Creates a folder and its missing parents.
     ///
     /// # Errors
-    /// When the file system fails.
+    /// If the file system reports an error.
     pub fn make(folder: &Path) -> std::io::Result<Self> {
         let mut new = Self {
             folders: Vec::new(),
@@ -86,17 +86,18 @@ impl Drop for NewFolders {
     }
 }
 
-/// Removes folders that have nothing in them; others stay.
+/// Removes the folders that are empty and keeps the others.
 fn remove_empty(folders: &[PathBuf]) {
     for folder in folders {
         let _ = std::fs::remove_dir(folder);
     }
 }
 
-/// Creates a file in a folder that may be temporary, with the folders above it. After a signal nothing is created.
+/// Creates a file in a folder that may be temporary, and the folder's missing parents. After a signal it creates
+/// nothing.
 ///
 /// # Errors
-/// When the file system fails.
+/// If the file system reports an error.
 pub fn create(path: &Path) -> std::io::Result<File> {
     uninterrupted(|| {
         path.parent().map_or(Ok(()), std::fs::create_dir_all)?;
@@ -104,14 +105,14 @@ pub fn create(path: &Path) -> std::io::Result<File> {
     })
 }
 
-/// Does what a signal must not cut in two.
+/// Runs work that a signal must not interrupt halfway.
 pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     work()
 }
 
-/// Removes everything that is not finished. From then on nothing is created, published or dropped, so that the program
-/// ends by `end` and not by what the other threads miss.
+/// Removes everything that is not finished. From then on nothing is created, published or dropped, so the program ends
+/// with `end` and not with an error of another thread.
 pub fn abandon(end: impl FnOnce()) {
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);
@@ -122,7 +123,7 @@ pub fn abandon(end: impl FnOnce()) {
     end();
 }
 
-/// After a rename it no longer exists; otherwise a failure cannot be reported from here.
+/// After a rename the path no longer exists. Other failures cannot be reported from here.
 fn remove(path: &Path) {
     let _ = if path.is_dir() {
         std::fs::remove_dir_all(path)

@@ -1,11 +1,11 @@
-//! Text of others on a terminal: names, questions, errors and lines of processes may contain characters that a terminal
-//! obeys instead of showing.
+//! Untrusted text on a terminal: names, questions, errors and process output may contain control characters.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// The text with every control character but tab and line feed, and every character that changes the direction of
-/// text, as `\u001b`. In JSON, where they can stand in strings only, that means the same.
+/// Returns the text with escapes such as `\u001b` for every control character except tab and line feed, and for every
+/// character that changes the direction of text. In JSON, where they can only occur in strings, the escapes mean the
+/// same.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
@@ -24,7 +24,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(printable)
 }
 
-/// As [`printable`], in one line: names and values that stand in the middle of a text.
+/// Like [`printable`], on one line: for names and values within a text.
 #[must_use]
 pub fn in_one_line(text: &str) -> String {
     printable(text).replace('\n', "\\u000a")
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_obeys_nothing_in_printable_text() {
+    fn printable_text_contains_no_control_sequences() {
         assert_eq!(printable("a\tb\nü 漢"), "a\tb\nü 漢");
         assert_eq!(
             printable("\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}"),

@@ -1,25 +1,25 @@
-//! Multiple comparisons with the best: which of several means may be the smallest, with intervals that hold at once.
+//! Multiple comparisons with the best: which of several means may be the smallest, with simultaneous intervals.
 //!
-//! An interval for each difference from the observed best, each at 95%, misses some true difference more often than in
-//! 5% of all studies, and the observed best is itself chosen by chance. Here the level is that of all statements
-//! together (Hsu, "Multiple Comparisons: Theory and Methods" (1996), chapter 4): each variant in turn is taken as the
-//! best, and compared with all others at once. It may be the best unless one of the others is shown to be better. Only
-//! the comparison of the true best must hold, so that it is among those that may be the best with the level's
-//! probability.
+//! If each difference from the observed best had its own 95% interval, more than 5% of all studies would miss some
+//! true difference, and the observed best is itself chosen by chance. Here the level holds for all statements together
+//! (Hsu, "Multiple Comparisons: Theory and Methods" (1996), chapter 4): each variant in turn is assumed to be the
+//! best, and compared with all others simultaneously. It may be the best unless another variant is shown to be better.
+//! Only the comparison of the true best must hold, so the true best is among the candidates with the probability of
+//! the level.
 //!
-//! The runs are paired by their replicate, so differences are of pairs and variances differ. The critical value of each
-//! comparison is the quantile of the greatest Student's ratio over the others, from resamples of whole replicates
-//! (bootstrap max-t; Romano, Wolf, Econometrica 73, 2005), and at least Student's own. With few replicates or many
-//! variants it is Bonferroni's.
+//! The runs are paired by their replicate, so differences are between pairs and their variances differ. The critical
+//! value of each comparison is the quantile of the greatest Student's ratio over the others, from resamples of whole
+//! replicates (bootstrap max-t; Romano, Wolf, Econometrica 73, 2005), and at least Student's quantile. With few
+//! replicates or many variants it is Bonferroni's.
 
 use super::bootstrap::{Indices, MOST_RESAMPLED, students_ratio};
 use super::interval::{Interval, assert_level, t_quantile};
 use super::sample::{mean, sample_sd};
 
-/// Fewest replicates that are resampled.
+/// Minimum number of replicates for resampling.
 const FEWEST: usize = 5;
 
-/// Most variants that are resampled.
+/// Maximum number of variants for resampling.
 const MOST_VARIANTS: usize = 40;
 
 /// A variant compared with the best of the others.
@@ -27,8 +27,8 @@ const MOST_VARIANTS: usize = 40;
 pub struct Contender {
     /// Whether its mean may be the smallest.
     pub may_be_best: bool,
-    /// Difference of its mean from the smallest mean of the others, with its simultaneous interval. One end is 0 where
-    /// it is shown to be the best, or not to be.
+    /// Difference of its mean from the smallest mean of the others, with its simultaneous interval. One end is 0 if
+    /// the variant is shown to be the best, or shown not to be.
     pub behind: Interval,
 }
 
@@ -71,11 +71,11 @@ pub fn with_the_best(
 #[derive(Clone, Copy)]
 struct PairedDifference {
     mean: f64,
-    /// Of the mean.
+    /// Standard error of the mean.
     standard_error: f64,
 }
 
-/// The differences of each ordered pair of variants.
+/// Returns the differences of each ordered pair of variants.
 fn paired_differences(variants: &[Vec<f64>]) -> Vec<Vec<PairedDifference>> {
     let root = (variants[0].len() as f64).sqrt();
     let mut differences = Vec::with_capacity(variants.len());
@@ -100,12 +100,12 @@ fn paired_differences(variants: &[Vec<f64>]) -> Vec<Vec<PairedDifference>> {
 /// All comparisons of variants with one another.
 struct Comparisons {
     differences: Vec<Vec<PairedDifference>>,
-    /// For each variant as the best, its critical value.
+    /// Critical value of each variant when it is assumed to be the best.
     critical: Vec<f64>,
 }
 
 impl Comparisons {
-    /// The least that a variant may be behind another.
+    /// Returns the lower bound of how far a variant is behind another.
     fn least(&self, variant: usize, other: usize) -> f64 {
         let difference = self.differences[variant][other];
         difference.mean - self.critical[variant] * difference.standard_error
@@ -115,7 +115,7 @@ impl Comparisons {
         (0..self.differences.len()).filter(move |other| *other != variant)
     }
 
-    /// Whether no other variant is shown to be better.
+    /// Returns whether no other variant is shown to be better.
     fn may_be_best(&self, variant: usize) -> bool {
         let mut others = self.others(variant);
         others.all(|other| self.least(variant, other) <= 0.0)
@@ -125,7 +125,7 @@ impl Comparisons {
     fn contender(&self, variant: usize, may_be_best: &[bool]) -> Contender {
         let mut estimate = f64::NEG_INFINITY;
         let mut low = f64::NEG_INFINITY;
-        // The greatest that it may be behind a possible best.
+        // Upper bound of how far the variant is behind a possible best.
         let mut high = f64::NEG_INFINITY;
         for other in self.others(variant) {
             estimate = estimate.max(self.differences[variant][other].mean);
@@ -139,7 +139,7 @@ impl Comparisons {
         } else {
             0.0
         };
-        // Which of -0 and 0 is the greater depends on the compiler; their sum is 0.
+        // The compiler determines whether `max` returns -0 or 0; adding 0 always gives 0.
         let high = high.max(0.0) + 0.0;
         Contender {
             may_be_best: may_be_best[variant],
@@ -152,7 +152,8 @@ impl Comparisons {
     }
 }
 
-/// For each variant as the best, the number of standard errors by which another may seem better by chance.
+/// Returns, for each variant assumed to be the best, the number of standard errors by which another may seem better by
+/// chance.
 fn critical_values(
     variants: &[Vec<f64>],
     differences: &[Vec<PairedDifference>],
@@ -178,7 +179,7 @@ fn critical_values(
     critical
 }
 
-/// Of each variant, its greatest ratio in every resample.
+/// Returns the greatest ratio of each variant in every resample.
 fn greatest_ratios(
     variants: &[Vec<f64>],
     differences: &[Vec<PairedDifference>],
@@ -209,7 +210,7 @@ fn greatest_ratios(
     greatest
 }
 
-/// Student's ratio of a pair in a resample of replicates; 0 for a pair that always differs by the same.
+/// Returns Student's ratio of a pair in a resample of replicates; 0 if the pair's difference is constant.
 fn ratio(own: &[f64], other: &[f64], difference: PairedDifference, drawn: &[usize]) -> f64 {
     let PairedDifference {
         mean,
@@ -229,7 +230,7 @@ mod tests {
     use crate::stats::bootstrap_interval;
     use crate::stats::draws::Draws;
 
-    /// Paired values: a deviation that all share, and one of each variant's own.
+    /// Draws paired values: the sum of a shared deviation and a separate deviation of each variant.
     fn drawn(
         draws: &mut Draws,
         means: &[f64],
@@ -303,7 +304,8 @@ mod tests {
 
     #[test]
     fn separate_intervals_against_the_observed_best_are_wrong_far_more_often() {
-        // Why there is this: of six equal variants, one or more seems to be slower than the fastest in most studies.
+        // The reason for this method: among six equal variants, at least one seems slower than the fastest in most
+        // studies.
         let mut draws = Draws::new(12);
         let mut wrong = 0;
         for study in 0..200 {

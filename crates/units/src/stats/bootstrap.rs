@@ -1,12 +1,12 @@
-//! Bootstrap confidence interval of the mean of some runs: resamples of the runs, with replacement.
+//! Bootstrap confidence interval of the mean of some runs, from resamples of the runs with replacement.
 //!
 //! Bootstrap-t (Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5): each resample gives a
-//! Student's ratio t* = (mean* - mean) / (sd* / √n), and the quantiles of these take the place of those of Student's
-//! distribution, so that the interval is asymmetric where the runs are skewed. Each end is then moved out to Student's
-//! where that is further out, because the bootstrap is too narrow where Student's t is not: for heavy tails on both
-//! sides, as differences have. A resample counts with at least [`LEAST_SPREAD`] of the runs' spread: where one run is
-//! far from others that are nearly equal, a third of the resamples miss it, and their own spread would put an end at
-//! hundreds of standard errors. For fewer than [`FEWEST`] values it is Student's alone.
+//! Student's ratio t* = (mean* - mean) / (sd* / √n). The quantiles of these ratios replace those of Student's
+//! distribution, so the interval is asymmetric where the runs are skewed. Each end is then moved out to Student's if
+//! that is further out, because the bootstrap is too narrow for heavy tails on both sides, as differences have. Each
+//! resample has at least [`LEAST_SPREAD`] of the runs' spread. If a single run is far from others that are nearly
+//! equal, a third of the resamples miss it, and their own spread would move an end to hundreds of standard errors.
+//! With fewer than [`FEWEST`] values, Student's interval is used alone.
 //!
 //! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
 //! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `tests.rs` check the chosen
@@ -25,29 +25,30 @@
 //! 1 once in ten, else 0 10   63.9       62.7 (0.74)  62.7 (0.85)  64.9 (1.40)  64.9 (1.37)
 //! ```
 //!
-//! No method can fix the last row: in a third of such samples the event does not occur at all.
+//! No method can fix the last row: in a third of these samples the event does not occur at all.
 
 use super::interval::{Interval, assert_level, mean_interval};
 
-/// Most values of a resample. Of more, Student's ratio has the same distribution, but for a part that falls with the
-/// root of their number, and resampling all of them would take time in proportion to it.
+/// Maximum number of values in a resample. With more values, Student's ratio has nearly the same distribution (the
+/// difference falls with the root of their number), and resampling all of them would take proportional time.
 pub const MOST_RESAMPLED: usize = 10_000;
 
-/// Fewest values that are resampled. Four have 35 different resamples, too few for a quantile in the tail.
+/// Minimum number of values for resampling. Four have 35 different resamples, too few for a quantile in the tail.
 const FEWEST: usize = 5;
 
-/// Least standard deviation of a resample, as a share of the runs'. With a fifth or a third, lognormal samples of five
-/// are covered 0.7 points more or 1.1 less often, and intervals are up to 3.4 or 2.5 times as wide as Student's.
+/// Minimum standard deviation of a resample, as a share of the runs'. With a fifth, coverage of lognormal samples of
+/// five rises by 0.7 points and intervals are up to 3.4 times as wide as Student's; with a third, coverage falls by
+/// 1.1 points and intervals are up to 2.5 times as wide.
 const LEAST_SPREAD: f64 = 0.25;
 
-/// The interval of the mean of the population that the values were drawn from, by `resamples` draws that `seed`
-/// decides: the same arguments give the same interval, to the last bit. `None` for fewer than two values, whose spread
-/// is unknown; of equal values both ends are the mean.
+/// Returns the confidence interval of the population mean from `resamples` draws with `seed`: the same arguments give
+/// the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown. For equal values
+/// both ends are the mean.
 ///
-/// With `(resamples + 1) · (1 - level) / 2` a whole number the quantiles are resampled values: 1 999 for 95%.
+/// If `(resamples + 1) · (1 - level) / 2` is a whole number, the quantiles are resampled values: 1,999 for 95%.
 ///
 /// # Panics
-/// If `level` is not above 0 and below 1, or there are too few resamples to cut its tails off.
+/// If `level` is not above 0 and below 1, or there are too few resamples to cut off the tails.
 #[must_use]
 pub fn bootstrap_interval(
     values: &[f64],
@@ -85,7 +86,7 @@ pub fn bootstrap_interval(
     })
 }
 
-/// Student's ratio of each resample of deviations from a mean.
+/// Returns Student's ratio of each resample of deviations from a mean.
 fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec<f64> {
     let drawn = deviations.len().min(MOST_RESAMPLED);
     let mut indices = Indices::new(seed);
@@ -97,8 +98,8 @@ fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec
     ratios
 }
 
-/// The mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the sample that they
-/// were drawn from, whose variance is `variance` and above 0.
+/// Divides the mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the original
+/// sample, whose variance is `variance` and above 0.
 pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     let n = deviations.len() as f64;
     let mut sum = 0.0;
@@ -112,20 +113,20 @@ pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, var
     mean / (of_resample.max(LEAST_SPREAD * LEAST_SPREAD * variance) / n).sqrt()
 }
 
-/// Draws of an index: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+/// A generator of random indices: SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 #[derive(Clone, Debug)]
 pub struct Indices {
     state: u64,
 }
 
 impl Indices {
-    /// Draws that `seed` decides.
+    /// Creates a generator from a seed.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self { state: seed }
     }
 
-    /// Below `count`, each equally likely but for a share of `count` in 2⁶⁴.
+    /// Returns an index below `count`. All are equally likely, up to an error of `count` in 2⁶⁴.
     pub fn below(&mut self, count: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -173,9 +174,9 @@ mod tests {
         }
     }
 
-    /// Resamples that miss the one value have nearly no spread, and would put the high end at 10,000.
+    /// Resamples that miss the outlier have almost no spread, and would move the high end to 10,000.
     #[test]
-    fn one_far_value_among_nearly_equal_ones_does_not_put_an_end_at_hundreds_of_errors() {
+    fn one_outlier_among_nearly_equal_values_does_not_widen_the_interval_excessively() {
         let values = [
             276.0, 276.1, 276.0, 276.2, 276.1, 276.0, 276.1, 276.2, 276.0, 343.0,
         ];
@@ -189,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_values_it_is_close_to_students_and_never_narrower() {
+    fn for_many_values_it_is_close_to_students_interval_and_never_narrower() {
         let values: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 200)).collect();
         let resampled = bootstrap_interval(&values, 0.95, 1999, 1).expect("two hundred values");
         let student = mean_interval(&values, 0.95).expect("two hundred values");
@@ -206,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn it_leans_to_the_side_of_the_long_tail() {
+    fn it_is_skewed_towards_the_long_tail() {
         let values: Vec<f64> = (0..20).map(|i| libm::exp2(f64::from(i / 2))).collect();
         let Interval {
             estimate,
@@ -226,9 +227,9 @@ mod tests {
         );
     }
 
-    /// The naive twin draws real resamples and asks the textbook functions for their mean and spread.
+    /// The naive twin draws real resamples and computes their mean and spread with the textbook functions.
     #[test]
-    fn the_ratios_are_students_of_each_resample() {
+    fn the_ratios_are_students_t_of_each_resample() {
         let values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6];
         let centre = mean(&values).expect("six values");
         let deviations: Vec<f64> = values.iter().map(|value| value - centre).collect();

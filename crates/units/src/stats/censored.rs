@@ -1,9 +1,9 @@
 //! A lognormal fitted to durations, some of which are only known to be longer than a time.
 //!
-//! Maximum likelihood by expectation and maximisation (Dempster, Laird and Rubin 1977, section 4.3), with the weight of
-//! [`PRIOR`] further durations around a spread of [`PRIOR_SIGMA`], so that two durations do not fix the spread.
+//! Maximum likelihood by expectation and maximisation (Dempster, Laird and Rubin 1977, section 4.3), with [`PRIOR`]
+//! additional durations that have a spread of [`PRIOR_SIGMA`], so two durations do not determine the spread alone.
 //!
-//! Left out: other families. Beyond three standard deviations the tail is that of Pareto with exponent 1: a duration
+//! Left out: other families. Beyond three standard deviations the tail is a Pareto tail with exponent 1: a duration
 //! that exceeds nearly all others lasts as long again with probability 1/2. This is a guess for targets in trouble.
 
 use super::bisected;
@@ -14,7 +14,7 @@ const PRIOR: f64 = 1.0;
 /// The assumed standard deviation of the logarithm.
 const PRIOR_SIGMA: f64 = 0.1;
 
-/// Steps of the maximisation.
+/// Number of iterations.
 const STEPS: usize = 30;
 
 /// A lognormal distribution of durations in seconds.
@@ -27,7 +27,8 @@ pub struct CensoredFit {
 }
 
 impl CensoredFit {
-    /// Fits durations in seconds; `true` marks one that is over, `false` one that lasts longer. `None`: none is over.
+    /// Fits durations in seconds; `true` marks a finished duration, `false` one that lasts longer. `None`: none is
+    /// finished.
     #[must_use]
     pub fn of(durations: &[(f64, bool)]) -> Option<Self> {
         let mut logs = Vec::with_capacity(durations.len());
@@ -49,9 +50,9 @@ impl CensoredFit {
         Some(fit)
     }
 
-    /// One step of the maximisation, with the logarithms of the durations.
+    /// Returns the fit after one more iteration, given the logarithms of the durations.
     fn maximised(self, logs: &[(f64, bool)]) -> Self {
-        // Expected mean and second moment of all logarithms about the present mean.
+        // Expected mean and second moment of all logarithms around the current mean.
         let mut first = 0.0;
         let mut second = 0.0;
         for &(log, is_over) in logs {
@@ -74,25 +75,25 @@ impl CensoredFit {
         }
     }
 
-    /// Standard deviations of the logarithm above its mean.
+    /// Returns how many standard deviations the logarithm is above its mean.
     fn score(self, duration: f64) -> f64 {
         (libm::log(duration.max(0.1)) - self.mu) / self.sigma
     }
 
-    /// Logarithm of the density of the logarithm at a duration in seconds.
+    /// Returns the log density of the logarithm at a duration in seconds.
     #[must_use]
     pub fn ln_density(self, duration: f64) -> f64 {
         let z = self.score(duration);
         -0.5 * z * z - libm::log(self.sigma)
     }
 
-    /// The share of durations that exceed this one, in seconds.
+    /// Returns the share of durations that exceed this one, in seconds.
     #[must_use]
     pub fn longer(self, duration: f64) -> f64 {
         survival(self.score(duration))
     }
 
-    /// A duration in seconds that exceeds `elapsed`, at a share of such durations that exceed it: 0 to 1.
+    /// Returns the duration in seconds that a `share` (0 to 1) of all durations above `elapsed` exceeds.
     #[must_use]
     pub fn beyond(self, elapsed: f64, share: f64) -> f64 {
         let z = self.score(elapsed);
@@ -106,12 +107,12 @@ impl CensoredFit {
     }
 }
 
-/// The probability that a standard normal exceeds z.
+/// Returns the probability that a standard normal variable exceeds z.
 fn survival(z: f64) -> f64 {
     0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// The mean of a standard normal that exceeds z.
+/// Returns the mean of a standard normal variable, given that it exceeds z.
 fn hazard(z: f64) -> f64 {
     if z > 8.0 {
         return z + 1.0 / z;
@@ -124,7 +125,8 @@ fn hazard(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// 401 quantiles of a lognormal with median 60 s, cut off at 70 s: the fit finds it although a third is unknown.
+    /// 401 quantiles of a lognormal with median 60 s, censored at 70 s: the fit recovers it although a third is
+    /// unknown.
     #[test]
     fn a_fit_finds_the_distribution_behind_a_cut() {
         let truth = CensoredFit {
@@ -142,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_exceeds_a_time_is_drawn_from_the_rest_of_the_distribution() {
+    fn a_time_that_exceeds_a_bound_is_drawn_from_the_rest_of_the_distribution() {
         let fit = CensoredFit {
             mu: libm::log(60.0),
             sigma: 0.4,

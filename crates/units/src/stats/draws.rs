@@ -9,19 +9,19 @@ pub struct Draws {
 }
 
 impl Draws {
-    /// Equal seeds give equal draws.
+    /// Creates draws from a seed; equal seeds give equal draws.
     pub fn new(seed: u64) -> Self {
         Self {
             indices: Indices::new(seed),
         }
     }
 
-    /// Between 0 and 1, neither of them.
+    /// Draws a number between 0 and 1, both excluded.
     pub fn unit(&mut self) -> f64 {
         (self.indices.below(1 << 52) as f64 + 0.5) / (1_u64 << 52) as f64
     }
 
-    /// Normal with mean 0 and deviation 1, by Box and Muller.
+    /// Draws a normal number with mean 0 and deviation 1 (Box and Muller).
     pub fn normal(&mut self) -> f64 {
         (-2.0 * libm::log(self.unit())).sqrt() * libm::cos(std::f64::consts::TAU * self.unit())
     }

@@ -19,15 +19,15 @@ pub struct Interval {
 }
 
 impl Interval {
-    /// Whether `value` is between the ends, or on one.
+    /// Returns whether `value` is between the ends, both included.
     pub fn contains(&self, value: f64) -> bool {
         (self.low..=self.high).contains(&value)
     }
 }
 
-/// Student's interval of the mean of the population that the values were drawn from: mean ± t · sd / √n with n - 1
-/// degrees of freedom. `level` is the confidence, such as 0.95. `None` for fewer than two values, whose spread is
-/// unknown; of equal values both ends are the mean.
+/// Returns Student's interval of the population mean: mean ± t · sd / √n with n - 1 degrees of freedom. `level` is the
+/// confidence, such as 0.95. `None` for fewer than two values, whose spread is unknown. For equal values both ends are
+/// the mean.
 ///
 /// Exact for normal values, close for others when n is large or the values are not far from symmetric.
 ///
@@ -54,8 +54,8 @@ pub(super) fn assert_level(level: f64) {
     );
 }
 
-/// The value that a t-distributed variable with `degrees` of freedom stays below with probability `p`.
-/// Correct to nine digits for up to a million degrees of freedom, and to six beyond.
+/// Returns the value that a t-distributed variable with `degrees` of freedom stays below with probability `p`. Correct
+/// to nine digits for up to a million degrees of freedom, and to six beyond.
 ///
 /// # Panics
 /// If `p` is not above 0 and below 1, or `degrees` is 0.
@@ -71,14 +71,14 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
     while upper_tail(high, degrees) > above {
         high *= 2.0;
     }
-    // Fifty-odd halvings use up the bits of a float; the bound ends a tug of war over the last one.
+    // Fifty-odd halvings use all bits of a float; the limit prevents endless steps over the last bit.
     let (low, high) = bisected((0.0, high), 100, |middle| {
         upper_tail(middle, degrees) <= above
     });
     0.5 * (low + high)
 }
 
-/// P(T > t), for t from 0 on.
+/// Returns P(T > t) for t ≥ 0.
 fn upper_tail(t: f64, degrees: u32) -> f64 {
     let nu = f64::from(degrees);
     let x = nu / (nu + t * t);
@@ -86,7 +86,7 @@ fn upper_tail(t: f64, degrees: u32) -> f64 {
     0.5 * incomplete_beta(x, t * t / (nu + t * t), nu / 2.0, 0.5)
 }
 
-/// The regularised incomplete beta function I_x(a, b); `y` is 1 - x.
+/// Returns the regularised incomplete beta function I_x(a, b); `y` is 1 - x.
 pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
@@ -98,7 +98,7 @@ pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
         + a * libm::log(x)
         + b * libm::log(y);
     let front = libm::exp(ln_front);
-    // I_x(a, b) = 1 - I_y(b, a): the fraction converges fast on the side taken here.
+    // I_x(a, b) = 1 - I_y(b, a): the fraction converges quickly on the side that is chosen here.
     if x < (a + 1.0) / (a + b + 2.0) {
         front * beta_fraction(x, a, b) / a
     } else {
@@ -106,11 +106,11 @@ pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// `1 / (1 + d1 / (1 + d2 / (1 + ...)))` of 26.5.8, evaluated from the front (Lentz's method as modified by Thompson
-/// and Barnett, Journal of Computational Physics 64 (1986)).
+/// Returns `1 / (1 + d1 / (1 + d2 / (1 + ...)))` of 26.5.8, evaluated from the front (Lentz's method as modified by
+/// Thompson and Barnett, Journal of Computational Physics 64 (1986)).
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const TOLERANCE: f64 = 1e-14;
-    // Takes some multiple of sqrt(max(a, b)) steps; this is enough for 2³² degrees of freedom.
+    // The number of steps is proportional to sqrt(max(a, b)); this is enough for 2³² degrees of freedom.
     const STEPS: u32 = 1_000_000;
     let mut value = 1.0_f64;
     let mut c = 1.0_f64;
@@ -135,7 +135,7 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     value - 1.0
 }
 
-/// The value, or a tiny one in place of one that is closer to 0.
+/// Returns the value, or a tiny number if the value is closer to 0.
 const fn away_from_zero(value: f64) -> f64 {
     const TINY: f64 = 1e-300;
     if value.abs() < TINY { TINY } else { value }
@@ -147,7 +147,7 @@ mod tests {
     use crate::stats::draws::Draws;
 
     #[test]
-    fn the_interval_is_the_textbook_one() {
+    fn the_interval_equals_the_textbook_example() {
         // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
         let interval =
             mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_those_of_the_printed_table() {
+    fn quantiles_equal_the_printed_table() {
         // NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2, three decimals.
         for (p, degrees, expected) in [
             (0.90, 1, 3.078),
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_meet_the_closed_forms() {
+    fn quantiles_equal_the_closed_forms() {
         for p in [0.5, 0.500_001, 0.6, 0.75, 0.9, 0.975, 0.999_9] {
             let cauchy = libm::tan(std::f64::consts::PI * (p - 0.5));
             let two = (2.0 * p - 1.0) / (2.0 * p * (1.0 - p)).sqrt();

@@ -1,11 +1,12 @@
 //! Statistics of a few runs or of many durations: pure and exact functions of slices.
 //!
-//! With too little data, functions return `None` instead of failing. Values must be finite; another value is a bug of
-//! the caller and panics where values are sorted. Only medians and other quantiles take infinite values, which stand
-//! for runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in the
-//! same order give the same bits.
+//! With too little data, functions return `None` instead of failing. Values must be finite; anything else is a bug in
+//! the caller and panics where values are sorted. Only medians and other quantiles accept infinite values, which
+//! represent runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in
+//! the same order give the same bits.
 //!
-//! Left out: weights, tests of significance, and fits but for [`CensoredFit`]; comparisons are reported as intervals.
+//! Left out: weights, tests of significance, and fits other than [`CensoredFit`]; comparisons are reported as
+//! intervals.
 
 mod best;
 mod bootstrap;
@@ -29,12 +30,12 @@ pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;
 
-/// Compares by the first numbers, and by the second ones where those are equal.
+/// Compares the first numbers, then the second ones if the first are equal.
 pub fn in_turn([a, then_a]: [f64; 2], [b, then_b]: [f64; 2]) -> Ordering {
     a.total_cmp(&b).then(then_a.total_cmp(&then_b))
 }
 
-/// Halves an interval `steps` times, towards the place from which on `is_above` holds. Returns its ends.
+/// Halves an interval `steps` times, towards the point where `is_above` becomes true. Returns its ends.
 pub fn bisected(
     (mut low, mut high): (f64, f64),
     steps: u32,

@@ -1,12 +1,12 @@
 //! Confidence interval of the median by order statistics: exact for continuous distributions, conservative for others.
 //!
-//! Of n values, k or fewer are below the median with the probability of k or fewer heads in n throws of a coin. So the
-//! (r+1)-th least and the (r+1)-th greatest value enclose it with at least 1 - 2 P(heads ≤ r), and r is the greatest
-//! for which that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section 3.2). Ties only
-//! make it cover more.
+//! The number of values below the median, out of n, is distributed like the number of heads in n coin tosses. So the
+//! (r+1)-th smallest and the (r+1)-th largest value enclose the median with probability at least 1 - 2 P(heads ≤ r),
+//! and r is the largest number that reaches the level (Conover, "Practical Nonparametric Statistics" (1999), section
+//! 3.2). Ties only increase the coverage.
 //!
-//! Why not a percentile bootstrap of the median? Its coverage is too low with few values, without a bound. Measured at
-//! a nominal 95% with 2,000 samples each (standard error 0.5%), with this method in brackets:
+//! Why not a percentile bootstrap of the median? Its coverage is too low with few values, and has no lower bound.
+//! Measured at a nominal 95% with 2,000 samples each (standard error 0.5%), with this method in brackets:
 //!
 //! ```text
 //! n             6            10           20           50
@@ -18,10 +18,10 @@
 use super::interval::{Interval, assert_level};
 use super::sample::{ordered, quantile_of_sorted};
 
-/// The confidence interval of the population's median at `level` or more. `None` when even the range of the values has
-/// a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
+/// Returns the confidence interval of the population's median at `level` or more. `None` when even the range of the
+/// values has a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
 ///
-/// Values may be infinite, and then the median or an end may be.
+/// If values are infinite, the median or an end may be infinite.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not a number.
@@ -37,21 +37,22 @@ pub fn median_interval(values: &[f64], level: f64) -> Option<Interval> {
     })
 }
 
-/// Where the next value is expected.
+/// A prediction interval for the next value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prediction {
     /// The lower end.
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The probability that the next value is between them: exact for continuous distributions, more for others.
+    /// The probability that the next value is between the ends: exact for continuous distributions, a lower bound for
+    /// others.
     pub level: f64,
 }
 
-/// The prediction interval of one further value, drawn as these were. Of n values, the next one is equally likely in
-/// each of the n + 1 gaps, so it is between the r-th least and the r-th greatest with probability
-/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the greatest for which that reaches
-/// `level`, and 1 where none does. Values may be infinite. `None` for fewer than two values.
+/// Returns the prediction interval of one further value from the same population. The next value is equally likely in
+/// each of the n + 1 gaps between n values, so it is between the r-th smallest and the r-th largest with probability
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the largest number that reaches
+/// `level`, or 1 if no r does. Values may be infinite. `None` for fewer than two values.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not a number.
@@ -73,12 +74,13 @@ pub fn prediction_interval(values: &[f64], level: f64) -> Option<Prediction> {
     })
 }
 
-/// The probability that the next value is between the r-th least and the r-th greatest of n values.
+/// Returns the probability that the next value is between the r-th smallest and the r-th largest of n values.
 fn level_between(r: usize, n: usize) -> f64 {
     1.0 - 2.0 * r as f64 / (n + 1) as f64
 }
 
-/// The greatest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: not even 0.
+/// Returns the largest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: even 0
+/// heads are likelier.
 fn left_out(throws: usize, tail: f64) -> Option<usize> {
     let n = throws as f64;
     let mut heads = 0.0;
@@ -91,7 +93,7 @@ fn left_out(throws: usize, tail: f64) -> Option<usize> {
     None
 }
 
-/// Logarithm of the number of ways to choose k of n.
+/// Returns the logarithm of the number of ways to choose k of n.
 fn ln_choose(n: f64, k: f64) -> f64 {
     libm::lgamma(n + 1.0) - libm::lgamma(k + 1.0) - libm::lgamma(n - k + 1.0)
 }
@@ -101,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_prediction_leaves_out_the_ends_that_it_can() {
+    fn a_prediction_interval_excludes_as_many_extremes_as_its_level_allows() {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
         let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
         // 38/40, 76/80, 19/21, 1/3
@@ -125,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_holds_the_next_value_as_often_as_it_says() {
+    fn a_prediction_interval_contains_the_next_value_as_often_as_stated() {
         let mut draws = crate::stats::draws::Draws::new(9);
         let rounds = 4_000;
         let held = (0..rounds).filter(|_| {
@@ -167,12 +169,12 @@ mod tests {
         ] {
             assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
         }
-        // n/2 - 1.96 √n / 2 = 50,000 - 309.9: of these, the greatest below by half a step.
+        // n/2 - 1.96 √n / 2 = 50,000 - 309.9, minus half a step for the discrete distribution.
         assert_eq!(left_out(100_000, 0.025), Some(49_689));
     }
 
     #[test]
-    fn the_ends_are_values_that_occurred() {
+    fn the_ends_are_observed_values() {
         let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
         assert_eq!(
             median_interval(&values, 0.95),

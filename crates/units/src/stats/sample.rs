@@ -1,6 +1,6 @@
 //! Location and spread of one sample.
 
-/// The values in ascending order.
+/// Returns the values in ascending order.
 ///
 /// # Panics
 /// If a value is not finite.
@@ -12,7 +12,7 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     ordered(values)
 }
 
-/// The values in ascending order; they may be infinite.
+/// Returns the values in ascending order; they may be infinite.
 ///
 /// # Panics
 /// If a value is not a number.
@@ -27,8 +27,8 @@ pub fn ordered(values: &[f64]) -> Vec<f64> {
     ordered
 }
 
-/// The `p`-quantile of values from least to greatest. `None` without values; of one value, that value. Infinite where
-/// it depends on an infinite value; `None` where it is between two infinite values of opposite signs.
+/// Returns the `p`-quantile of values in ascending order; `None` without values. It is infinite if it depends on an
+/// infinite value, and `None` if it is between infinite values of opposite signs.
 ///
 /// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
 /// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",
@@ -47,7 +47,7 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let high = sorted[(below + 1).min(last)];
     match (low.is_finite(), high.is_finite()) {
         (true, true) => Some(low + share * (high - low)),
-        // The value itself, or two equal ones: their difference would not be a number.
+        // The value itself, or two equal ones: the difference of infinite values would be NaN.
         _ if share <= 0.0 || low.total_cmp(&high).is_eq() => Some(low),
         (true, false) => Some(high),
         (false, true) => Some(low),
@@ -55,7 +55,7 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     }
 }
 
-/// The middle value, or the mean of the two middle ones. `None` without values.
+/// Returns the middle value, or the mean of the two middle ones. `None` without values.
 ///
 /// # Panics
 /// If a value is not finite.
@@ -64,7 +64,7 @@ pub fn median(values: &[f64]) -> Option<f64> {
     quantile_of_sorted(&sorted(values), 0.5)
 }
 
-/// The arithmetic mean. `None` without values.
+/// Returns the arithmetic mean. `None` without values.
 #[must_use]
 pub fn mean(values: &[f64]) -> Option<f64> {
     if values.is_empty() {
@@ -73,8 +73,8 @@ pub fn mean(values: &[f64]) -> Option<f64> {
     Some(values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The standard deviation of the population that the values were drawn from: squared deviations from the mean are
-/// divided by n - 1. `None` for fewer than two values.
+/// Returns the standard deviation of the population: squared deviations from the mean are divided by n - 1. `None` for
+/// fewer than two values.
 #[must_use]
 pub fn sample_sd(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn little_data_has_an_answer_or_none() {
+    fn few_values_give_a_result_or_none() {
         assert_eq!(
             (quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])),
             (None, None, None, None)
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a sample holds NaN")]
-    fn a_sample_holds_numbers() {
+    fn a_sample_rejects_values_that_are_not_numbers() {
         let _ = median(&[1.0, f64::NAN]);
     }
 

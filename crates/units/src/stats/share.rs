@@ -1,18 +1,19 @@
-//! The exact interval of a share: of runs that finish, or in which one variant is ahead of another.
+//! The exact interval of a share: of runs that finish, or in which one variant beats another.
 //!
 //! Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika
-//! 26 (1934): the ends are the shares under which so many successes or more, or so many or fewer, have a probability
-//! of half the error each. They are quantiles of beta distributions, found by halving an interval. The interval covers
-//! at least its level for every share and every number of trials.
+//! 26 (1934): the ends are the shares for which at least this many successes, or at most this many, have a probability
+//! of half the error. They are quantiles of beta distributions, found by halving an interval. The interval covers at
+//! least its level for every share and every number of trials.
 //!
-//! A tie counts as half a success. A count that is not whole takes the same quantiles at that count. The score of a
-//! trial then varies less than a binomial one with the same mean, so the interval still covers its level; a test
-//! enumerates this for up to twenty trials.
+//! A tie counts as half a success. A fractional count uses the same quantiles at that count. The score of a trial then
+//! varies less than a binomial one with the same mean, so the interval still covers its level; a test enumerates this
+//! for up to twenty trials.
 
 use super::bisected;
 use super::interval::{Interval, assert_level, incomplete_beta};
 
-/// The interval of the share of successes, at `level` or more. `successes` may end in a half. `None` without trials.
+/// Returns the interval of the share of successes, at `level` or more. `successes` may end in a half. `None` without
+/// trials.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or there are more successes than trials.
@@ -45,9 +46,9 @@ pub fn share_interval(successes: f64, trials: usize, level: f64) -> Option<Inter
     })
 }
 
-/// The value that a beta-distributed variable stays below with probability `p`.
+/// Returns the value that a beta-distributed variable stays below with probability `p`.
 fn beta_quantile(p: f64, a: f64, b: f64) -> f64 {
-    // Sixty halvings use up the bits of a share.
+    // Sixty halvings use all bits of a share.
     let (low, high) = bisected((0.0, 1.0), 60, |middle| {
         incomplete_beta(middle, 1.0 - middle, a, b) >= p
     });
@@ -67,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_those_of_the_printed_tables() {
+    fn the_ends_equal_the_printed_tables() {
         // Four decimals, as in tables of binomial confidence limits.
         assert_ends(1.0, 10, 0.0025, 0.4450, 6e-5);
         assert_ends(5.0, 10, 0.1871, 0.8129, 6e-5);
@@ -76,8 +77,8 @@ mod tests {
     }
 
     #[test]
-    fn where_all_or_none_succeed_the_end_has_a_closed_form() {
-        // No success has probability (1 - p)^n, which is 2.5% at the upper end; all have p^n.
+    fn the_end_has_a_closed_form_if_all_or_none_succeed() {
+        // Zero successes have probability (1 - p)^n, which is 2.5% at the upper end; n successes have p^n.
         for trials in [1, 3, 20, 59, 400] {
             let end = libm::pow(0.025, 1.0 / trials as f64);
             assert_ends(0.0, trials, 0.0, 1.0 - end, 1e-9);
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(share_interval(0.0, 0, 0.95), None);
     }
 
-    /// The probability with which the interval of a share contains it, when each trial is a success, a tie or a
+    /// Returns the probability that the interval of a share contains it, if each trial is a success, a tie or a
     /// failure.
     fn coverage(trials: usize, success: f64, tie: f64) -> f64 {
         let ends: Vec<Interval> = (0..=2 * trials)
@@ -118,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn with_and_without_ties_it_covers_at_least_its_level() {
+    fn with_and_without_ties_the_coverage_is_at_least_the_level() {
         for trials in [3, 5, 10, 20] {
             for success in 0..=20 {
                 for tie in (0..=20 - success).step_by(4) {
@@ -133,8 +134,8 @@ mod tests {
     }
 
     #[test]
-    fn ties_narrow_the_interval_to_what_they_tell() {
-        // Twenty ties are ten successes of twenty, and not between none and all.
+    fn ties_narrow_the_interval() {
+        // Twenty ties count as ten successes of twenty.
         let ties = share_interval(10.0, 20, 0.95).expect("there are trials");
         assert!(
             ties.low > 0.27 && ties.high < 0.73 && ties.contains(0.5),

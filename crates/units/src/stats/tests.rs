@@ -1,12 +1,12 @@
-//! Coverage of intervals: hundreds of samples of known populations, drawn from fixed seeds.
+//! Coverage of intervals, measured with hundreds of samples of known populations from fixed seeds.
 //!
-//! With R samples, a true coverage of 95% is measured within 95% ± 4 √(0.95 · 0.05 / R). Where a method is known to
-//! have another coverage, the case states it and is checked with the same tolerance.
+//! With R samples, a true coverage of 95% is measured within 95% ± 4 √(0.95 · 0.05 / R). If a method is known to have
+//! another coverage, the case states it and is checked with the same tolerance.
 
 use super::draws::Draws;
 use super::{bootstrap_interval, mean_interval, median_interval};
 
-/// A population: its name, its mean and median, and a draw.
+/// A population: its name, its mean and median, and a function that draws a value.
 struct Population {
     name: &'static str,
     mean: f64,
@@ -46,14 +46,14 @@ const DIFFERENCE: Population = Population {
     median: 0.0,
     draw: |draws| libm::exp(draws.normal()) - libm::exp(draws.normal()),
 };
-/// Whole numbers; one in five is 0.
+/// Integers; one in five is 0.
 const TIED: Population = Population {
     name: "whole numbers",
     mean: 0.0,
     median: 0.0,
     draw: |draws| (2.0 * draws.normal()).round(),
 };
-/// Something rare: 1 once in ten.
+/// A rare event: 1 with probability 0.1, otherwise 0.
 const RARE: Population = Population {
     name: "rare",
     mean: 0.1,
@@ -61,7 +61,7 @@ const RARE: Population = Population {
     draw: |draws| f64::from(u8::from(draws.unit() < 0.1)),
 };
 
-/// The share of samples of `size` values for which `holds`.
+/// Returns the share of samples of `size` values that satisfy `holds`.
 fn share(
     population: &Population,
     size: usize,
@@ -79,15 +79,15 @@ fn share(
     held as f64 / f64::from(samples)
 }
 
-/// Four standard errors of a share of `samples`.
+/// Returns four standard errors of a share of `samples`.
 fn margin(level: f64, samples: u32) -> f64 {
     4.0 * (level * (1.0 - level) / f64::from(samples)).sqrt()
 }
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
-    // For 5, 10, 20 and 50 values; measured once with 6,000 samples of each. Tails that few samples hold make it
-    // cover less than 95%, the last two populations above all; its wider side on symmetric ones makes it cover more.
+    // For 5, 10, 20 and 50 values; measured once with 6,000 samples each. Rare large values make it cover less than
+    // 95%, most of all in the last two populations; its wider side makes it cover more on symmetric populations.
     let cases = [
         (NORMAL, [0.969, 0.960, 0.959, 0.957]),
         (LOGNORMAL, [0.942, 0.950, 0.957, 0.958]),
@@ -116,7 +116,7 @@ fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
 
 #[test]
 fn students_interval_alone_would_miss_skewed_means() {
-    // Why there is a bootstrap: the same samples as above, with what Student's interval makes of them.
+    // The reason for the bootstrap: Student's interval on the same samples as above.
     const SAMPLES: u32 = 4_000;
     for (population, size, level) in [
         (EXPONENTIAL, 10, 0.902),
@@ -137,8 +137,8 @@ fn students_interval_alone_would_miss_skewed_means() {
 }
 
 #[test]
-fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_say() {
-    // 1 - 2 P(heads <= r) of n throws, r = 0, 1, 5, 17: the same for every continuous population.
+fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_imply() {
+    // 1 - 2 P(heads <= r) in n tosses, r = 0, 1, 5, 17: the same for every continuous population.
     const SAMPLES: u32 = 2_000;
     for population in [NORMAL, LOGNORMAL, STEEP, EXPONENTIAL, DIFFERENCE] {
         for (size, level) in [
@@ -159,7 +159,7 @@ fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_say() {
             );
         }
     }
-    // With ties it covers more.
+    // Ties increase the coverage.
     for population in [TIED, RARE] {
         let found = share(&population, 20, SAMPLES, |values| {
             median_interval(values, 0.95)

@@ -1,4 +1,4 @@
-//! A document while it is checked: problems at the places of its values, and the files that it names.
+//! A document being checked: problems at its values, and the files that it names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,18 +20,18 @@ pub struct Context<'a> {
     pub files: &'a mut Files,
     /// The text of the document.
     pub source: &'a Arc<Source>,
-    /// Its values.
+    /// The values of the document.
     pub tree: &'a Node,
-    /// Values that were already reported and left out of the reading.
+    /// Values that were already reported and are skipped.
     pub struck: &'a [Path],
-    /// In the order in which they were found.
+    /// The problems in the order in which they were found.
     pub problems: Vec<Problem>,
-    /// Notes on valid input that a reader of results must know; one sentence each.
+    /// Notes on valid input that readers of the results must know; one sentence each.
     pub notes: Vec<String>,
 }
 
 impl Context<'_> {
-    /// A problem at a value of the document.
+    /// Creates a problem at a value of the document.
     pub fn at(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.source
             .at(self.tree.place(path), path.to_string(), message)
@@ -43,7 +43,7 @@ impl Context<'_> {
         self.problems.push(problem);
     }
 
-    /// The result of `read`, without its problems and notes, which another reading reports.
+    /// Returns the result of `read` without its problems and notes, which another read reports.
     pub fn unreported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let problems = self.problems.len();
         let notes = self.notes.len();
@@ -53,23 +53,23 @@ impl Context<'_> {
         value
     }
 
-    /// Whether the document has a value at `path`.
+    /// Returns whether the document has a value at `path`.
     pub fn is_set(&self, path: &Path) -> bool {
         self.tree.get(path).is_some()
     }
 
-    /// The keys of the map at `path`; none where there is no map.
+    /// Returns the keys of the map at `path`; empty if there is no map.
     pub fn keys(&self, path: &Path) -> Vec<String> {
         let entries = self.tree.get(path).map(Node::entries).unwrap_or_default();
         entries.iter().map(|(key, _)| key.text.clone()).collect()
     }
 
-    /// Whether nothing at or below `path` was left out. If something was, a missing value there is not an error.
+    /// Returns whether nothing at or below `path` was skipped. Otherwise a missing value there is not an error.
     pub fn is_untouched(&self, path: &Path) -> bool {
         !self.struck.iter().any(|struck| struck.overlaps(path))
     }
 
-    /// Whether no entry of the list at `list` was left out, whatever happened inside its entries.
+    /// Returns whether no entry of the list at `list` was skipped, whatever happened inside its entries.
     pub fn is_whole(&self, list: &Path) -> bool {
         for struck in self.struck {
             let is_entry = struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
@@ -80,8 +80,8 @@ impl Context<'_> {
         true
     }
 
-    /// The value at `path`, with `base` for everything that is not written. Errors are not reported: reading the
-    /// document has found them. `deep` as in [`Node::over`].
+    /// Returns the value at `path`, with `base` for everything that is not written. Errors are not reported, because
+    /// reading the document has reported them. `deep`: see [`Node::over`].
     pub fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
         let Some(mut written) = self.tree.get(path).cloned() else {
             return base;
@@ -100,7 +100,8 @@ impl Context<'_> {
             .unwrap_or(base)
     }
 
-    /// The text of the file that the value at `path` names. A file that cannot be read is reported there.
+    /// Returns the text of the file that the value at `path` names. If the file cannot be read, this is reported at
+    /// the value.
     pub fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
         match self.files.read(name) {
             Ok(source) => Some(source),
@@ -113,8 +114,8 @@ impl Context<'_> {
         }
     }
 
-    /// The YAML or JSON document in the file that the value at `path` names. Errors are reported at their places in
-    /// it.
+    /// Returns the YAML or JSON document in the file that the value at `path` names. Errors are reported at their
+    /// locations in that file.
     pub fn document(&mut self, name: &str, path: &Path) -> Option<Document> {
         let source = self.file(name, path)?;
         match tree::parse(&source) {
@@ -126,8 +127,8 @@ impl Context<'_> {
         }
     }
 
-    /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their places in it,
-    /// and the others ignored; `None` if any was reported. Paths handed to `counts` start at `base`.
+    /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their locations in
+    /// it, and the others are ignored; `None` if any was reported. Paths passed to `counts` start at `base`.
     pub fn read_from<T: DeserializeOwned>(
         &mut self,
         document: &Document,
@@ -140,7 +141,7 @@ impl Context<'_> {
             let problem = document.problem(&path, error.is_of_key(), error.wording());
             self.problems.push(problem.with_optional_help(error.help()));
         }
-        // Otherwise later checks would report the fields that were left out.
+        // Otherwise later checks would report the fields that were skipped.
         if reading.errors.is_empty() {
             reading.value
         } else {
@@ -148,7 +149,7 @@ impl Context<'_> {
         }
     }
 
-    /// The index of `name` among `known`, which are the names under `list`.
+    /// Returns the index of `name` in `known`, which has the names under `list`.
     pub fn lookup(
         &mut self,
         path: &Path,
@@ -171,7 +172,7 @@ impl Context<'_> {
         found
     }
 
-    /// Reports the second of two equal names of a list.
+    /// Reports an entry of a list whose name is already used.
     pub fn unique<'n>(&mut self, list: &Path, named: impl IntoIterator<Item = (usize, &'n str)>) {
         let mut seen = BTreeMap::new();
         for (index, name) in named {
@@ -184,26 +185,26 @@ impl Context<'_> {
     }
 }
 
-/// A document in a file of its own.
+/// A document in its own file.
 #[derive(Debug)]
 pub struct Document {
     source: Arc<Source>,
-    /// Its values.
+    /// The values of the document.
     pub tree: Node,
 }
 
 impl Document {
-    /// A document that was read already.
+    /// Creates a document that was already read.
     pub const fn of(source: Arc<Source>, tree: Node) -> Self {
         Self { source, tree }
     }
 
-    /// A problem at a value of the document.
+    /// Creates a problem at a value of the document.
     pub fn at(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.problem(path, false, message)
     }
 
-    /// The text at `path`; `None` for another value, or none.
+    /// Returns the text at `path`; `None` if there is no text.
     pub fn text(&self, path: &Path) -> Option<&str> {
         match &self.tree.get(path)?.value {
             Value::Text(text) => Some(text),
@@ -211,12 +212,12 @@ impl Document {
         }
     }
 
-    /// A problem at a key of the document.
+    /// Creates a problem at a key of the document.
     pub fn at_key(&self, path: &Path, message: impl Into<Wording>) -> Problem {
         self.problem(path, true, message)
     }
 
-    /// A problem at the key (`is_key`) or at the value of `path`.
+    /// Creates a problem at the key (`is_key`) or at the value of `path`.
     pub fn problem(&self, path: &Path, is_key: bool, message: impl Into<Wording>) -> Problem {
         let span = if is_key {
             self.tree.key_place(path)

@@ -1,23 +1,22 @@
-//! CSV before it is read: a reader takes all that follows an unclosed quote for one cell, and says nothing.
+//! Checks of CSV before it is read: a reader silently takes everything after an unclosed quote as one cell.
 
 use std::sync::Arc;
 
 use super::problem::{OrProblem, Problem, Source};
 use super::wording::Wording;
 
-/// An error for [`unclosed_quote`].
+/// The error for [`unclosed_quote`].
 pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
-/// Its fix.
+/// The fix for [`unclosed_quote`].
 pub(crate) const CLOSE_QUOTE: &str = "close it, or write a quote in a cell twice, within quotes";
 
-/// The byte of a quote that nothing closes: readers of CSV take all that follows for one cell.
+/// Returns the byte offset of a quote that is never closed: CSV readers take everything after it as one cell.
 pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     let mut opened = None;
     let mut is_begin = true;
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
-            // A doubled quote closes and opens again. After another one comes the next cell, or the quote belongs to a
-            // later cell.
+            // A doubled quote closes and reopens. Any other quote ends a cell or belongs to a later one.
             (Some(_), '"') => match csv[at + 1..].chars().next() {
                 None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
                 Some(_) => break,
@@ -30,10 +29,10 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     opened
 }
 
-/// A reader of a table. Its cells have no spaces around them.
+/// Returns a reader of a table. It trims the cells.
 ///
 /// # Errors
-/// When a quote is not closed.
+/// If a quote is not closed.
 pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
     if let Some(byte) = unclosed_quote(&source.text) {
         return Err(Box::new(
@@ -47,24 +46,25 @@ pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
         .from_reader(source.text.as_bytes()))
 }
 
-/// The problem with a row that the reader refuses.
+/// Returns a function that converts an error of the reader to a problem.
 pub fn broken(source: &Arc<Source>, help: &'static str) -> impl Fn(csv::Error) -> Box<Problem> {
     move |error| Box::new(broken_row(source, &error).with_help(help))
 }
 
-/// The problem with a row that the reader refuses.
+/// Returns the problem with a row that the reader rejects.
 fn broken_row(source: &Arc<Source>, error: &csv::Error) -> Problem {
     let byte = source.text.floor_char_boundary(byte_of(error.position()));
     let message = Wording::quoting(format!("not CSV: {error}"), "not CSV");
     source.at(byte..byte, "", message)
 }
 
-/// The byte of a row at this position.
+/// Returns the byte offset of the row at this position.
 pub fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-/// The byte of a cell of the row that begins at a byte, or after blank lines there. The row itself where it has fewer.
+/// Returns the byte offset of a cell in the row that begins at offset `row`, or after blank lines there. If the row
+/// has fewer cells, returns the row's own offset.
 pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
     let row = skip(csv, row, &['\r', '\n']);
     let mut cell = row;
@@ -94,7 +94,7 @@ pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
     }
 }
 
-/// The byte of the first letter from `at` on that is none of these.
+/// Returns the byte offset of the first character at or after `at` that is not in `skipped`.
 fn skip(csv: &str, at: usize, skipped: &[char]) -> usize {
     csv.len() - csv[at..].trim_start_matches(skipped).len()
 }
@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_place_of_a_cell_is_found() {
+    fn the_position_of_a_cell_is_found() {
         let text = "a,\"b, \"\"c\"\"\", d\n\n5\" e,f\n";
         let found = |row, index| text[cell_at(text, row, index)..].chars().next();
         assert_eq!(
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quote_that_nothing_closes_is_found() {
+    fn an_unclosed_quote_is_found() {
         assert_eq!(unclosed_quote("a,\"b, \"\"c\"\"\"\n5\" disk,\"\"\n"), None);
         assert_eq!(unclosed_quote("n,l\na,\"x\nb,\"y\nc,z\n"), Some(6));
         assert_eq!(unclosed_quote("n,l\na,\"x=1\nb,y\n"), Some(6));

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The byte ranges of the documents of a YAML stream that hold more than comments.
+/// Returns the byte ranges of the documents in a YAML stream that contain more than comments.
 pub fn documents(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut start = 0;
@@ -30,7 +30,7 @@ pub fn documents(text: &str) -> Vec<Range<usize>> {
     with_content
 }
 
-/// Whether a document holds more than comments and directives.
+/// Returns whether a document contains more than comments and directives.
 fn has_content(text: &str) -> bool {
     for line in text.lines() {
         let line = line.trim();
@@ -41,7 +41,7 @@ fn has_content(text: &str) -> bool {
     false
 }
 
-/// The text with everything outside of a range replaced by blanks, so that places stay true.
+/// Returns the text with everything outside of a range replaced by blanks, so that offsets stay valid.
 pub fn only(text: &str, range: &Range<usize>) -> String {
     let mut alone = String::with_capacity(range.end);
     for byte in text[..range.start].bytes() {

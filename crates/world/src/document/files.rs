@@ -1,4 +1,4 @@
-//! The files that an experiment is read from, each read once and noted with its hash.
+//! The files that an experiment is read from. Each is read once and recorded with its hash.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,24 +16,25 @@ use fleetsim_units::io::{MOST_BYTES, in_words, read_file};
 /// A file that an experiment was read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InputFile {
-    /// As the experiment names it, relative to the experiment's folder.
+    /// The name in the experiment, relative to the experiment's folder.
     pub path: String,
     /// SHA-256 of its bytes, in hexadecimal.
     pub sha256: String,
     /// Its bytes.
     pub bytes: Arc<Vec<u8>>,
-    /// Whether all of it is copied into results: the experiment itself, tables, and what it hands to a process.
+    /// Whether the whole file is copied into results: the experiment itself, tables, and inputs of a process.
     is_whole: bool,
-    /// What a product's reader makes of it, as YAML: copied in place of a part of the text. `None`: its words say it.
+    /// The YAML that a product's reader extracts from it, which is copied instead of a part of the text. `None`: the
+    /// text is copied.
     read_as: Option<Arc<str>>,
-    /// Fields of a product's file that cannot change the rollout, by their places in it.
+    /// Paths of fields in a product's file that cannot affect the rollout.
     pub neutral_fields: Vec<String>,
-    /// Where it is on this machine. `None`: errors may quote it.
+    /// The file on this machine. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
 
 impl InputFile {
-    /// A file with this content, known under `path`.
+    /// Creates a file with this content, known as `path`.
     #[must_use]
     pub fn new(path: &str, bytes: Vec<u8>) -> Self {
         Self {
@@ -54,7 +55,7 @@ impl InputFile {
         }
     }
 
-    /// The bytes that are copied into results, and the names of fields that are left out because they decide nothing.
+    /// Returns the bytes that are copied into results, and the names of omitted fields, which have no effect.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
         let part = if self.is_whole {
@@ -72,20 +73,21 @@ impl InputFile {
         }
     }
 
-    /// SHA-256 of the values in a YAML file, which comments and spaces do not change. Of any other file: of its bytes.
+    /// Returns the SHA-256 of the values in a YAML file, which does not depend on comments and spaces. For any other
+    /// file: of its bytes.
     #[must_use]
     pub fn values_sha256(&self) -> String {
         of_values(&self.path, &self.bytes).unwrap_or_else(|| self.sha256.clone())
     }
 }
 
-/// Reads the file at a path, or says in words why it cannot.
+/// Reads the file at a path, or explains why it cannot.
 pub type OpenFile = fn(&Path) -> Result<Vec<u8>, String>;
 
-/// Files by the name that the experiment gives them, relative to its folder.
+/// Files by their name in the experiment, relative to its folder.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// `None`: the file system.
+    /// Opens files. `None`: from the file system.
     open: Option<OpenFile>,
     folder: PathBuf,
     read: BTreeMap<String, Result<Arc<Source>, String>>,
@@ -93,12 +95,12 @@ pub struct Files {
 }
 
 impl Files {
-    /// Files of the file system; relative paths start at `folder`.
+    /// Creates files from the file system; relative paths start at `folder`.
     pub fn in_folder(folder: PathBuf) -> Self {
         Self::opened_by(None, folder)
     }
 
-    /// Files that are not in the file system, but where `open` finds them.
+    /// Creates files that `open` provides instead of the file system.
     pub fn opened_by(open: Option<OpenFile>, folder: PathBuf) -> Self {
         Self {
             open,
@@ -108,7 +110,7 @@ impl Files {
         }
     }
 
-    /// These files and no others, whatever the file system has.
+    /// Creates exactly these files, whatever the file system has.
     pub fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
         let mut files = Self::opened_by(Some(open_nothing), folder);
         files.inputs = inputs.to_vec();
@@ -119,12 +121,12 @@ impl Files {
         files
     }
 
-    /// The folder that names are relative to.
+    /// Returns the folder that names are relative to.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Whether `name` is a file in the folder.
+    /// Returns whether `name` is a file in the folder.
     pub fn is_file(&self, name: &str) -> bool {
         if self.read.get(name).is_some_and(Result::is_ok) {
             return true;
@@ -136,19 +138,19 @@ impl Files {
         }
     }
 
-    /// The text of a file.
+    /// Returns the text of a file.
     ///
     /// # Errors
-    /// When it cannot be read or is not text; in words.
+    /// If it cannot be read or is not text. The error is a message.
     pub fn read(&mut self, name: &str) -> Result<Arc<Source>, String> {
         let path = self.folder.join(name);
         self.read_as(name, &path)
     }
 
-    /// The text of the file at `path`, known as `name`.
+    /// Returns the text of the file at `path`, known as `name`.
     ///
     /// # Errors
-    /// As [`Files::read`].
+    /// Same as [`Files::read`].
     pub fn read_as(&mut self, name: &str, path: &Path) -> Result<Arc<Source>, String> {
         if let Some(known) = self.read.get(name) {
             return known.clone();
@@ -171,7 +173,7 @@ impl Files {
         source
     }
 
-    /// The file in the file system that the experiment names. `None`: its bytes are from elsewhere.
+    /// Returns the file in the file system that the experiment names. `None`: its bytes have another source.
     fn named_file(&self, path: &Path) -> Result<Option<Arc<NamedFile>>, String> {
         if self.open.is_some() {
             return Ok(None);
@@ -180,7 +182,7 @@ impl Files {
         Ok(Some(Arc::new(named)))
     }
 
-    /// All of the file is to be copied into results.
+    /// Marks a file to be copied as a whole into results.
     pub fn copy_whole(&mut self, name: &str) {
         for input in &mut self.inputs {
             if input.path == name {
@@ -189,8 +191,8 @@ impl Files {
         }
     }
 
-    /// A product's reader makes this YAML of the file, with its own words and names of fields. `neutral`: fields of the
-    /// file that cannot change the rollout.
+    /// Records the YAML that a product's reader extracts from the file, in its own notation. `neutral`: fields of the
+    /// file that cannot affect the rollout.
     pub fn read_as_product(&mut self, name: &str, yaml: &str, neutral: &[String]) {
         for input in &mut self.inputs {
             if input.path == name {
@@ -200,7 +202,7 @@ impl Files {
         }
     }
 
-    /// Every file that was read, in the order of reading.
+    /// Returns every file that was read, in the order of reading.
     pub fn into_inputs(self) -> Vec<InputFile> {
         self.inputs
     }
@@ -215,12 +217,12 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
 }
 
-/// A file's text. Windows tools like to begin a file with a byte order mark.
+/// Returns a file's text. Windows tools often begin a file with a byte order mark.
 fn text_of(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)).ok()
 }
 
-/// Why bytes are not text in UTF-8, and the fix. Of ASCII letters UTF-16 makes a letter and a zero.
+/// Explains why bytes are not UTF-8, with a fix. UTF-16 encodes an ASCII character as the character and a zero.
 fn not_utf8(bytes: &[u8]) -> String {
     let mut wrong = match str::from_utf8(bytes) {
         Ok(text) => text.len(),
@@ -238,7 +240,7 @@ fn not_utf8(bytes: &[u8]) -> String {
     format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
 }
 
-/// The hash of the values of a YAML file. `None` for another file, or one that is not valid.
+/// Returns the hash of the values in a YAML file. `None` for another file, or an invalid one.
 fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     if ![".yaml", ".yml"]
         .iter()
@@ -251,29 +253,29 @@ fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     Some(sha256(&serde_json::to_vec(&tree).ok()?))
 }
 
-/// SHA-256 of bytes, in hexadecimal.
+/// Returns the SHA-256 of bytes in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))
 }
 
-/// Bytes in hexadecimal.
+/// Formats bytes in hexadecimal.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Reads JSON, telling an error with its place.
+/// Parses JSON; an error has its location.
 ///
 /// # Errors
-/// When the text is not JSON or lacks a field that is needed.
+/// If the text is not JSON or lacks a required field.
 pub fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result<T, Box<Problem>> {
     serde_json::from_str(&source.text).map_err(|error| Box::new(json_problem(source, &error)))
 }
 
-/// An error of the JSON reader in the whole text of a file.
+/// Converts an error of the JSON reader, which has read the whole text of a file, to a problem.
 pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
-    // The place is where the reader was when it noticed, 1-based, the column counted in bytes.
+    // The position where the reader noticed the error. It is 1-based, and the column counts bytes.
     let at = source.byte_offset(error.line(), error.column());
     if error.is_eof() {
         let reason = "the JSON ends too early";
@@ -373,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn json_errors_have_a_place() {
+    fn json_errors_have_a_position() {
         for (text, line, message) in [
             (
                 "[1,\n2",

@@ -1,10 +1,10 @@
-//! The part of a product's file that decides a rollout: the part that is copied next to an import or into results.
+//! The part of a product's file that affects a rollout. This part is copied next to an import or into results.
 //!
-//! Files of products hold passwords and tokens: Helm values, addresses with credentials, annotations. Results are
-//! shared, so a copy has the fields that this program reads, of all products, and no others. That a bundle has Helm
-//! values decides how many requests Fleet's agent makes, so of these the fact is kept. Comments stay
-//! where nothing else is left out, and labels do, which select clusters. A table is copied as a whole, once it was
-//! read as one.
+//! Files of products contain passwords and tokens: Helm values, addresses with credentials, annotations. Results are
+//! shared, so a copy only has the fields that this program reads, for all products. Whether a bundle has Helm values
+//! affects the number of requests from Fleet's agent, so this fact is kept instead of the values. Comments are kept if
+//! nothing else is omitted. Labels, which select clusters, are also kept. A table is copied as a whole once it was
+//! read as a table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -18,15 +18,15 @@ use super::yaml::to_yaml;
 /// The part of a field that is copied.
 #[derive(Clone, Copy, PartialEq)]
 enum KeptPart {
-    /// All that is in it.
+    /// The field and everything in it.
     Whole,
-    /// Of a map or a list, its own fields.
+    /// For a map or a list: the fields in it that are copied themselves.
     Part,
     /// A single value.
     Value,
 }
 
-/// The fields that are copied: `kept.csv`.
+/// The fields that are copied, from `kept.csv`.
 static FIELDS: LazyLock<BTreeMap<&str, KeptPart>> = LazyLock::new(read_fields);
 
 fn read_fields() -> BTreeMap<&'static str, KeptPart> {
@@ -44,14 +44,14 @@ fn read_fields() -> BTreeMap<&'static str, KeptPart> {
     fields
 }
 
-/// Fields of `helm` in a fleet.yaml, which count only by being empty or not.
+/// Fields of `helm` in a fleet.yaml that are only checked for being empty.
 const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valuesFrom"];
 
-/// The name of the part that is left out of a file that is neither a map nor a list of maps.
+/// The name of the omitted part in a file that is neither a map nor a list of maps.
 const ALL: &str = "the whole file";
 
-/// The text of a YAML or JSON file without the fields that decide nothing, and the names of these. Of a file that has
-/// no fields, nothing is kept: it may be a link to a key. `None`: nothing is left out.
+/// Returns the text of a YAML or JSON file without the fields that have no effect, and the names of these. Nothing is
+/// kept of a file without fields, which may be a link to a key. `None`: nothing is omitted.
 pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     let Some(mut documents) = parsed(name, text) else {
         return Some((String::new(), vec![ALL.to_owned()]));
@@ -73,8 +73,8 @@ pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     Some((texts.join("---\n"), left_out))
 }
 
-/// As [`kept`], of a file of which a product's reader makes the YAML `read_as`: this is copied, unless all of the text
-/// is.
+/// Like [`kept`], for a file from which a product's reader extracts the YAML `read_as`: this YAML is copied, unless
+/// the whole text is.
 pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String, Vec<String>)> {
     let part = kept(name, text)?;
     let Some(yaml) = read_as else {
@@ -86,7 +86,7 @@ pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String,
     }
 }
 
-/// The documents of a YAML or JSON file. `None`: it is another file.
+/// Returns the documents of a YAML or JSON file. `None`: it is another kind of file.
 fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(vec![value]);
@@ -105,7 +105,7 @@ fn from_yaml(name: &str, text: &str) -> Option<Value> {
     Some(tree.ok()?.to_json())
 }
 
-/// The documents of a file with several.
+/// Splits a file into its documents.
 fn split(text: &str) -> Vec<String> {
     let mut documents = vec![String::new()];
     for line in text.lines() {
@@ -129,7 +129,7 @@ fn written(value: &Value, is_json: bool) -> String {
     }
 }
 
-/// Keeps the fields of a document that decide something: of a map, or of the maps in a list.
+/// Keeps the fields of a map, or of the maps in a list, that have an effect.
 fn keep_document(document: &mut Value, left_out: &mut Vec<String>) {
     match document {
         Value::Object(_) => keep(document, "", left_out),
@@ -164,8 +164,8 @@ fn keep(value: &mut Value, path: &str, left_out: &mut Vec<String>) {
     }
 }
 
-/// Keeps the fields of a field that decide something. Returns whether the field stays itself. `path`: that of the map
-/// that it is in.
+/// Keeps the parts of a field that have an effect. Returns whether the field itself is kept. `path`: the path of the
+/// map that contains it.
 fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<String>) -> bool {
     let own_path = if path.is_empty() {
         key.to_owned()
@@ -202,13 +202,13 @@ fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<Strin
     is_kept
 }
 
-/// An address may hold credentials.
+/// Returns whether a value is an address, which may contain credentials.
 fn is_address(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("://"))
 }
 
-/// Replaces what a map or a list holds by a mark. Returns whether it holds something. That a text has a template of
-/// Fleet is kept, too: it may stop the bundle.
+/// Replaces the content of a map or list with a mark. Returns whether it was not empty. Also records whether a text
+/// contains a Fleet template, because this may stop the bundle.
 fn fact(key: &str, value: &mut Value) -> bool {
     let has_template = has_template(value);
     match value {
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_decides_is_kept_and_of_helm_values_the_fact() {
+    fn fields_with_an_effect_are_kept_and_helm_values_only_as_present() {
         let text = "# mine\nhelm:\n  chart: ./chart\n  values: {password: s3cr3t}\n  valuesFrom: []\n  repo: https://u:s3cr3t@x\n\
                     rolloutStrategy: {maxUnavailable: 5%}\npaused: true\nnamespaceAnnotations: {token: s3cr3t}\n";
         let (copy, left_out) = kept("fleet.yaml", text).expect("secrets");
@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_kept_of_a_file_without_fields_whatever_its_name() {
+    fn a_file_without_known_fields_keeps_nothing_whatever_its_name() {
         let key =
             "-----BEGIN OPENSSH PRIVATE KEY-----\nczNjcjN0\n-----END OPENSSH PRIVATE KEY-----\n";
         let secrets = [
@@ -295,14 +295,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_each_object_of_a_list_is_named_once_and_in_order() {
+    fn fields_left_out_of_the_objects_of_a_list_are_named_once_and_in_order() {
         let item = r#"{"name": "a", "password": "s3cr3t", "annotations": {"b": "s3cr3t"}}"#;
         let (_, left_out) = kept("x.json", &format!("[{item}, {item}, {item}]")).expect("secrets");
         assert_eq!(left_out, ["annotations", "password"]);
     }
 
     #[test]
-    fn a_field_of_another_form_is_left_out() {
+    fn a_field_with_an_unexpected_type_is_left_out() {
         let (copy, _) = kept(
             "x.json",
             r#"{"config": "s3cr3t", "name": {"a": "s3cr3t"}, "status": null}"#,

@@ -1,11 +1,11 @@
 //! A file that an experiment names, and whether errors may quote it.
 //!
-//! An experiment of a stranger may name any file of this machine, also through a link, and its errors end in a log that
-//! others read. So errors quote the files of the experiment's folder, and those of its repository that git tracks; of
-//! these two not what belongs to git itself (`.git/config` holds tokens), and not what git ignores, such as a file of
-//! credentials that a pipeline has written there. Without an answer of git, nothing in a repository is quoted.
+//! A stranger's experiment may name any file on this machine, also through a link, and its errors end up in a log that
+//! others read. So errors quote only files in the experiment's folder, and files that git tracks in its repository. In
+//! both cases they do not quote git's own files (`.git/config` contains tokens) or files that git ignores, such as
+//! credentials that a pipeline has written there. If git does not answer, nothing in a repository is quoted.
 //!
-//! Left out: what an experiment's author may make of this. Whoever changes `.gitignore` decides what git ignores.
+//! Left out: changes by the experiment's author. Whoever changes `.gitignore` decides what git ignores.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -24,17 +24,17 @@ const UNKNOWN: &str =
 /// A file that an experiment names.
 #[derive(Debug, Eq, PartialEq)]
 pub(crate) struct NamedFile {
-    /// The experiment's folder, and the file; both without links.
+    /// The experiment's folder and the file, both without links.
     folder: PathBuf,
     file: PathBuf,
     withheld: OnceLock<Option<&'static str>>,
 }
 
 impl NamedFile {
-    /// The file at `path`, named by an experiment in `folder`.
+    /// Creates the file at `path`, named by an experiment in `folder`.
     ///
     /// # Errors
-    /// When one of them is not there.
+    /// If the folder or the file does not exist.
     pub(super) fn new(folder: &Path, path: &Path) -> io::Result<Self> {
         Ok(Self {
             folder: folder.canonicalize()?,
@@ -43,7 +43,7 @@ impl NamedFile {
         })
     }
 
-    /// Why errors must not quote it. `None`: they may. Git is asked when the first error has a place in the file.
+    /// Returns why errors must not quote the file. `None`: they may. Git is queried for the first error in the file.
     pub(super) fn withheld(&self) -> Option<&'static str> {
         *self.withheld.get_or_init(|| self.find_reason().err())
     }
@@ -60,7 +60,7 @@ impl NamedFile {
         }
     }
 
-    /// Outside of the experiment's folder, a file must be one that the experiment's repository tracks.
+    /// Checks that a file outside of the experiment's folder is tracked by the experiment's repository.
     fn tracked(&self) -> Result<(), &'static str> {
         let own = Repository::around(&self.folder);
         let around_file = self.file.parent().and_then(Repository::around);
@@ -74,8 +74,8 @@ impl NamedFile {
         }
     }
 
-    /// In the experiment's folder, neither the file's repository nor one around that may ignore it, up to that of the
-    /// experiment.
+    /// Checks that a file in the experiment's folder is not ignored by its repository, or by a surrounding one up to
+    /// the experiment's.
     fn not_ignored(&self) -> Result<(), &'static str> {
         let mut asked = self.file.clone();
         while let Some(repository) = asked.parent().and_then(Repository::around) {

@@ -1,37 +1,37 @@
-//! Places inside a structured file: `strategies.from-git.rancherFleet.maxUnavailable`, `fleet[0].downlink`.
+//! Paths inside a structured file: `strategies.from-git.rancherFleet.maxUnavailable`, `fleet[0].downlink`.
 
 use std::fmt;
 
 /// One step down into a value.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Step {
-    /// Into the value of a key.
+    /// The value of a key.
     Key(String),
-    /// Into an item of a list, counted from 0.
+    /// An item of a list, counted from 0.
     Index(usize),
 }
 
-/// A way from the top of a file to a value in it.
+/// A path from the top of a file to a value in it.
 #[derive(Clone, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub struct Path(pub Vec<Step>);
 
 impl Path {
-    /// The way to the top-level field `key`.
+    /// Creates the path of the top-level field `key`.
     pub fn of(key: &str) -> Self {
         Self::default().key(key)
     }
 
-    /// The path one step further, to `key`.
+    /// Returns this path extended by `key`.
     pub fn key(&self, key: &str) -> Self {
         self.join(Step::Key(key.to_owned()))
     }
 
-    /// The path one step further, to the item at `index`.
+    /// Returns this path extended by the item at `index`.
     pub fn index(&self, index: usize) -> Self {
         self.join(Step::Index(index))
     }
 
-    /// The way to `below`, which starts where this path ends.
+    /// Returns this path extended by `below`.
     pub fn then(&self, below: &Self) -> Self {
         Self([self.0.as_slice(), &below.0].concat())
     }
@@ -47,12 +47,12 @@ impl Path {
         self.0.starts_with(&other.0)
     }
 
-    /// Returns true if one of two paths leads into the value of the other.
+    /// Returns true if one of two paths starts with the other.
     pub fn overlaps(&self, other: &Self) -> bool {
         self.starts_with(other) || other.starts_with(self)
     }
 
-    /// The last key on the way, or the whole way where there is none.
+    /// Returns the last key of the path, or the whole path if it has no key.
     pub fn last_key(&self) -> String {
         match self.0.last() {
             Some(Step::Key(key)) => key.clone(),
@@ -60,10 +60,10 @@ impl Path {
         }
     }
 
-    /// Reads `a.b[0].c`; also `a.b.0.c`, since many tools write indices so.
+    /// Parses `a.b[0].c`, or `a.b.0.c`, which many tools write.
     ///
     /// # Errors
-    /// When a step is empty or an index is not a number; in words.
+    /// If a step is empty or an index is not a number. The error is a message.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut steps = Vec::new();
         for part in text.split('.') {
@@ -90,7 +90,8 @@ impl Path {
     }
 }
 
-/// The index in brackets with which a text begins, and what follows. `[*]`, as constants have it, is every entry.
+/// Parses an index in brackets at the start of a text. Returns it with the rest. `[*]`, which constants use, means
+/// every entry.
 fn leading_index(text: &str) -> Option<(Step, &str)> {
     let (index, after) = text.strip_prefix('[')?.split_once(']')?;
     let step = match index {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_path_is_refused() {
+    fn an_invalid_path_is_refused() {
         for text in [
             "", ".", "a..b", "a.", ".a", "a[", "a[]", "a[x]", "a[0]b", "[0]",
         ] {

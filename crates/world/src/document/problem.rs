@@ -1,4 +1,4 @@
-//! Why an experiment was refused: all problems at once, each with its place in a file and a fix.
+//! Why an experiment was rejected: all problems together, each with its location in a file and a fix.
 
 use std::fmt;
 use std::ops::Range;
@@ -11,19 +11,19 @@ use super::named_file::NamedFile;
 use super::wording::Wording;
 use fleetsim_units::io::printable;
 
-/// The reason that is left where nothing of a file may be shown.
+/// The message if no content of a file may be shown.
 const NOT_AS_EXPECTED: &str = "the content is not valid here";
 
-/// Most problems that are shown: a screen or two.
+/// Maximum number of problems that are shown: one or two screens.
 const MOST_SHOWN: usize = 20;
 
-/// Most characters of a line that are shown on either side of the place of a problem.
+/// Maximum number of characters that are shown on either side of a problem's location.
 const MOST_BESIDE: usize = 120;
 
-/// A value that was read, or all problems with it.
+/// A parsed value, or all problems with it.
 pub type OrProblems<T> = Result<T, Vec<Problem>>;
 
-/// A value that was read, or the first problem with it.
+/// A parsed value, or the first problem with it.
 pub type OrProblem<T> = Result<T, Box<Problem>>;
 
 /// A file's text.
@@ -33,17 +33,17 @@ pub struct Source {
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// Of a file that an experiment names. `None`: errors may quote it.
+    /// The file if an experiment names it. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
 
 impl Source {
-    /// A text that errors may quote.
+    /// Creates a text that errors may quote.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
         Self::of_file(name, text, None)
     }
 
-    /// The text of a file that an experiment names, if it is one.
+    /// Creates the text of a file. `file`: set if an experiment names it.
     pub(super) fn of_file(
         name: impl Into<String>,
         text: impl Into<String>,
@@ -56,33 +56,33 @@ impl Source {
         }
     }
 
-    /// Another text of the same file.
+    /// Returns another text of the same file.
     pub fn with_text(&self, text: impl Into<String>) -> Self {
         Self::of_file(&self.name, text, self.file.clone())
     }
 
-    /// Why errors must not quote it. `None`: they may.
+    /// Returns why errors must not quote the text. `None`: they may.
     fn withheld(&self) -> Option<&'static str> {
         self.file.as_ref()?.withheld()
     }
 
-    /// Whether errors must not quote it.
+    /// Returns whether errors must not quote the text.
     pub fn is_withheld(&self) -> bool {
         self.withheld().is_some()
     }
 
-    /// The words of an error that may quote this text, wherever the error has its place.
+    /// Returns the message of an error that may quote this text, wherever the error is located.
     pub fn reason(&self, wording: impl Into<Wording>) -> String {
         let reason = wording.into().shown(self.is_withheld());
         reason.unwrap_or_else(|| NOT_AS_EXPECTED.to_owned())
     }
 
-    /// The words of a fix, if any are left.
+    /// Returns the text of a fix, or `None` if nothing of it may be shown.
     pub fn fix(&self, wording: impl Into<Wording>) -> Option<String> {
         wording.into().shown(self.is_withheld())
     }
 
-    /// A problem at a place in it.
+    /// Creates a problem at a location in the text.
     pub fn at(
         self: &Arc<Self>,
         span: Range<usize>,
@@ -106,7 +106,7 @@ impl Source {
         }
     }
 
-    /// 1-based line and 1-based column (in characters) of a byte offset.
+    /// Returns the 1-based line and 1-based column (in characters) of a byte offset.
     fn line_and_column(&self, offset: usize) -> (usize, usize) {
         let before = self.text.get(..offset).unwrap_or(&self.text);
         let line_start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -116,7 +116,8 @@ impl Source {
         )
     }
 
-    /// The byte offset of a 1-based line and a 1-based column that counts characters; the end of the text beyond it.
+    /// Returns the byte offset of a 1-based line and a 1-based column in characters; the end of the text if it is
+    /// beyond the end.
     pub fn offset(&self, line: usize, column: usize) -> usize {
         let mut start = 0;
         for _ in 1..line {
@@ -133,7 +134,7 @@ impl Source {
                 .map_or(line.len(), |(at, _)| at)
     }
 
-    /// The byte offset of a 1-based line and a 1-based column that counts bytes, moved back to the start of a
+    /// Returns the byte offset of a 1-based line and a 1-based column in bytes, moved back to the start of a
     /// character.
     pub(crate) fn byte_offset(&self, line: usize, column: usize) -> usize {
         let line = self.line_at(self.offset(line, 1));
@@ -141,19 +142,20 @@ impl Source {
             .floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
     }
 
-    /// The bytes of the first JSON string with this content; the whole text's start when there is none.
+    /// Returns the byte range of the first JSON string with this content; the start of the text if there is no such
+    /// string.
     pub fn find_json_string(&self, content: &str) -> Range<usize> {
         self.find_json_string_after(0, content)
     }
 
-    /// As [`Self::find_json_string`], of those that begin after this many bytes.
+    /// Like [`Self::find_json_string`], for strings that begin after this many bytes.
     pub fn find_json_string_after(&self, offset: usize, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
         let found = self.text[offset..].find(&quoted);
         found.map_or(0..0, |at| offset + at..offset + at + quoted.len())
     }
 
-    /// The byte range of the line that `offset` is on, without its end.
+    /// Returns the byte range of the line that contains `offset`, without the line end.
     fn line_at(&self, offset: usize) -> Range<usize> {
         let start = self.text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let end = self.text[offset..]
@@ -163,7 +165,7 @@ impl Source {
     }
 }
 
-/// A place in a file: bytes of its text.
+/// A location in a file: bytes of its text.
 #[derive(Clone, Debug)]
 struct Place {
     source: Arc<Source>,
@@ -171,18 +173,18 @@ struct Place {
 }
 
 impl Place {
-    /// The part of its first line to show, and the place in that part.
+    /// Returns the part of its first line to show, and the location within that part.
     fn excerpt(&self) -> (Range<usize>, Range<usize>) {
         let text = &self.source.text;
         let start = self.span.start;
         let line = self.source.line_at(start);
-        // Point at what is on the first line; an empty span is widened to one character where there is one.
+        // Point at the part on the first line. An empty span is widened to one character if possible.
         let width = text[start..line.end]
             .chars()
             .next()
             .map_or(0, char::len_utf8);
         let end = self.span.end.min(line.end).max(start + width);
-        // Of a long line, such as JSON without line ends, show the part around the place.
+        // For a long line, such as JSON without line ends, show the part around the location.
         let before = text[line.start..start]
             .char_indices()
             .rev()
@@ -200,35 +202,35 @@ impl Place {
     }
 }
 
-/// One thing that is wrong with an experiment.
+/// One error in an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// The file it is in, as it is found from where the program was started.
+    /// The path of the file, relative to where the program was started.
     pub file: String,
-    /// The path in the file's structure, e.g. `fleet[0].downlink`; empty for the file as a whole.
+    /// The path of the field in the file, e.g. `fleet[0].downlink`; empty for the file as a whole.
     pub field: String,
     /// The error.
     pub message: String,
     /// The fix, if one is known.
     pub help: Option<String>,
     place: Option<Place>,
-    /// Why nothing of the file is shown. `None`: its line is.
+    /// Why no content of the file is shown. `None`: the line is shown.
     withheld: Option<&'static str>,
-    /// The part of the file before the text that is known.
+    /// The part of the file before the known text.
     before: TextBefore,
 }
 
-/// The part of a file before a text.
+/// The size of the part of a file before a text.
 #[derive(Clone, Copy, Debug, Default)]
 struct TextBefore {
-    /// Whole lines.
+    /// Number of whole lines.
     lines: usize,
-    /// Characters in the line with which the text begins.
+    /// Number of characters before the text in its first line.
     characters: usize,
 }
 
 impl Problem {
-    /// A problem with a file as a whole.
+    /// Creates a problem with a file as a whole.
     pub fn of_file(file: &str, message: impl Into<String>) -> Self {
         Self {
             file: file.to_owned(),
@@ -237,14 +239,14 @@ impl Problem {
         }
     }
 
-    /// Its line, 1-based. `None` when the file as a whole is the problem.
+    /// Returns its 1-based line. `None` if it concerns the file as a whole.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         Some(self.line_and_column()?.0)
     }
 
-    /// Line and column, both 1-based, the column counted in characters. Found when they are asked for: that takes time
-    /// in proportion to the file, and of many problems few are shown.
+    /// Returns its 1-based line and column, in characters. Computed on demand: this takes time in proportion to the
+    /// file, and only few of many problems are shown.
     fn line_and_column(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
         let (line, column) = place.source.line_and_column(place.span.start);
@@ -257,15 +259,15 @@ impl Problem {
         Some((line + lines, column))
     }
 
-    /// The text of its place is a part of the file, with this number of lines before it, and this number of characters
-    /// before it in its first line.
+    /// Records that the text is a part of the file, after this number of lines, and this number of characters in its
+    /// first line.
     pub const fn in_part_after(mut self, lines: usize, characters: usize) -> Self {
         self.before = TextBefore { lines, characters };
         self
     }
 
-    /// The same problem, of the argument `--set` if its place is behind the end of the file in `source`, which has the
-    /// arguments there.
+    /// Returns the same problem, but for the argument `--set` if its location is after the end of the file in
+    /// `source`, where the arguments are.
     pub fn of_argument(mut self, source: &Source, file_ends: usize) -> Self {
         if let Some(place) = &self.place
             && place.source.name == source.name
@@ -284,13 +286,13 @@ impl Problem {
         self
     }
 
-    /// The problem with a way to fix it.
+    /// Adds a fix.
     pub fn with_help(mut self, help: impl Into<Wording>) -> Self {
         self.help = help.into().shown(self.withheld.is_some());
         self
     }
 
-    /// The problem with a way to fix it, if there is one.
+    /// Adds a fix, if there is one.
     pub fn with_optional_help(self, help: Option<impl Into<Wording>>) -> Self {
         match help {
             Some(help) => self.with_help(help),
@@ -298,12 +300,12 @@ impl Problem {
         }
     }
 
-    /// The byte at which its place begins.
+    /// Returns the byte offset of its start.
     fn start(&self) -> Option<usize> {
         Some(self.place.as_ref()?.span.start)
     }
 
-    /// Whether two problems say the same of one place.
+    /// Returns whether two problems have the same message at the same location.
     fn is_same_as(&self, other: &Self) -> bool {
         self.file == other.file && self.start() == other.start() && self.message == other.message
     }
@@ -332,7 +334,7 @@ impl Problem {
                     .line_start(line)
                     .annotation(AnnotationKind::Primary.span(span).label(&*field));
                 if is_cut {
-                    // A snippet counts columns from where it begins.
+                    // A snippet counts columns from its own start.
                     let origin = origin.line(line).char_column(column);
                     title.element(origin).element(snippet).elements(help)
                 } else {
@@ -345,7 +347,7 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
-    /// One line: place, message and fix.
+    /// Formats the problem on one line: location, message and fix.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some((line, column)) = self.line_and_column() {
@@ -366,15 +368,16 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Everything that is wrong with an experiment; never empty.
+/// All errors in an experiment; never empty.
 #[derive(Clone, Debug)]
 pub struct LoadError {
-    /// In the order of the experiment file, then of the files it names.
+    /// The problems in the order of the experiment file, then of the files it names.
     pub problems: Vec<Problem>,
 }
 
 impl LoadError {
-    /// The problems, each once, ordered by place; the experiment file (`first`) before the others.
+    /// Creates an error without duplicate problems, ordered by location; the experiment file (`first`) is before the
+    /// others.
     pub fn new(mut problems: Vec<Problem>, first: &str) -> Self {
         problems.sort_by_cached_key(|problem| {
             (
@@ -388,8 +391,8 @@ impl LoadError {
         Self { problems }
     }
 
-    /// The problems as a compiler shows them: place, line, carets, message and fix. Of many, the first ones and the
-    /// number of the others. `color`: with ANSI colours.
+    /// Formats the problems like a compiler: location, line, carets, message and fix. If there are many, only the
+    /// first are shown, with the number of the others. `color`: with ANSI colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {
@@ -412,7 +415,7 @@ impl LoadError {
 }
 
 impl fmt::Display for LoadError {
-    /// As [`LoadError::render`] without colours.
+    /// Like [`LoadError::render`] without colours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
@@ -420,7 +423,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// The one of `known` that is nearest to `written`, if it is near enough to be what was meant.
+/// Returns the name in `known` that is nearest to `written`, if it is close enough to be what was meant.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let lower = written.to_lowercase().replace(['_', '-'], "");
     let mut distances = Vec::new();
@@ -433,7 +436,7 @@ pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> O
     (distance <= 1 + length / 4 && distance * 2 <= length).then_some(name)
 }
 
-/// The fix for a name that is not known: the known one that is nearest, or else what `other` says.
+/// Returns the fix for an unknown name: the nearest known one, or else the text of `other`.
 pub fn did_you_mean<'k>(
     written: &str,
     known: impl IntoIterator<Item = &'k str>,
@@ -442,7 +445,7 @@ pub fn did_you_mean<'k>(
     nearest(written, known).map_or_else(other, |near| format!("did you mean `{near}`?"))
 }
 
-/// Names in words: "`a`, `b` or `c`".
+/// Lists names: "`a`, `b` or `c`".
 pub fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     match names {
         [] => "nothing".to_owned(),
@@ -455,7 +458,7 @@ pub fn any_of<T: AsRef<str>>(names: &[T]) -> String {
     }
 }
 
-/// Names in words, at most eight of them: "`a`, `b` and 7 more".
+/// Lists up to eight names: "`a`, `b` and 7 more".
 pub fn some_of(names: &[String]) -> String {
     const MOST: usize = 8;
     let more = if names.len() > MOST {
@@ -480,7 +483,7 @@ mod tests {
     }
 
     #[test]
-    fn a_problem_shows_its_line_and_its_mend() {
+    fn a_problem_shows_its_line_and_its_fix() {
         let text = "name: x\nregistry: {egress: 10}\n";
         let problem = source(text)
             .at(27..29, "registry.egress", "`10` has no unit")
@@ -506,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_at_the_very_end_can_be_shown() {
+    fn a_position_at_the_end_of_the_file_can_be_shown() {
         for text in ["", "name: x", "name: x\n", "näme: é"] {
             let problem = source(text).at(text.len()..text.len(), "", "ends too early");
             assert!(
@@ -519,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_problems_and_long_lines_the_first_are_shown() {
+    fn many_problems_and_long_lines_are_truncated() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
         let source = Arc::new(Source::new("a.json", text));
         let at = source
@@ -537,7 +540,7 @@ mod tests {
             shown.lines().all(|line| line.chars().count() < 270),
             "{shown}"
         );
-        // An entry has 19 characters: the last one shown begins at 15 + 19 · 19.
+        // An entry has 19 characters: the last shown entry begins at 15 + 19 · 19.
         assert!(
             shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"),
             "{shown}"

@@ -1,4 +1,4 @@
-//! An error in one value of a document: its path, a message in the words of YAML, and a fix.
+//! An error in one value of a document: its path, a message in YAML terms, and a fix.
 
 use std::fmt;
 
@@ -12,35 +12,35 @@ use super::wording::Wording;
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("{path}: {kind}")]
 pub struct ReadError {
-    /// Where; for an unknown field, the path of that field.
+    /// The path of the value; for an unknown field, the path of that field.
     pub path: Path,
-    /// What is wrong.
+    /// The problem.
     pub kind: Kind,
 }
 
 /// The problem with a value.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Kind {
-    /// No such field exists.
+    /// The field does not exist.
     #[error("unknown field `{field}`")]
     UnknownField {
-        /// As written.
+        /// The field as written.
         field: String,
-        /// The fields that there are.
+        /// The valid fields.
         known: Vec<&'static str>,
     },
-    /// No such choice exists.
+    /// The choice does not exist.
     #[error("unknown choice `{written}`")]
     UnknownChoice {
-        /// As written.
+        /// The choice as written.
         written: String,
-        /// The choices that there are.
+        /// The valid choices.
         known: Vec<&'static str>,
     },
-    /// A field must be there and is not.
+    /// A required field is missing.
     #[error("the field `{0}` is missing")]
     MissingField(&'static str),
-    /// In words.
+    /// Any other problem, as a message.
     #[error("{0}")]
     Other(String),
 }
@@ -53,13 +53,14 @@ impl ReadError {
         }
     }
 
-    /// Notes that the error is one step further down. Paths are built from the inside, so steps come in reverse.
+    /// Prepends a step to the path. Paths are built from the inside, so steps arrive in reverse order.
     pub(super) fn under(mut self, step: Step) -> Self {
         self.path.0.insert(0, step);
         self
     }
 
-    /// Whether the key and not the value should be pointed at. (A choice written as a key is the last of its path.)
+    /// Returns whether the error concerns the key instead of the value. (A choice that is written as a key is the last
+    /// step of its path.)
     pub fn is_of_key(&self) -> bool {
         match &self.kind {
             Kind::UnknownField { .. } => true,
@@ -70,12 +71,12 @@ impl ReadError {
         }
     }
 
-    /// The error without its place.
+    /// Returns the message without the location.
     pub fn message(&self) -> String {
         self.kind.to_string()
     }
 
-    /// The message without anything that is written in the document.
+    /// Returns the message without any content of the document.
     pub fn bare_message(&self) -> &'static str {
         match &self.kind {
             Kind::UnknownField { .. } => "unknown field",
@@ -85,12 +86,12 @@ impl ReadError {
         }
     }
 
-    /// Both messages: with and without words of the document.
+    /// Returns both messages: with and without content of the document.
     pub fn wording(&self) -> Wording {
         Wording::quoting(self.message(), self.bare_message())
     }
 
-    /// A way to fix it, if one is known.
+    /// Returns a fix, if one is known.
     pub fn help(&self) -> Option<String> {
         match &self.kind {
             Kind::UnknownField {
@@ -108,7 +109,7 @@ impl ReadError {
     }
 }
 
-/// Fields that were renamed: their old name, and their new one.
+/// Renamed fields: their old name and their new one.
 const RENAMED: &[(&str, &str)] = &[
     ("defects", "upstreamBugs"),
     ("fastest", "minimise"),
@@ -118,7 +119,7 @@ const RENAMED: &[(&str, &str)] = &[
     ("readinessDelay", "readiness"),
 ];
 
-/// The new name of a field, where it is known.
+/// Returns the new name of a field if it was renamed.
 fn renamed(field: &str, known: &[&'static str]) -> Option<&'static str> {
     RENAMED
         .iter()
@@ -178,7 +179,7 @@ impl de::Error for ReadError {
     }
 }
 
-/// The largest number of one of Rust's types without a sign.
+/// Returns the largest number of an unsigned Rust type.
 fn most(expected: &str) -> Option<u64> {
     Some(match expected {
         "u8" => u8::MAX.into(),
@@ -189,7 +190,7 @@ fn most(expected: &str) -> Option<u64> {
     })
 }
 
-/// Whether a value is a number above the largest of a type.
+/// Returns whether a value is a number above the largest of a type.
 fn is_above(found: &de::Unexpected<'_>, most: u64) -> bool {
     match *found {
         de::Unexpected::Unsigned(number) => number > most,
@@ -198,7 +199,7 @@ fn is_above(found: &de::Unexpected<'_>, most: u64) -> bool {
     }
 }
 
-/// Serde names Rust's types; a reader of YAML knows maps, lists, texts and numbers.
+/// Translates serde's type names, which are Rust's, to YAML terms: maps, lists, texts and numbers.
 fn expected_in_words(expected: &str) -> String {
     let words = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",

@@ -1,10 +1,10 @@
-//! From a [`Node`] tree to typed values, reporting every error with its path.
+//! Converts a [`Node`] tree to typed values, and reports every error with its path.
 //!
-//! Serde stops at the first error. To report all in one go, [`read`] records the error, strikes the value out of the
-//! tree, and reads again, until the rest can be read. An error that only a strike caused is not reported.
+//! Serde stops at the first error. To report all errors, [`read`] records the error, strikes the value from the tree,
+//! and reads again until the rest can be read. Errors that result only from a struck value are not reported.
 //!
-//! A field whose name begins with `~` is a struct whose fields are written among the others, which serde calls
-//! `flatten`, which would lose the paths of errors.
+//! A field whose name begins with `~` is a struct whose fields are written among the others. Serde calls this
+//! `flatten`, but its own implementation loses the paths of errors.
 
 use std::cell::RefCell;
 use std::iter::Enumerate;
@@ -24,16 +24,16 @@ use super::tree::{Node, Value};
 /// The result of reading a tree.
 #[derive(Debug)]
 pub struct Reading<T> {
-    /// The value without everything that is wrong; `None` when nothing can be read.
+    /// The value without all invalid parts; `None` if nothing can be read.
     pub value: Option<T>,
-    /// Everything that is wrong.
+    /// All errors.
     pub errors: Vec<ReadError>,
-    /// Paths of the values that were left out.
+    /// Paths of the values that were skipped.
     pub struck: Vec<Path>,
 }
 
 impl<T> Reading<T> {
-    /// The reading of another value, made from this one.
+    /// Converts the value, and keeps the errors.
     pub fn map<U>(self, map: impl FnOnce(T) -> U) -> Reading<U> {
         Reading {
             value: self.value.map(map),
@@ -43,12 +43,12 @@ impl<T> Reading<T> {
     }
 }
 
-/// Reads `tree` as a `T`, noting all errors.
+/// Reads `tree` as a `T`, and collects all errors.
 pub fn read<T: de::DeserializeOwned>(tree: Node) -> Reading<T> {
     read_where(tree, |_| true)
 }
 
-/// As [`read`], noting the errors that count, such as those of fields that are known.
+/// Like [`read`], but collects only the errors that count, such as those in known fields.
 pub fn read_where<T: de::DeserializeOwned>(
     mut tree: Node,
     counts: impl Fn(&ReadError) -> bool,
@@ -79,7 +79,7 @@ pub fn read_where<T: de::DeserializeOwned>(
     reading
 }
 
-/// Whether an error is the consequence of earlier errors, or of the values that were struck for them.
+/// Returns whether an error is a consequence of earlier errors, or of the values that were struck because of them.
 fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bool {
     let path = &error.path;
     match &error.kind {
@@ -96,7 +96,7 @@ fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bo
     }
 }
 
-/// Whether an error is an unknown field that was probably meant to be this field of the map at `path`.
+/// Returns whether an error is an unknown field that was probably meant to be this field of the map at `path`.
 fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
     match &error.kind {
         Kind::UnknownField {
@@ -110,8 +110,8 @@ fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
     }
 }
 
-/// A value of the tree, or the entries of a map as those of a struct whose fields are written among them. One type for
-/// both, because each deserializer has a copy of the code of every type that is read.
+/// A value of the tree, or the entries of a map for a struct whose fields are written among them. A single type for
+/// both, because each deserializer adds a copy of the code of every type that is read.
 enum ReadPlace<'de> {
     At(&'de Node),
     Among {
@@ -154,7 +154,7 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         }
     }
 
-    /// Names and labels may look like numbers: `name: 007` is the text `7` to YAML, so such text wants quotes.
+    /// Names and labels may look like numbers: YAML reads `name: 007` as the number 7, so such a text needs quotes.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_str(visitor)
     }
@@ -181,9 +181,9 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         visitor.visit_newtype_struct(self)
     }
 
-    /// Nothing at all stands for a struct whose fields are all left out: `rancherFleet:` is `rancherFleet: {}`.
-    /// Unknown fields are refused in every struct, also in a product's own ones, which are lenient elsewhere: a
-    /// setting that is not simulated must not pass unnoticed.
+    /// Accepts an empty value for a struct whose fields are all optional: `rancherFleet:` is `rancherFleet: {}`.
+    /// Unknown fields are rejected in every struct, even in a product's own structs, which are lenient elsewhere: a
+    /// setting that is not simulated must not be ignored silently.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
         _: &'static str,
@@ -201,7 +201,7 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
             Self::At(node) => match &node.value {
                 Value::Null => &[],
                 Value::Map(entries) => entries.as_slice(),
-                // Serde would take its items for the fields in their order.
+                // Serde would take the items as the fields in their order.
                 Value::List(_) => return Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
                 _ => return Self::At(node).deserialize_any(visitor),
             },
@@ -262,12 +262,12 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
     }
 }
 
-/// A key, as what names a field or a choice.
+/// Wraps a key as the name of a field or a choice.
 fn named(key: &str) -> de::value::StrDeserializer<'_, ReadError> {
     de::IntoDeserializer::into_deserializer(key)
 }
 
-/// The items of a list that are not struck out.
+/// The items of a list that are not struck.
 struct Items<'de>(Enumerate<slice::Iter<'de, Node>>);
 
 impl<'de> SeqAccess<'de> for Items<'de> {
@@ -290,7 +290,7 @@ type MapEntry = (super::tree::Key, Node);
 
 type FieldNames = &'static [&'static str];
 
-/// The entries of a map that are not struck out.
+/// The entries of a map that are not struck.
 struct Entries<'de> {
     entries: &'de [MapEntry],
     left: slice::Iter<'de, MapEntry>,
@@ -301,12 +301,12 @@ struct Entries<'de> {
 /// The fields that a map may have.
 enum AllowedFields {
     Any,
-    /// No others: an unknown one is refused before serde sees it.
+    /// Only these: an unknown field is rejected before serde sees it.
     Only(FieldNames),
-    /// Others are somebody else's.
+    /// Other fields may belong to another struct.
     Among(FieldNames),
     /// These, and those of the structs `flat`, whose fields are written among the others. They are read last, because
-    /// only then the remaining fields are known to be unknown.
+    /// only then it is known which remaining fields are unknown.
     Flattened {
         fields: FieldNames,
         flat: slice::Iter<'static, &'static str>,
@@ -324,7 +324,7 @@ impl<'de> Entries<'de> {
         }
     }
 
-    /// The next key; its value becomes `last`.
+    /// Returns the next key; its value becomes `last`.
     fn next(&mut self) -> Result<Option<&'de str>, ReadError> {
         for (key, value) in self.left.by_ref().filter(|(_, value)| !value.struck) {
             let is_wanted = match &self.fields {
@@ -416,7 +416,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// A variant: a text alone, or the only key of a map with the variant's content.
+/// A variant: a plain text, or the only key of a map with the variant's content.
 struct Choice<'de> {
     key: &'de str,
     content: Option<&'de Node>,
@@ -489,7 +489,7 @@ pub(crate) mod tests {
     use super::*;
     use serde::Deserialize;
 
-    /// Reads one value, or its first error.
+    /// Reads a value, or returns its first error.
     pub(crate) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
         let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
         match reading.errors.first() {
@@ -565,7 +565,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_flattened_struct_are_written_beside_the_others() {
+    fn the_fields_of_a_flattened_struct_are_siblings_of_the_others() {
         let outer = |weight| {
             Ok(Outer {
                 name: "x".into(),
@@ -596,7 +596,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_errors_are_told_in_one_go_and_none_that_follows_from_another() {
+    fn all_errors_are_reported_together_without_consequential_ones() {
         let (file, errors) = read_text(
             "name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n",
         );
@@ -622,7 +622,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_number_out_of_range_has_the_limit_and_one_with_a_point_its_whole_form() {
+    fn the_error_of_a_number_shows_the_limit_or_the_whole_number() {
         for (size, error) in [
             (
                 "1000000000000",
@@ -651,7 +651,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_choice_is_exactly_one() {
+    fn a_choice_has_exactly_one_key() {
         for (text, error) in [
             (
                 "name: x\nway: {short: 1, long: {steps: 1}}",

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::problem::Source;
 
-/// The text of an experiment.
+/// Wraps the text of an experiment.
 #[must_use]
 pub fn source(text: &str) -> Arc<Source> {
     Arc::new(Source::new("experiment.yaml", text))

@@ -1,4 +1,4 @@
-//! Fields that are written as one text, or as a map where there is more to say.
+//! Fields that are written as a text or, with more details, as a map.
 
 #[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
@@ -11,14 +11,14 @@ use serde::de::{
     value::MapAccessDeserializer,
 };
 
-/// Reads a text, or a number as if it were text, with one function, and a map with another.
+/// Reads a text with one function, and a map with another. It reads a number as if it were text.
 #[derive(Debug)]
 pub struct TextOrMap<'e, T, F> {
     /// Both forms, for error messages.
     pub expecting: &'e str,
-    /// Reads the text.
+    /// Parses the text.
     pub of_text: fn(&str) -> Result<T, String>,
-    /// Reads the map.
+    /// Converts the map.
     pub of_fields: fn(F) -> Result<T, String>,
 }
 
@@ -51,23 +51,23 @@ impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOrMap<'_, T, F> {
     }
 }
 
-/// A map of fields that may be written as one text.
+/// A map of fields that may also be written as a text.
 pub trait FromText: DeserializeOwned {
-    /// The name of both forms in the schema.
+    /// The name of the type in the schema.
     const NAME: &'static str;
     /// Both forms, for error messages.
     const EXPECTING: &'static str;
-    /// Texts, for the schema.
+    /// Example texts, for the schema.
     const EXAMPLES: &'static [&'static str] = &[];
 
-    /// Reads the text.
+    /// Parses the text.
     ///
     /// # Errors
-    /// When the text has another form: how it must look.
+    /// If the text is invalid. The error describes the valid form.
     fn of_text(text: &str) -> Result<Self, String>;
 }
 
-/// Fields that are written as one text, or as a map where there is more to say.
+/// Fields that are written as a text or, with more details, as a map.
 #[derive(Clone, Debug)]
 pub struct TextOr<F>(pub F);
 

@@ -1,9 +1,8 @@
-//! A YAML file as a tree whose every value and key knows its place.
+//! A YAML file as a tree in which every value and key has its location.
 //!
-//! The tree stands between the YAML reader and the file types because three things need it: an error found after
-//! reading (a selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again;
-//! and one bad value must not hide the next. The YAML crate's interface is known in this file and, for its errors, in
-//! `yaml_error`.
+//! The tree is needed between the YAML reader and the file types for three reasons: an error found after reading (a
+//! selector that matches nothing) still points at its line; a sweep sets a value at a path and reads again; and one
+//! invalid value must not hide the next. Only this file and, for errors, `yaml_error` depend on the YAML crate.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
@@ -20,21 +19,21 @@ use super::problem::{Problem, Source};
 use super::words::{self, PlainScalar};
 use super::yaml_error::{self, span};
 
-/// A value and where it was written.
+/// A value and its location.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Its bytes in the text.
     pub at: Range<usize>,
-    /// The text as it was written.
+    /// The parsed value.
     pub value: Value,
-    /// Set on a value that was reported already; readers pass over it.
+    /// Whether the value was already reported; readers skip it.
     pub struck: bool,
 }
 
-/// A value as YAML's core schema reads it: `10` is a number, `"10"` is text.
+/// A value of YAML's core schema: `10` is a number, `"10"` is text.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Nothing, or `null`.
+    /// Empty, or `null`.
     Null,
     /// `true` or `false`.
     Bool(bool),
@@ -50,7 +49,7 @@ pub enum Value {
     Map(Vec<(Key, Node)>),
 }
 
-/// A key of a map and where it was written.
+/// A key of a map and its location.
 #[derive(Clone, Debug)]
 pub struct Key {
     /// Its bytes in the text.
@@ -59,35 +58,35 @@ pub struct Key {
     pub text: String,
 }
 
-/// Most values of an experiment file, which has hundreds; lists of thousands of clusters are JSON and are read
-/// elsewhere.
+/// Maximum number of values in an experiment file, which normally has hundreds. Lists of thousands of clusters are
+/// JSON and are read elsewhere.
 const MOST_VALUES: usize = 250_000;
 
-/// Values of an export in YAML: about 4,000 clusters. JSON has no such limit.
+/// Maximum number of values in a YAML export: about 4,000 clusters. JSON has no such limit.
 pub const MOST_YAML_VALUES: usize = 1_000_000;
 
-/// Reads a file's text.
+/// Parses a file's text.
 ///
 /// # Errors
-/// When it is not YAML, or is of a size or a nesting that no experiment has.
+/// If it is not YAML, or is larger or more deeply nested than any experiment.
 pub fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     parse_up_to(MOST_VALUES, source)
 }
 
-/// As [`parse`], with up to `most` values.
+/// Like [`parse`], with up to `most` values.
 ///
 /// # Errors
-/// As [`parse`].
+/// Same as [`parse`].
 pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     let raw = parse_raw(most, DuplicateKeyPolicy::Error, source)?;
     Ok(located(raw, source, &mut ScalarWords::Core))
 }
 
-/// Reads a file of a product as the product's own reader takes it: words of YAML 1.1, and of equal keys the last. The
-/// second result has the keys that a later one replaces.
+/// Parses a file of a product like the product's own reader: with the scalars of YAML 1.1, and with the last of equal
+/// keys. The second result has the keys that a later one replaces.
 ///
 /// # Errors
-/// As [`parse`], with up to `most` values.
+/// Same as [`parse`], with up to `most` values.
 pub fn parse_as_product(
     most: usize,
     source: &Arc<Source>,
@@ -98,7 +97,7 @@ pub fn parse_as_product(
     Ok((root, replaced))
 }
 
-/// Whether a file repeats a value with an alias (`*name`). A file that is not YAML has none.
+/// Returns whether a file repeats a value with an alias (`*name`). False for a file that is not YAML.
 pub fn has_alias(source: &Arc<Source>) -> bool {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_aliases: 0, max_depth: 64 },
@@ -127,11 +126,11 @@ fn parse_raw(
     }
 }
 
-/// How plain scalars and equal keys are taken.
+/// How plain scalars and equal keys are interpreted.
 enum ScalarWords<'r> {
-    /// As YAML's core schema says; equal keys are refused before.
+    /// By YAML's core schema. Equal keys were already rejected.
     Core,
-    /// As Go's readers take them. Keys that a later one replaces are added.
+    /// Like Go's readers. Keys that a later one replaces are added to the list.
     OfProducts(&'r mut Vec<Key>),
 }
 
@@ -139,7 +138,7 @@ fn located(raw: Spanned<Raw>, source: &Source, words: &mut ScalarWords<'_>) -> N
     let at = span(&raw.referenced, source);
     let value = match raw.value {
         Raw::Scalar(value) => {
-            // An alias repeats what is written elsewhere.
+            // An alias repeats a value that is written elsewhere.
             let written = span(&raw.defined, source);
             scalar(value, &written, source, words)
         }
@@ -193,7 +192,7 @@ fn located_entries(
     found
 }
 
-/// A scalar that is written at `at`.
+/// Interprets a scalar that is written at `at`.
 fn scalar(value: Value, at: &Range<usize>, source: &Source, words: &ScalarWords<'_>) -> Value {
     let written = &source.text[at.clone()];
     match (words, value) {
@@ -221,7 +220,7 @@ fn plain_value(scalar: PlainScalar) -> Value {
     }
 }
 
-/// Returns true if the text before a value ends with a tag, such as `!!str`, which says what the value is.
+/// Returns true if the text before a value ends with a tag, such as `!!str`, which determines the type of the value.
 fn has_tag(before: &str) -> bool {
     match before.trim_end().rsplit(char::is_whitespace).next() {
         Some(word) => word.starts_with('!'),
@@ -229,13 +228,13 @@ fn has_tag(before: &str) -> bool {
     }
 }
 
-/// Returns true for digits that begin with a needless 0, such as `0008` in names of shops and in labels. Writers of
-/// YAML 1.1 leave out their quotes.
+/// Returns true for digits with a leading 0, such as `0008` in names of shops and in labels. YAML 1.1 writers omit
+/// their quotes.
 fn is_padded(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A value as the YAML reader returns it, with its own kind of location.
+/// A value as the YAML reader returns it, with the reader's own locations.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
@@ -287,7 +286,7 @@ impl<'de> Deserialize<'de> for Raw {
     }
 }
 
-/// The value without its place.
+/// Serializes the value without its location.
 impl Serialize for Node {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {
@@ -305,7 +304,7 @@ impl Serialize for Node {
 }
 
 impl Node {
-    /// A value that no file holds, e.g. a map made on the way to a swept value.
+    /// Creates a value that is not in a file, e.g. a map on the path to a swept value.
     fn made(at: Range<usize>, value: Value) -> Self {
         Self {
             at,
@@ -314,12 +313,12 @@ impl Node {
         }
     }
 
-    /// Moves every place towards the end of the text by some bytes.
+    /// Moves every location towards the end of the text by this number of bytes.
     pub fn shift(&mut self, bytes: usize) {
         self.relocate(&|at| at.start + bytes..at.end + bytes);
     }
 
-    /// The value with all that is in it, as if it were written at `at`.
+    /// Returns the value and its content, all with location `at`.
     pub fn moved(mut self, at: &Range<usize>) -> Self {
         self.relocate(&|_| at.clone());
         self
@@ -343,7 +342,7 @@ impl Node {
         }
     }
 
-    /// The entries of a map; none for any other value.
+    /// Returns the entries of a map; empty for any other value.
     pub fn entries(&self) -> &[(Key, Self)] {
         match &self.value {
             Value::Map(entries) => entries,
@@ -351,12 +350,12 @@ impl Node {
         }
     }
 
-    /// The entry of a map with this key.
+    /// Returns the entry of a map with this key.
     fn entry(&self, key: &str) -> Option<&(Key, Self)> {
         self.entries().iter().find(|(known, _)| known.text == key)
     }
 
-    /// A copy without one top-level entry.
+    /// Returns a copy without one top-level entry.
     pub fn without(&self, top: &str) -> Self {
         let Value::Map(entries) = &self.value else {
             return self.clone();
@@ -385,7 +384,7 @@ impl Node {
         }
     }
 
-    /// A value as a tree, as if it were written at `at`. The fields of flattened structs stand among the other fields.
+    /// Converts a value to a tree with location `at`. The fields of flattened structs are among the other fields.
     pub fn of_value(value: &impl Serialize, at: &Range<usize>) -> Self {
         let json = serde_json::to_value(value).expect("settings can be written");
         Self::of_json(json, at)
@@ -417,7 +416,7 @@ impl Node {
         Self::made(at.clone(), value)
     }
 
-    /// The entries of a field: one, or those of a group that is written in its parent's map.
+    /// Returns the entries for a field: one entry, or those of a group that is written in its parent's map.
     fn of_field(text: String, field: serde_json::Value, at: &Range<usize>) -> Vec<(Key, Self)> {
         let is_flat = text.starts_with('~');
         let node = Self::of_json(field, at);
@@ -433,13 +432,13 @@ impl Node {
         }
     }
 
-    /// The value as JSON, without places.
+    /// Returns the value as JSON, without locations.
     pub fn to_json(&self) -> serde_json::Value {
         serde_json::to_value(self).expect("numbers fit 64 bits")
     }
 
-    /// `base` with the values that this tree has for its keys; other keys are left out. Values are replaced whole,
-    /// except the maps of the keys in `deep`, which are merged over those of `base` in turn.
+    /// Returns `base` with the values that this tree has for its keys; other keys are ignored. Values are replaced as
+    /// a whole, except the maps of the keys in `deep`, which are merged with those of `base` in the same way.
     pub fn over(&self, base: Self, deep: &[&str]) -> Self {
         let Value::Map(written) = &self.value else {
             return self.clone();
@@ -462,12 +461,12 @@ impl Node {
         Self::made(self.at.clone(), Value::Map(entries))
     }
 
-    /// Whether nothing is written here.
+    /// Returns whether the value is empty.
     pub const fn is_empty(&self) -> bool {
         matches!(self.value, Value::Null)
     }
 
-    /// The items of a list; none for any other value.
+    /// Returns the items of a list; empty for any other value.
     pub fn items(&self) -> &[Self] {
         match &self.value {
             Value::List(items) => items,
@@ -475,7 +474,7 @@ impl Node {
         }
     }
 
-    /// The value at `path`. A key in a list is the name of an item.
+    /// Returns the value at `path`. A key in a list is the name of an item.
     pub fn get(&self, path: &Path) -> Option<&Self> {
         let mut node = self;
         for step in &path.0 {
@@ -488,13 +487,13 @@ impl Node {
         Some(node)
     }
 
-    /// The value of a key of a map.
+    /// Returns the value of a key in a map.
     fn value_of(&self, key: &str) -> Option<&Self> {
         let (_, value) = self.entry(key)?;
         Some(value)
     }
 
-    /// Whether an item of a list has this `name`.
+    /// Returns whether an item of a list has this `name`.
     fn is_named(&self, name: &str) -> bool {
         matches!(self.value_of("name"), Some(Self { value: Value::Text(text), .. }) if text == name)
     }
@@ -514,14 +513,14 @@ impl Node {
         below.get_mut(rest)
     }
 
-    /// Takes the value at `path` out of reading; false when there is none.
+    /// Marks the value at `path` so that readers skip it. Returns false if it does not exist.
     pub(crate) fn strike(&mut self, path: &Path) -> bool {
         self.get_mut(&path.0)
             .is_some_and(|node| !std::mem::replace(&mut node.struck, true))
     }
 
-    /// The bytes to point at for `path`: the value if it is short, else its key; for what is not there, the nearest
-    /// thing around it.
+    /// Returns the bytes to point at for `path`: the value if it is short, otherwise its key; if it does not exist,
+    /// the nearest enclosing value.
     pub fn place(&self, path: &Path) -> Range<usize> {
         let mut node = self;
         let mut best = &self.at;
@@ -552,7 +551,7 @@ impl Node {
         best.clone()
     }
 
-    /// The bytes of the last key of `path`, or as [`Node::place`].
+    /// Returns the bytes of the last key of `path`, or those of [`Node::place`].
     pub fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
             && let Some(parent) = self.get(&Path(parent.to_vec()))
@@ -563,18 +562,18 @@ impl Node {
         self.place(path)
     }
 
-    /// Puts `node` at `path`, its key at `key_at`; maps on the way that are not there are made, with their keys there,
-    /// too. A key in a list is the name of an item, and `*` is all of them.
+    /// Sets the value at `path` to `node`, with its key at `key_at`. Missing maps on the path are created, also with
+    /// their keys there. A key in a list is the name of an item, and `*` means all items.
     ///
     /// # Errors
-    /// The part of the path under which nothing can be put: an index or a name that is not there, or a key of a single
-    /// value.
+    /// The part of the path that cannot contain a value: an index or a name that does not exist, or a key of a value
+    /// that is not a map.
     pub fn set(&mut self, path: &Path, node: &Self, key_at: &Range<usize>) -> Result<(), Path> {
         self.put(&path.0, node, key_at)
             .map_err(|left| Path(path.0[..=path.0.len() - left].to_vec()))
     }
 
-    /// As [`Node::set`]. An error is the number of steps that are left.
+    /// Like [`Node::set`]. The error is the number of remaining steps.
     fn put(&mut self, path: &[Step], node: &Self, key_at: &Range<usize>) -> Result<(), usize> {
         let Some((step, rest)) = path.split_first() else {
             *self = node.clone();
@@ -606,8 +605,8 @@ impl Node {
         below.ok_or(path.len())?.put(rest, node, key_at)
     }
 
-    /// The value in the name of a swept setting: as [`Node::short_text`], but for maps of one key, which choose a
-    /// kind: `{cache: {per: cluster}}` is `cache(per=cluster)`.
+    /// Returns the value in the name of a swept setting: like [`Node::short_text`], except that a map with one key,
+    /// which chooses a kind, is shown as a call: `{cache: {per: cluster}}` is `cache(per=cluster)`.
     pub fn label(&self) -> String {
         let Value::Map(entries) = &self.value else {
             return self.short_text();
@@ -627,7 +626,7 @@ impl Node {
         }
     }
 
-    /// The value as a person would write it in one short text.
+    /// Returns the value as a short text.
     pub fn short_text(&self) -> String {
         match &self.value {
             Value::Null => "null".to_owned(),
@@ -646,7 +645,7 @@ impl Node {
     }
 }
 
-/// The entry of a map with this key, which is added without a value if it is not there.
+/// Returns the entry of a map with this key, which is added without a value if it does not exist.
 fn entry_or_new<'m>(
     entries: &'m mut Vec<(Key, Node)>,
     text: &str,

@@ -1,8 +1,8 @@
-//! The words of an error, and what is left of them where nothing of a file may be shown.
+//! The text of an error, and the part that may be shown if the content of a file must not be.
 //!
-//! Fixed words are the program's own, so they never have a part of a file. Words that were put together may have one.
+//! Fixed texts are the program's own, so they never contain a part of a file. Composed texts may contain one.
 
-/// The words of an error or of its fix.
+/// The text of an error or of its fix.
 #[derive(Clone, Debug)]
 pub struct Wording {
     whole: String,
@@ -10,7 +10,7 @@ pub struct Wording {
 }
 
 impl Wording {
-    /// Words with a part of a file, and the same reason without it.
+    /// Creates a text that quotes a file, and the same reason without the quotation.
     pub fn quoting(whole: impl Into<String>, bare: &'static str) -> Self {
         Self {
             whole: whole.into(),
@@ -18,17 +18,17 @@ impl Wording {
         }
     }
 
-    /// All of the words.
+    /// Returns the full text.
     pub fn whole(&self) -> &str {
         &self.whole
     }
 
-    /// The words without any part of a file; `None` if nothing is left.
+    /// Returns the text without any content of a file; `None` if nothing is left.
     pub fn bare(&self) -> Option<&'static str> {
         Some(self.bare).filter(|bare| !bare.is_empty())
     }
 
-    /// The words in one text: all of them, or those without any part of a file.
+    /// Returns the full text, or the text without any content of a file.
     pub fn shown(self, is_withheld: bool) -> Option<String> {
         if is_withheld {
             self.bare().map(str::to_owned)

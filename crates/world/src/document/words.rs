@@ -1,13 +1,14 @@
-//! Plain scalars as the readers of Kubernetes and of Go's programs take them: YAML 1.1.
+//! Plain scalars as Kubernetes and other Go programs read them: YAML 1.1.
 //!
-//! Fleet, Argo CD and KubeFleet read YAML with sigs.k8s.io/yaml v1.6.0 on go.yaml.in/yaml/v2 and make JSON of it. So
-//! `yes` is true, `010` is 8, and `1e2` is the whole number 100. Left out: dates, which this reader keeps as texts, and
-//! base 60, which it does not know. Source: `resolve.go` of go.yaml.in/yaml/v2, and `yaml.go` of sigs.k8s.io/yaml.
+//! Fleet, Argo CD and KubeFleet read YAML with sigs.k8s.io/yaml v1.6.0 on go.yaml.in/yaml/v2 and convert it to JSON.
+//! So `yes` is true, `010` is 8, and `1e2` is the whole number 100. Left out: dates, which this reader keeps as texts,
+//! and base 60, which it does not support. Source: `resolve.go` of go.yaml.in/yaml/v2, and `yaml.go` of
+//! sigs.k8s.io/yaml.
 
-/// Largest number that a JSON number without an exponent has in Go's encoder.
+/// The bound below which Go's JSON encoder writes a number without an exponent.
 const MOST_PLAIN: f64 = 1e21;
 
-/// The value of a scalar that is written without quotes.
+/// The value of an unquoted scalar.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum PlainScalar {
     Null,
@@ -18,7 +19,7 @@ pub(super) enum PlainScalar {
     Text(String),
 }
 
-/// The value of a scalar that is written without quotes.
+/// Interprets an unquoted scalar.
 pub(super) fn scalar(text: &str) -> PlainScalar {
     match text {
         "" | "~" | "null" | "Null" | "NULL" => return PlainScalar::Null,
@@ -47,7 +48,7 @@ pub(super) fn scalar(text: &str) -> PlainScalar {
     }
 }
 
-/// The name that a key has in JSON.
+/// Returns the name of a key in JSON.
 pub(super) fn key(text: &str) -> String {
     match scalar(text) {
         PlainScalar::Bool(value) => value.to_string(),
@@ -64,8 +65,8 @@ fn begins_as_number(text: &str) -> bool {
     }
 }
 
-/// A whole number of 64 bits, as `strconv.ParseInt` and `ParseUint` read it without a given base: `0x`, `0o`, `0b`, and
-/// octal after a leading 0.
+/// Parses a whole number of 64 bits like `strconv.ParseInt` and `ParseUint` without a given base: `0x`, `0o`, `0b`,
+/// and octal after a leading 0.
 fn whole_number(text: &str) -> Option<i128> {
     let (sign, digits) = match text.as_bytes().first()? {
         b'-' => (-1, &text[1..]),
@@ -84,7 +85,7 @@ fn whole_number(text: &str) -> Option<i128> {
     } else {
         (10, &*lower)
     };
-    // A second sign is none of the digits.
+    // A second sign is invalid.
     if digits.starts_with(['+', '-']) {
         return None;
     }
@@ -98,7 +99,7 @@ fn whole_number(text: &str) -> Option<i128> {
     }
 }
 
-/// A number with a point or an exponent: `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
+/// Parses a number with a point or an exponent: `[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?`.
 fn fraction(text: &str) -> Option<f64> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
@@ -138,8 +139,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_what_gos_reader_makes_of_them() {
-        // Read by sigs.k8s.io/yaml v1.6.0; `to_json` writes numbers as it does.
+    fn words_are_parsed_like_in_go() {
+        // The expected values are those of sigs.k8s.io/yaml v1.6.0; `to_json` writes numbers in the same way.
         for (word, json) in [
             ("yes", "true"),
             ("On", "true"),

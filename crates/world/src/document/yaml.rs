@@ -1,14 +1,14 @@
-//! JSON values as YAML in block style, as people write the files of the products.
+//! Writes JSON values as YAML in block style, like files of the products.
 //!
-//! Keys come in the order of the alphabet, but for those that name an object or say its kind, which come first. Text
-//! is quoted where YAML would take it for something else.
+//! Keys are in alphabetical order, except for those that name an object or its kind, which are first. Text is quoted
+//! if YAML would read it as another type.
 
 use std::fmt::Write as _;
 
 use itertools::Itertools;
 use serde_json::Value;
 
-/// Keys that come first, in this order.
+/// Keys that are written first, in this order.
 const FIRST: [&str; 7] = [
     "apiVersion",
     "kind",
@@ -19,14 +19,14 @@ const FIRST: [&str; 7] = [
     "operator",
 ];
 
-/// The value as a YAML document.
+/// Returns the value as a YAML document.
 pub fn to_yaml(value: &Value) -> String {
     let mut text = String::new();
     block(&mut text, value, 0);
     text
 }
 
-/// The place of a key among those that come first; the same for all others.
+/// Returns the rank of a key: its index in [`FIRST`], or the same rank for all others.
 fn rank(key: &str) -> usize {
     FIRST
         .iter()
@@ -39,7 +39,7 @@ fn block(text: &mut String, value: &Value, indent: usize) {
         Value::Object(map) => {
             let keys = map.keys().sorted_by_key(|key| (rank(key), *key));
             for (at, key) in keys.enumerate() {
-                // The first key of a list's entry stands behind its dash.
+                // The first key of a list entry follows the dash.
                 let lead = if at == 0 && text.ends_with("- ") {
                     String::new()
                 } else {
@@ -62,7 +62,7 @@ fn block(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// The value behind a key.
+/// Writes the value after a key.
 fn nested(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -81,7 +81,7 @@ fn nested(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// A text in lines of at most `width` letters, for comments.
+/// Splits a text into lines of at most `width` characters, for comments.
 pub fn in_lines(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
@@ -96,7 +96,7 @@ pub fn in_lines(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// In one line.
+/// Returns a value on one line.
 pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -111,7 +111,8 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// A text, in quotes unless it is plainly a text: words, paths and percentages that begin with a letter or are `10%`.
+/// Returns a text, in quotes unless it is clearly a text: words, paths and percentages that begin with a letter or are
+/// `10%`.
 pub fn quoted(text: &str) -> String {
     let is_percent = text.strip_suffix('%').is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -130,7 +131,8 @@ pub fn quoted(text: &str) -> String {
     }
 }
 
-/// A text in quotes. JSON's quoted text is YAML's, except for characters that YAML does not allow unescaped.
+/// Returns a text in quotes. A quoted JSON text is valid YAML, except for characters that YAML does not allow
+/// unescaped.
 fn in_quotes(text: &str) -> String {
     let mut quoted = String::new();
     for c in Value::String(text.to_owned()).to_string().chars() {
@@ -143,7 +145,7 @@ fn in_quotes(text: &str) -> String {
     quoted
 }
 
-/// Byte order marks, and code points of the basic plane that are no characters.
+/// Returns whether it is a byte order mark, or a code point of the basic plane that is not a character.
 fn is_no_character(c: char) -> bool {
     ['\u{feff}', '\u{fffe}', '\u{ffff}'].contains(&c)
 }

@@ -1,7 +1,7 @@
-//! Errors of the YAML reader in our words, with a fix for those that people meet often.
+//! Errors of the YAML reader in our own words, with a fix for the frequent ones.
 //!
-//! Others keep the reader's own message. A tab in an indentation is reported at the tab, because the reader notices
-//! some of them only at the next key.
+//! Other errors keep the reader's own message. A tab in an indentation is reported at the tab, because the reader
+//! notices some of them only at the next key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,10 +12,10 @@ use serde_saphyr::budget::BudgetBreach;
 use super::problem::{Problem, Source};
 use super::wording::Wording;
 
-/// The reason of all errors of syntax.
+/// The reason for all syntax errors.
 const NOT_YAML: &str = "not YAML";
 
-/// An error of the reader at its place.
+/// Converts an error of the reader to a problem at its location.
 pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Problem {
     let error = error.without_snippet();
     let at = error
@@ -37,7 +37,7 @@ pub(super) fn problem(error: &serde_saphyr::Error, source: &Arc<Source>) -> Prob
     source.at(at, "", message).with_help(help)
 }
 
-/// Whether the reader may have no alias, and found one.
+/// Returns whether the reader rejected an alias.
 pub(super) fn is_of_alias(error: &serde_saphyr::Error) -> bool {
     matches!(
         error.without_snippet(),
@@ -48,7 +48,7 @@ pub(super) fn is_of_alias(error: &serde_saphyr::Error) -> bool {
     )
 }
 
-/// The message, and the fix.
+/// Returns the message and the fix.
 fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
     use serde_saphyr::Error;
     let inner = match error {
@@ -117,7 +117,7 @@ fn is_of_syntax(error: &serde_saphyr::Error) -> bool {
     in_words(error).0.bare() == Some(NOT_YAML)
 }
 
-/// A tab in the indentation of the line at `at`, of the line after it, or of the line before it.
+/// Finds a tab in the indentation of the line at `at`, of the line after it, or of the line before it.
 fn tab_in_indentation(text: &str, at: usize) -> Option<usize> {
     let here = line_start(text, at);
     let mut lines = vec![here];
@@ -137,7 +137,7 @@ fn tab_in_indentation(text: &str, at: usize) -> Option<usize> {
     None
 }
 
-/// The byte at which the line of another byte begins.
+/// Returns the byte offset of the start of the line at `at`.
 fn line_start(text: &str, at: usize) -> usize {
     match text[..at].rfind('\n') {
         Some(end) => end + 1,
@@ -145,7 +145,7 @@ fn line_start(text: &str, at: usize) -> usize {
     }
 }
 
-/// The YAML reader's own message without the position, which is reported separately.
+/// Returns the YAML reader's own message without the position, which is reported separately.
 fn plain_message(error: &serde_saphyr::Error) -> String {
     let message = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
     message
@@ -155,7 +155,7 @@ fn plain_message(error: &serde_saphyr::Error) -> String {
         .to_owned()
 }
 
-/// The bytes a location covers, kept within the text.
+/// Returns the bytes that a location covers, limited to the text.
 pub(super) fn span(location: &Location, source: &Source) -> Range<usize> {
     let whole = source.text.len();
     let offset = location

@@ -1,9 +1,9 @@
-//! Draws from distributions, equal to the last bit on every platform.
+//! Draws from distributions. Results are identical to the last bit on every platform.
 //!
-//! Why not the distributions of `rand_distr`? Those that need `exp`, `ln` or `powf` use the platform's functions as
-//! soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and the set of
-//! dependencies. Here all functions come from `libm`; the normal and the exponential are those of `rand_distr` with
-//! other tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
+//! Why not the distributions of `rand_distr`? Distributions that need `exp`, `ln` or `powf` use the platform's
+//! functions as soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and
+//! the set of dependencies. Here all functions come from `libm`. The normal and the exponential distribution are those
+//! of `rand_distr` with other tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
 //!
 //! Left out: distributions that no model uses.
 
@@ -11,13 +11,13 @@ use rand::Rng;
 
 use super::ziggurat::{standard_exponential, standard_normal};
 
-/// Uniform from 0 inclusive to 1 exclusive, in steps of 2⁻⁵³.
+/// Draws uniformly from 0 (inclusive) to 1 (exclusive), in steps of 2⁻⁵³.
 pub fn unit<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     const STEP: f64 = 1.0 / (1_u64 << 53) as f64;
     (rng.next_u64() >> 11) as f64 * STEP
 }
 
-/// Uniform from `lo` inclusive to `hi`, which rounding can produce; `lo` when both are equal.
+/// Draws uniformly from `lo` (inclusive) to `hi`, which rounding can produce; `lo` if both are equal.
 ///
 /// # Panics
 /// If the bounds are not finite or `lo` is above `hi`.
@@ -29,7 +29,7 @@ pub fn uniform<R: Rng + ?Sized>(rng: &mut R, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * unit(rng)
 }
 
-/// True with probability `p`. Draws one number for every `p`, including 0 (never) and 1 (always).
+/// Returns true with probability `p`. Draws one number for every `p`, including 0 (never) and 1 (always).
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -38,7 +38,7 @@ pub fn bernoulli<R: Rng + ?Sized>(rng: &mut R, p: f64) -> bool {
     unit(rng) < p
 }
 
-/// Exponential with this mean.
+/// Draws from an exponential distribution with this mean.
 ///
 /// # Panics
 /// If `mean` is negative or not finite.
@@ -47,7 +47,8 @@ pub fn exponential<R: Rng + ?Sized>(rng: &mut R, mean: f64) -> f64 {
     mean * standard_exponential(rng)
 }
 
-/// Lognormal with this median; the logarithm has standard deviation `sigma`. The mean is `median · exp(sigma² / 2)`.
+/// Draws from a lognormal distribution with this median; the logarithm has standard deviation `sigma`. The mean is
+/// `median · exp(sigma² / 2)`.
 ///
 /// # Panics
 /// If either is negative or not finite.
@@ -63,7 +64,7 @@ pub fn lognormal<R: Rng + ?Sized>(rng: &mut R, median: f64, sigma: f64) -> f64 {
     median * libm::exp(sigma * standard_normal(rng))
 }
 
-/// Weibull: above x with probability `exp(-(x / scale)^shape)`.
+/// Draws from a Weibull distribution: above x with probability `exp(-(x / scale)^shape)`.
 ///
 /// # Panics
 /// If `scale` is negative, `shape` is not above zero, or either is not finite.
@@ -73,7 +74,7 @@ pub fn weibull<R: Rng + ?Sized>(rng: &mut R, scale: f64, shape: f64) -> f64 {
     scale * libm::pow(standard_exponential(rng), 1.0 / shape)
 }
 
-/// Pareto: above x with probability `(min / x)^alpha`, for x from `min` on.
+/// Draws from a Pareto distribution: above x with probability `(min / x)^alpha`, for x ≥ `min`.
 ///
 /// # Panics
 /// If `min` is negative, `alpha` is not above zero, or either is not finite.
@@ -83,11 +84,11 @@ pub fn pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64) -> f64 {
         alpha.is_finite() && alpha > 0.0,
         "not a tail index: {alpha}"
     );
-    // The logarithm of a Pareto variable over its least value is exponential with mean 1 / alpha.
+    // The logarithm of a Pareto variable over its minimum is exponential with mean 1 / alpha.
     min * libm::exp(standard_exponential(rng) / alpha)
 }
 
-/// Pareto as [`pareto`], truncated at `most` and renormalised.
+/// Draws like [`pareto`], truncated at `most` and renormalised.
 ///
 /// # Panics
 /// If `min` is not above zero, `alpha` is not above zero, `most` is below `min`, or one of them is not finite.
@@ -103,7 +104,7 @@ pub fn bounded_pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64, most: 
     (min * libm::pow(1.0 - unit(rng) * (1.0 - beyond), -1.0 / alpha)).min(most)
 }
 
-/// Gamma with this mean; the standard deviation is `mean / sqrt(shape)`.
+/// Draws from a gamma distribution with this mean; the standard deviation is `mean / sqrt(shape)`.
 ///
 /// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000), without their squeeze
 /// step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in their section 6.
@@ -130,9 +131,9 @@ pub fn gamma<R: Rng + ?Sized>(rng: &mut R, mean: f64, shape: f64) -> f64 {
     }
 }
 
-/// A quantile of a sorted sample at a uniformly drawn probability, interpolated linearly between neighbours (type 7
-/// of Hyndman and Fan, "Sample quantiles in statistical packages", 1996: the default of R and NumPy). No draw is
-/// outside the sample.
+/// Returns a quantile of a sorted sample at a uniformly drawn probability, interpolated linearly between neighbours
+/// (type 7 of Hyndman and Fan, "Sample quantiles in statistical packages", 1996: the default of R and NumPy). No draw
+/// is outside the sample.
 ///
 /// # Panics
 /// If there are no values.
@@ -156,10 +157,10 @@ mod tests {
     }
 
     type Draw = fn(&mut Stream) -> f64;
-    /// The share of draws below a point.
+    /// A function that returns the share of draws below a point.
     type Below = fn(f64) -> f64;
 
-    /// Name, draw, mean, standard deviation; means and deviations from the formulas beside them.
+    /// Name, draw, mean and standard deviation, with the formulas in comments.
     fn distributions() -> [(&'static str, Draw, f64, f64); 12] {
         [
             ("unit", unit, 0.5, (1.0_f64 / 12.0).sqrt()),
@@ -225,8 +226,8 @@ mod tests {
     }
 
     #[test]
-    fn draws_never_change_by_a_bit() {
-        // The first four draws of each; none is in the tails that the header mentions.
+    fn draws_stay_bit_identical() {
+        // The first four draws of each; none is in the tails mentioned in the header.
         let golden: [[u64; 4]; 12] = [
             [
                 0x3fed_2755_47f1_a1a3,
@@ -325,7 +326,7 @@ mod tests {
 
     #[test]
     fn spreads_are_right_within_five_standard_errors() {
-        // Shares below a point with a known probability, which pins the shape without needing fourth moments.
+        // Shares below a point with a known probability check the shape without fourth moments.
         const DRAWS: u32 = 200_000;
         let cases: [(&str, Draw, f64, f64); 7] = [
             ("normal below 1", standard_normal, 1.0, 0.841_344_746),
@@ -377,7 +378,7 @@ mod tests {
         }
     }
 
-    /// The largest distance between the distribution function of draws and the true one.
+    /// Returns the largest distance between the distribution function of draws and the true one.
     fn kolmogorov_smirnov(draw: Draw, truth: impl Fn(f64) -> f64, draws: u32) -> f64 {
         let mut rng = stream();
         let mut found: Vec<f64> = (0..draws).map(|_| draw(&mut rng)).collect();
@@ -393,7 +394,7 @@ mod tests {
     #[test]
     fn whole_shapes_are_right_by_kolmogorov_and_smirnov() {
         const DRAWS: u32 = 100_000;
-        // Reached by chance once in 10 000 tries: sqrt(-ln(0.0001 / 2) / 2) / sqrt(n).
+        // Exceeded by chance once in 10,000 tries: sqrt(-ln(0.0001 / 2) / 2) / sqrt(n).
         let critical = 2.225 / f64::from(DRAWS).sqrt();
         let cases: [(&str, Draw, Below); 8] = [
             (

@@ -1,7 +1,7 @@
-//! A four-way heap of (key, item) with positions: `at[item]` is the place of an item in its heap.
+//! A four-way heap of (key, item) with positions: `at[item]` is the position of an item in its heap.
 //!
-//! One table of places serves many heaps, as long as an item is in at most one of them. Four ways instead of two
-//! halve the number of cache lines on the way down, which dominate the cost of a pop once the heap is large.
+//! One position table serves many heaps, as long as each item is in at most one of them. Four ways instead of two
+//! halve the number of cache lines on the way down, which dominate the cost of a pop in a large heap.
 
 /// The position of an item outside any heap.
 pub(crate) const NOWHERE: u32 = u32::MAX;
@@ -27,7 +27,7 @@ pub(crate) fn push<K: PartialOrd + Copy>(
     rise(heap, last, at);
 }
 
-/// Removes the item at `place`.
+/// Removes the item at a position.
 pub(crate) fn remove<K: PartialOrd + Copy>(
     heap: &mut Vec<Keyed<K>>,
     place: u32,
@@ -41,7 +41,7 @@ pub(crate) fn remove<K: PartialOrd + Copy>(
     gone
 }
 
-/// Changes the key of the item at `place`.
+/// Changes the key of the item at a position.
 pub(crate) fn rekey<K: PartialOrd + Copy>(
     heap: &mut [Keyed<K>],
     place: u32,
@@ -52,7 +52,7 @@ pub(crate) fn rekey<K: PartialOrd + Copy>(
     restore(heap, place as usize, at);
 }
 
-/// The places below `place`.
+/// Returns the positions of the children of `place`.
 pub(crate) fn below(place: usize, len: usize) -> std::ops::Range<usize> {
     let first = place * WAYS + 1;
     first.min(len)..(first + WAYS).min(len)
@@ -107,9 +107,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle is a plain list; every step also checks that places and keys belong together.
+        /// The oracle is a plain list; every step also checks that positions and keys are consistent.
         #[test]
-        fn the_least_key_is_first_whatever_is_pushed_removed_or_rekeyed(
+        fn the_smallest_key_is_first_after_any_push_removal_or_rekeying(
             steps in proptest::collection::vec((0u32..3, 0u32..40, 0u64..50), 0..200),
         ) {
             let (mut heap, mut at, mut list) = (Vec::new(), vec![NOWHERE; 40], vec![None; 40]);

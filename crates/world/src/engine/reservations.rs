@@ -1,25 +1,25 @@
-//! A token bucket whose callers wait for their turn.
+//! A token bucket whose callers wait for a token.
 //!
-//! Follows `Limiter.Reserve` of Go's `golang.org/x/time/rate`, which limits clients and work queues of Kubernetes: a
-//! caller that finds the bucket empty is given the time at which its token will be there, and tokens are handed out in
-//! the order of the calls.
+//! Follows `Limiter.Reserve` of Go's `golang.org/x/time/rate`, which limits clients and work queues of Kubernetes. If
+//! the bucket is empty, a caller gets the time at which its token becomes available. Tokens are assigned in the order
+//! of the calls.
 
 use fleetsim_units::{SimDuration, SimTime};
 
-/// A token bucket that starts full and hands out tokens of the future.
+/// A token bucket that starts full and also assigns future tokens.
 #[derive(Clone, Debug)]
 pub struct Reservations {
     per_second: f64,
     burst: f64,
-    /// Negative: tokens that are handed out and still to come.
+    /// Number of available tokens. Negative: future tokens that are already assigned.
     tokens: f64,
     filled: SimTime,
-    /// All tokens that were handed out, without those that came back.
+    /// Number of assigned tokens, minus those that were returned.
     handed_out: u64,
 }
 
 impl Reservations {
-    /// A full bucket. It holds at least one token.
+    /// Creates a full bucket. It holds at least one token.
     ///
     /// # Panics
     /// If `per_second` is not positive.
@@ -36,20 +36,19 @@ impl Reservations {
         }
     }
 
-    /// Takes a token. Returns the time at which the caller may go on. A caller may ask for a time ahead of that of a
-    /// later call.
+    /// Takes a token. Returns the time at which the caller may continue. `now` may be earlier than in a previous call.
     pub fn reserve(&mut self, now: SimTime) -> SimTime {
         let since = now.saturating_since(self.filled).as_secs_f64() * self.per_second;
         self.tokens = (self.tokens + since).min(self.burst) - 1.0;
         self.filled = self.filled.max(now);
         self.handed_out += 1;
-        // A full bucket has a token for each caller so far, in whatever order their times are.
+        // A full bucket has a token for each caller so far, whatever the order of their times.
         if self.handed_out as f64 <= self.burst {
             return now;
         }
-        // Tokens that come between now and the latest call are not there yet.
+        // Tokens that arrive between `now` and the latest call are not available yet.
         let tokens = self.tokens - (self.filled - now).as_secs_f64() * self.per_second;
-        // A token that is complete except for rounding counts.
+        // A token that is missing only due to rounding counts.
         if tokens >= -1e-9 {
             now
         } else {
@@ -57,7 +56,7 @@ impl Reservations {
         }
     }
 
-    /// Returns a token that is handed out and that has no waiter any more.
+    /// Returns an assigned token whose caller no longer waits.
     pub fn give_back(&mut self) {
         self.tokens += 1.0;
         self.handed_out -= 1;
@@ -69,12 +68,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_burst_goes_on_immediately_and_the_others_wait_for_their_tokens() {
+    fn a_burst_proceeds_immediately_and_the_others_wait_for_their_tokens() {
         let mut bucket = Reservations::new(10.0, 3);
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let turns: Vec<SimTime> = (0..5).map(|_| bucket.reserve(SimTime::ZERO)).collect();
         assert_eq!(turns, [at(0), at(0), at(0), at(100), at(200)]);
-        // 0.25 s bring 2.5 tokens for the two that were handed out in advance: the next lacks half a token.
+        // In 0.25 s, 2.5 tokens arrive for the two that were assigned in advance: half a token is missing for the
+        // next.
         assert_eq!(bucket.reserve(at(250)), at(300));
         assert_eq!(
             bucket.reserve(SimTime::from_secs(100)),
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_given_back_goes_to_the_next_caller() {
+    fn a_returned_token_goes_to_the_next_caller() {
         let mut bucket = Reservations::new(10.0, 1);
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let turns: Vec<SimTime> = (0..3).map(|_| bucket.reserve(SimTime::ZERO)).collect();

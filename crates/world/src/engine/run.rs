@@ -5,7 +5,7 @@ use fleetsim_units::SimTime;
 
 /// The simulated system: its state, and how an event changes it.
 pub trait Model {
-    /// An event; small plain data, so that a run can be printed and compared.
+    /// An event: small plain data, so that a run can be printed and compared.
     type Event;
 
     /// Applies `event` at `queue.now()` and schedules the events that follow from it.
@@ -35,10 +35,10 @@ impl<E, A: Observer<E>, B: Observer<E>> Observer<E> for (A, B) {
     }
 }
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum End {
-    /// No event was left.
+    /// No event was left in the queue.
     Empty,
     /// The next event is due after the horizon.
     Horizon,
@@ -46,11 +46,11 @@ pub enum End {
     Stopped,
 }
 
-/// Handles events in order until `stop` returns true, no event is left, or the next one is due after `horizon`.
+/// Handles events in order until `stop` returns true, no event is left, or the next event is due after `horizon`.
 ///
-/// Events at the horizon itself are handled. `stop` is evaluated before each event, including the first, and once
-/// more when no event is left: if the last event meets the condition, the run ends as [`End::Stopped`]. The clock
-/// stays at the last handled event, and pending events stay in the queue, so a run can be resumed.
+/// Events at the horizon itself are handled. `stop` is evaluated before each event, including the first, and once more
+/// if no event is left: if the last event meets the condition, the run ends as [`End::Stopped`]. The clock stays at
+/// the last handled event, and pending events stay in the queue, so a run can be resumed.
 pub fn run<M, O>(
     model: &mut M,
     queue: &mut EventQueue<M::Event>,
@@ -83,7 +83,7 @@ mod tests {
     use super::*;
     use fleetsim_units::SimDuration;
 
-    /// Counts down once a second.
+    /// A model that counts down once a second.
     struct Countdown {
         left: u32,
     }
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_for_the_reason_that_comes_first() {
+    fn a_run_ends_for_the_reason_that_occurs_first() {
         let cases = [
             // horizon            stop when left is   end            handled   why
             (SimTime::MAX, None, End::Empty, 5, "nothing else ends it"),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_cut_in_two_is_the_same_run() {
+    fn a_run_in_two_parts_equals_an_uninterrupted_run() {
         let (mut model, mut queue) = countdown(5);
         let mut seen = Vec::new();
         let mut observer = |now: SimTime, _: &Beat| seen.push(now);

@@ -1,37 +1,37 @@
-//! A request to end a run before its time, made by another thread.
+//! A request from another thread to end a run early.
 //!
-//! A run that is not ended early does not depend on it: the flag is looked at between events, and nothing else is.
+//! The request does not affect a run that is not ended early: the flag is checked between events, and nowhere else.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Events between two looks at the flag. Some events take milliseconds, such as a controller's pass over a large
-/// fleet.
+/// Number of events between two checks of the flag. Some events take milliseconds, such as a controller's pass over a
+/// large fleet.
 const EVENTS: u64 = 256;
 
-/// A flag that is shared by the runs that it ends and whoever ends them. Clones are the same flag.
+/// A flag that ends runs, shared by the runs and their caller. Clones share the same flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Ends the runs that look at this flag, now and later.
+    /// Ends all current and future runs that check this flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether they end.
+    /// Returns whether the flag is set.
     #[must_use]
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether a run that has handled this many events ends. It looks at the flag now and then.
+    /// Returns whether a run ends after this many events. The flag is checked only at intervals.
     #[must_use]
     pub fn ends_after(&self, handled: u64) -> bool {
         handled.is_multiple_of(EVENTS) && self.is_set()
     }
 
-    /// Whether both are the same flag.
+    /// Returns whether both are the same flag.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

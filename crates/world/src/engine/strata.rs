@@ -1,19 +1,19 @@
 //! Stratified numbers: one number between 0 and 1 for each run, spread evenly over any number of runs.
 //!
-//! The numbers of the first 2^k runs fall into 2^k equal intervals, one into each; those of other counts are nearly as
-//! even. Each number alone is uniform, so an estimate from these runs has no bias.
+//! Each of 2^k equal intervals contains exactly one number of the first 2^k runs; for other counts the numbers are
+//! nearly as even. Each individual number is uniform, so an estimate from these runs has no bias.
 //!
 //! The method is the van der Corput sequence in base 2, scrambled at random: Owen, "Randomly permuted (t,m,s)-nets and
 //! (t,s)-sequences", in: Monte Carlo and Quasi-Monte Carlo Methods in Scientific Computing (1995). Each digit is
-//! flipped or kept by a random bit that belongs to the digits before it.
+//! flipped by a random bit that depends on the digits before it.
 //!
-//! Left out: numbers of several purposes together. Each purpose has its own, independent of the others.
+//! Left out: joint stratification of several purposes. The numbers of each purpose are independent of the others.
 
 use rand::Rng;
 
 use super::streams::{EntityKey, Streams};
 
-/// The number of run `replicate` for one purpose of a study with this seed.
+/// Returns the number of run `replicate` for one purpose of a study with this seed.
 ///
 /// ```
 /// use fleetsim_world::engine::stratified_unit;
@@ -31,7 +31,7 @@ pub fn stratified_unit(seed: u64, purpose: impl Into<EntityKey>, replicate: u32)
     let mut width = 1.0;
     for digit in 0..u32::BITS {
         width /= 2.0;
-        // The digits before this one, with a mark in front, so that 0 and 00 differ.
+        // The digits before this one, with a leading 1 so that 0 and 00 differ.
         let before = (1_u64 << digit) | (u64::from(replicate) & ((1 << digit) - 1));
         let flip = streams.stream_nth(purpose, "stratum", before).next_u64() & 1;
         if u64::from(replicate >> digit) & 1 != flip {
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_alone_is_uniform_and_belongs_to_its_purpose() {
+    fn each_number_is_uniform_and_depends_on_its_purpose() {
         const SEEDS: u64 = 4_000;
         for run in [0, 1, 7, 12] {
             let numbers: Vec<f64> = (0..SEEDS)
@@ -70,7 +70,7 @@ mod tests {
                 .collect();
             let mean = numbers.iter().sum::<f64>() / SEEDS as f64;
             let square = numbers.iter().map(|number| number * number).sum::<f64>() / SEEDS as f64;
-            // Five standard errors: 0.289 and 0.298 over the root of 4,000.
+            // Five standard errors: 0.289 and 0.298 divided by the root of 4,000.
             assert!(
                 (mean - 0.5).abs() < 0.023 && (square - 1.0 / 3.0).abs() < 0.024,
                 "run {run}: {mean}, {square}"

@@ -1,9 +1,8 @@
 //! Named random streams: every entity has its own stream for each purpose.
 //!
-//! A stream is a function of (seed, replicate, entity, purpose, attempt) only, not of the order in which streams are
-//! opened or of their number. An entity therefore gets the same random numbers in every variant of a comparison, and
-//! a model that draws more numbers does not change the draws of others. The compared setting must not be part of the
-//! key.
+//! A stream depends only on (seed, replicate, entity, purpose, attempt), not on the order or number of streams. An
+//! entity therefore gets the same random numbers in every variant of a comparison, and a model that draws more numbers
+//! does not change the draws of others. The compared setting must not be part of the key.
 //!
 //! The derivation never changes (tests pin its bytes): names are hashed with 64-bit FNV-1a, the parts are chained
 //! with the finaliser of SplitMix64, and SplitMix64 expands the result to the 32 bytes that seed xoshiro256++.
@@ -26,13 +25,13 @@ pub type Stream = Xoshiro256PlusPlus;
 pub struct EntityKey(u64);
 
 impl EntityKey {
-    /// The key of the entity called `name`.
+    /// Returns the key of the entity called `name`.
     #[must_use]
     pub const fn of(name: &str) -> Self {
         Self(fnv1a(name.as_bytes()))
     }
 
-    /// The key of part number `index` of this entity, such as one node of a cluster.
+    /// Returns the key of part number `index` of this entity, such as one node of a cluster.
     #[must_use]
     pub const fn part(self, index: u64) -> Self {
         Self(chain(self.0, index))
@@ -62,7 +61,7 @@ pub struct Streams {
 }
 
 impl Streams {
-    /// The streams of run number `replicate` of an experiment with this `seed`.
+    /// Returns the streams of run number `replicate` of an experiment with this `seed`.
     #[must_use]
     pub const fn new(seed: u64, replicate: u32) -> Self {
         #[allow(clippy::cast_lossless, reason = "`u64::from` is not const")]
@@ -72,7 +71,7 @@ impl Streams {
         }
     }
 
-    /// The streams that all runs of an experiment with this `seed` share.
+    /// Returns the streams that all runs of an experiment with this `seed` share.
     #[must_use]
     pub const fn of_study(seed: u64) -> Self {
         Self {
@@ -80,14 +79,14 @@ impl Streams {
         }
     }
 
-    /// The stream of `entity` for `purpose`, positioned at its start.
+    /// Returns the stream of `entity` for `purpose`, positioned at its start.
     #[must_use]
     pub fn stream(&self, entity: impl Into<EntityKey>, purpose: &'static str) -> Stream {
         open(self.key(entity.into(), purpose))
     }
 
-    /// The stream of `entity` for its `attempt`-th `purpose`: the draws of the third pull do not depend on how many
-    /// numbers the first two drew. Differs from [`Self::stream`] for every `attempt`.
+    /// Returns the stream of `entity` for its `attempt`-th `purpose`: the draws of the third pull do not depend on how
+    /// many numbers the first two drew. It differs from [`Self::stream`] for every `attempt`.
     #[must_use]
     pub fn stream_nth(
         &self,
@@ -106,19 +105,19 @@ impl Streams {
 /// The increment of SplitMix64: 2⁶⁴ divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Mixes `part` into the key `state`. A bijection in each argument.
+/// Mixes `part` into the key `state`. It is a bijection in each argument.
 const fn chain(state: u64, part: u64) -> u64 {
     finalise((state ^ part).wrapping_add(GOLDEN_GAMMA))
 }
 
-/// The output function of SplitMix64.
+/// Applies the output function of SplitMix64.
 const fn finalise(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     z ^ (z >> 31)
 }
 
-/// FNV-1a with 64 bits.
+/// Hashes bytes with 64-bit FNV-1a.
 const fn fnv1a(bytes: &[u8]) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let mut i = 0;
@@ -131,7 +130,7 @@ const fn fnv1a(bytes: &[u8]) -> u64 {
     hash
 }
 
-/// The 32 bytes that seed the stream with this key: four outputs of SplitMix64, little-endian.
+/// Returns the 32 bytes that seed the stream with this key: four outputs of SplitMix64, little-endian.
 fn seed_bytes(key: u64) -> [u8; 32] {
     let mut bytes = [0; 32];
     let mut state = key;
@@ -158,7 +157,7 @@ mod tests {
 
     #[test]
     fn names_hash_as_published() {
-        // Test vectors of draft-eastlake-fnv: FNV-1a with 64 bits of "", "a" and "foobar".
+        // Test vectors of draft-eastlake-fnv: 64-bit FNV-1a of "", "a" and "foobar".
         for (name, expected) in [
             ("", 0xcbf2_9ce4_8422_2325),
             ("a", 0xaf63_dc4c_8601_ec8c),
@@ -270,7 +269,7 @@ mod tests {
             .map(|i| first(streams.stream(fleet.part(i), "pull")))
             .collect();
         assert_eq!(draws.iter().collect::<BTreeSet<_>>().len(), draws.len());
-        // Each bit of the difference between neighbours is set half of the time: 5000, with standard error 50.
+        // Each bit of the difference between neighbours is set half of the time: 5,000 times, with standard error 50.
         for bit in 0..64 {
             let set = draws
                 .windows(2)

@@ -1,37 +1,37 @@
-//! Standard normal and standard exponential draws of `rand_distr`, with tails that are equal on every platform.
+//! Standard normal and standard exponential draws of `rand_distr`, with tails that are identical on every platform.
 //!
 //! `rand_distr` draws both by the ziggurat method: nearly all draws are products of table entries. It computes the
 //! tails (one normal draw in 3,900, one exponential draw in 2,200) with the platform's `ln`, whose last bit differs
-//! between platforms. Here a draw from a tail is computed again with `libm`, from the same random numbers. Its
-//! comparisons with the platform's `exp` and `ln` stay: they differ only where both sides agree to 16 digits, which
-//! has no effect on a study.
+//! between platforms. Here a draw from a tail is recomputed with `libm`, from the same random numbers. The comparisons
+//! in `rand_distr` still use the platform's `exp` and `ln`: results differ only if both sides agree to 16 digits,
+//! which has no effect on a study.
 
 use std::convert::Infallible;
 
 use rand::{Rng, RngExt, TryRng};
 use rand_distr::{Exp1, StandardNormal};
 
-/// Where the tail of the normal begins: Doornik, "An improved ziggurat method to generate normal random samples",
-/// 2005, for 256 layers.
+/// Start of the normal's tail: Doornik, "An improved ziggurat method to generate normal random samples", 2005, for 256
+/// layers.
 const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 
-/// Where the tail of the exponential begins: Marsaglia and Tsang, "The ziggurat method for generating random
-/// variables", Journal of Statistical Software 5(8), 2000, for 256 layers.
+/// Start of the exponential's tail: Marsaglia and Tsang, "The ziggurat method for generating random variables",
+/// Journal of Statistical Software 5(8), 2000, for 256 layers.
 const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_05;
 
-/// Normal with mean 0 and standard deviation 1.
+/// Draws a normal number with mean 0 and standard deviation 1.
 pub(super) fn standard_normal<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     let mut rng = Recent { rng, last: [0; 2] };
     let drawn: f64 = rng.sample(StandardNormal);
     if drawn.abs() <= NORMAL_TAIL {
         return drawn;
     }
-    // Marsaglia's tail: the distance is the negative logarithm of the last number but one, which is not 0.
+    // Marsaglia's tail: the distance is the negative logarithm of the second-to-last number, which is not 0.
     let share = (rng.last[0] >> 12) as f64 / (1_u64 << 52) as f64 + f64::EPSILON / 2.0;
     (NORMAL_TAIL - libm::log(share) / NORMAL_TAIL).copysign(drawn)
 }
 
-/// Exponential with mean 1.
+/// Draws an exponential number with mean 1.
 pub(super) fn standard_exponential<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     let mut rng = Recent { rng, last: [0; 2] };
     let drawn: f64 = rng.sample(Exp1);
@@ -39,11 +39,11 @@ pub(super) fn standard_exponential<R: Rng + ?Sized>(rng: &mut R) -> f64 {
         return drawn;
     }
     let share = (rng.last[1] >> 11) as f64 / (1_u64 << 53) as f64;
-    // Not 0, whose logarithm is infinite.
+    // Avoid 0, whose logarithm is infinite.
     EXPONENTIAL_TAIL - libm::log(share.max(f64::EPSILON / 2.0))
 }
 
-/// A random stream that remembers its last two numbers, the later one last.
+/// A random stream that remembers its last two numbers, oldest first.
 struct Recent<'r, R: ?Sized> {
     rng: &'r mut R,
     last: [u64; 2],
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn draws_are_those_of_rand_distr_but_for_the_last_bits_of_the_tails() {
+    fn draws_equal_those_of_rand_distr_except_for_the_last_bits_in_the_tails() {
         type Draw = fn(&mut Xoshiro256PlusPlus) -> f64;
         let cases: [(&str, Draw, Draw, f64); 2] = [
             (

@@ -1,41 +1,41 @@
 //! Points in time between nanoseconds, and how they round.
 //!
 //! The caller's clock ticks in whole nanoseconds, and a completion is reported at the first tick that is not before
-//! it. If the solver placed the completion at that tick, each transfer of a chain would lose half a nanosecond on
-//! average at the current rate and regain it at a later rate: where rates fall a hundredfold, a hundred times as
-//! long. So the solver's clock stops between ticks, at the exact completion. Calls made at that tick take effect
-//! there too, less than a nanosecond early; without a completion before a tick they take effect at the tick. No byte
-//! is moved twice and no time is lost.
+//! it. If the solver used that tick as the completion, each transfer of a chain would lose half a nanosecond on
+//! average at the current rate, and the bytes would take longer at a later rate: a hundred times as long if rates fall
+//! a hundredfold. So the solver's clock stops between ticks, at the exact completion. Calls made at that tick take
+//! effect there too, less than a nanosecond early; without a completion before a tick they take effect at the tick. No
+//! byte is moved twice and no time is lost.
 
-/// A point this little after a tick counts as at the tick, and points this close together count as simultaneous: this
-/// is the error of the arithmetic. At 10 GB/s it is a hundredth of a byte.
+/// A point at most this long after a tick counts as at the tick, and points at most this far apart count as
+/// simultaneous. This is the error of the arithmetic; at 10 GB/s it is a hundredth of a byte.
 pub(super) const SLACK_NANOS: f64 = 1e-3;
 
 /// A point in time and the tick at which the caller sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub(super) struct Instant {
     tick: u64,
-    /// Nanoseconds from the tick to the point: above -1, at most 0.
+    /// Nanoseconds from the tick to the point: greater than -1, at most 0.
     offset: f64,
 }
 
 impl Instant {
-    /// Exactly at a tick.
+    /// Creates a point exactly at a tick.
     pub(super) const fn at(tick: u64) -> Self {
         Self { tick, offset: 0.0 }
     }
 
-    /// The tick at which the caller sees this point, in nanoseconds.
+    /// Returns the tick at which the caller sees this point, in nanoseconds.
     pub(super) const fn tick(self) -> u64 {
         self.tick
     }
 
-    /// Nanoseconds since `earlier`.
+    /// Returns the nanoseconds since `earlier`.
     pub(super) fn nanos_since(self, earlier: Self) -> f64 {
         (self.tick - earlier.tick) as f64 + (self.offset - earlier.offset)
     }
 
-    /// The point `nanos` (not negative) later. `None` when it is beyond the range of the clock.
+    /// Returns the point `nanos` (not negative) later. `None` if it is beyond the range of the clock.
     pub(super) fn after(self, nanos: f64) -> Option<Self> {
         let from_tick = self.offset + nanos;
         let ticks = (from_tick - SLACK_NANOS).ceil().max(0.0);
@@ -48,13 +48,13 @@ impl Instant {
         })
     }
 
-    /// Whether `other`, which is not earlier, is at the same time within the error of the arithmetic.
+    /// Returns whether `other`, which is not earlier, is at the same time within the error of the arithmetic.
     pub(super) fn coincides_with(self, other: Self) -> bool {
         self.tick == other.tick && other.offset <= self.offset + SLACK_NANOS
     }
 
-    /// The point at which calls made at `tick` take effect: this one if it has the same tick, otherwise the tick
-    /// itself.
+    /// Returns the point at which calls made at `tick` take effect: this point if it has the same tick, otherwise the
+    /// tick itself.
     pub(super) fn moved_to(self, tick: u64) -> Self {
         if self.tick == tick {
             self
@@ -63,7 +63,7 @@ impl Instant {
         }
     }
 
-    /// The later of the two.
+    /// Returns the later of the two.
     pub(super) fn max(self, other: Self) -> Self {
         if self < other { other } else { self }
     }
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_show_at_the_tick_that_is_not_before_them() {
+    fn points_are_rounded_up_to_a_tick() {
         for (nanos, tick, offset, why) in [
             (0.0, 5, 0.0, "no time at all"),
             (2.0, 7, 0.0, "on a tick"),

@@ -3,14 +3,15 @@
 //! Modelled: a forest of links from a source's egress down to the receivers, whose capacities may change at any time,
 //! and transfers over a link and all links above it, or over any set of links. A transfer is limited by its links and
 //! by its own cap (the throughput of one connection). At every instant rates are max-min fair: no transfer's rate can
-//! rise without lowering that of one with an equal or lower rate. SimGrid and dslab use the same fluid model.
-//! Connections that are not alike have weights: their rates divided by their weights are fair (see `connection`).
+//! rise without lowering the rate of a transfer that has an equal or lower rate. SimGrid and dslab use the same fluid
+//! model. Connections that are not alike have weights: their rates divided by their weights are fair (see
+//! `connection`).
 //!
 //! Left out: latency, TCP slow start and loss, packets.
 //!
-//! # What holds at every instant
-//! Link *l* has the capacity C(l). Transfer *i* has the rate x(i), the cap c(i) and the weight w(i), which is 1 unless
-//! connections are not alike, and runs over the links L(i).
+//! # Invariants at every instant
+//! Link *l* has capacity C(l). Transfer *i* has rate x(i), cap c(i) and weight w(i), which is 1 unless connections
+//! differ, and uses the links L(i).
 //!
 //! ```text
 //! (1)  the sum of x(i) over all i with l in L(i)  <=  C(l)      for every link l
@@ -19,18 +20,18 @@
 //!      and x(i) / w(i) >= x(j) / w(j) for all j over l          for every transfer i
 //! ```
 //!
-//! Exactly one choice of rates fulfils all three (Bertsekas and Gallager, "Data Networks" (1992), section 6.5.2). Take
+//! Exactly one set of rates satisfies all three (Bertsekas and Gallager, "Data Networks" (1992), section 6.5.2). Take
 //! an egress of 100 B/s above links of 20 and 500 B/s with one transfer each. The first has 20 B/s, since its own link
-//! is full. The second has the other 80 B/s: the egress is full, and 80 is at least 20.
+//! is full. The second gets the other 80 B/s: the egress is full, and 80 is at least 20.
 //!
 //! # How rates are found
 //! There are two solvers. While every transfer in flight runs over a link and all its ancestors, a start, an end or a
 //! change of capacity touches one path of the forest (see `forest`); recomputing all rates would cost O(n) per event
 //! and O(n²) per storm. A transfer over any other set of links, for example between the network cards of two nodes or
-//! from two registries to one cluster, activates the general solver, `mesh`, for all transfers: O(log n) per event and
-//! the part of its surroundings that it changes, a few times the forest's cost. After the last such transfer, the
-//! forest takes over again: immediately if nothing is in flight, otherwise when the switch pays off (see `switch`).
-//! The tests compare both with a simple reference solver and with the definition of max-min fairness.
+//! from two registries to one cluster, activates the general solver, `mesh`, for all transfers. It costs O(log n) per
+//! event plus the part of the surroundings that the event changes, a few times the forest's cost. After the last such
+//! transfer, the forest takes over again: immediately if nothing is in flight, otherwise when the switch pays off (see
+//! `switch`). The tests compare both with a simple reference solver and with the definition of max-min fairness.
 //!
 //! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond that is not before
 //! it. The solver itself uses floating point, and a transfer started when another is reported complete begins exactly
@@ -84,7 +85,7 @@ pub struct TransferId {
 }
 
 impl TransferId {
-    /// The place of the transfer among those in progress; others have it before and afterwards.
+    /// Returns the index of the transfer among those in progress. It is reused before and afterwards.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize
@@ -92,7 +93,7 @@ impl TransferId {
 }
 
 impl LinkId {
-    /// Number of links added before this one.
+    /// Returns the number of links added before this one.
     #[must_use]
     pub const fn index(self) -> usize {
         self.0 as usize
@@ -100,7 +101,7 @@ impl LinkId {
 }
 
 impl TransferId {
-    /// Number of transfers started before this one.
+    /// Returns the number of transfers started before this one.
     #[must_use]
     pub const fn serial(self) -> u64 {
         self.serial
@@ -112,7 +113,7 @@ enum TransferPhase {
     /// The slot is free.
     Unused,
     InFlight,
-    /// Complete, but not yet reported.
+    /// Complete but not reported yet.
     Complete,
 }
 
@@ -123,7 +124,7 @@ struct TransferRecord {
     connection: Connection,
     link: LinkId,
     phase: TransferPhase,
-    /// Runs over links other than `link` and its ancestors.
+    /// Whether it uses links other than `link` and its ancestors.
     crossing: bool,
 }
 
@@ -137,7 +138,7 @@ pub struct Network {
     now: SimTime,
     solver: Solver,
     forest: Forest,
-    /// Solves on demand.
+    /// The general solver. It solves on demand.
     mesh: RefCell<Mesh>,
     /// The forest's node of each link.
     nodes: Vec<u32>,
@@ -148,18 +149,18 @@ pub struct Network {
     active: usize,
     /// Number of crossing transfers in flight.
     crossing: usize,
-    /// The mesh's work when a crossing transfer was last in flight.
+    /// The mesh's work when the last crossing transfer was in flight.
     work_when_crossing: u64,
-    /// Something was changed since the clock reached `now`.
+    /// Whether something was changed since the clock reached `now`.
     changing: bool,
-    /// Complete and not yet reported.
+    /// Transfers that are complete but not reported yet.
     complete: Vec<(SimTime, LinkId, TransferId)>,
-    /// Reused.
+    /// Reused buffer.
     ended: Vec<u32>,
 }
 
 impl Network {
-    /// A network without links, at time zero.
+    /// Creates a network without links, at time zero.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -187,7 +188,7 @@ impl Network {
     /// returns.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's.
+    /// If `now` is before that of an earlier call.
     pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.arrive(now);
         self.forest
@@ -195,11 +196,11 @@ impl Network {
         self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
-    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `connection` has its cap and its weight; a
-    /// cap alone, or `None`, means one like the others. A transfer of 0 bytes is complete at `now`.
+    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `connection` has its cap and its weight;
+    /// with only a cap, or `None`, the weight is 1. A transfer of 0 bytes is complete at `now`.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's.
+    /// If `now` is before that of an earlier call.
     pub fn start(
         &mut self,
         now: SimTime,
@@ -220,7 +221,7 @@ impl Network {
     /// link, the two calls are equivalent.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's, or if there are no links.
+    /// If `now` is before that of an earlier call, or if there are no links.
     pub fn start_over(
         &mut self,
         now: SimTime,
@@ -252,11 +253,11 @@ impl Network {
         id
     }
 
-    /// Ends a transfer early; it is not reported as complete. Returns the bytes delivered by `now`, rounded down, at
-    /// most its size.
+    /// Ends a transfer early; it is not reported as complete. Returns the bytes delivered by `now`, rounded down and
+    /// limited to its size.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's, or if the transfer was already reported or cancelled.
+    /// If `now` is before that of an earlier call, or if the transfer was already reported or cancelled.
     pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.arrive(now);
         let delivered = self.delivered(id);
@@ -274,8 +275,8 @@ impl Network {
         delivered
     }
 
-    /// When the next transfer ends if nothing else changes, rounded up to the next nanosecond. `None`: none is in
-    /// flight, or all have rate 0.
+    /// Returns when the next transfer ends if nothing else changes, rounded up to the next nanosecond. `None`: no
+    /// transfer is in flight, or all have rate 0.
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
@@ -288,14 +289,14 @@ impl Network {
         })
     }
 
-    /// Advances to `now` and appends every transfer that is complete by then and not yet reported, ordered by (time
+    /// Advances to `now` and appends every transfer that is complete by then and was not reported, ordered by (time
     /// of completion, link, id).
     ///
     /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct:
     /// completions in between happen at their own times and free their bandwidth then.
     ///
     /// # Panics
-    /// If `now` is before an earlier call's.
+    /// If `now` is before that of an earlier call.
     pub fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
         self.run_to(now);
         self.complete.sort_unstable();
@@ -307,7 +308,7 @@ impl Network {
         self.complete.clear();
     }
 
-    /// The current throughput of a link, the sum over its transfers; O(1) for a root of a forest.
+    /// Returns the current throughput of a link, the sum over its transfers; O(1) for a root of a forest.
     #[must_use]
     pub fn throughput(&self, link: LinkId) -> BytesPerSec {
         BytesPerSec::new(match self.solver {
@@ -316,19 +317,19 @@ impl Network {
         })
     }
 
-    /// The current capacity of a link.
+    /// Returns the current capacity of a link.
     #[must_use]
     pub fn capacity(&self, link: LinkId) -> BytesPerSec {
         BytesPerSec::new(self.forest.capacity(self.nodes[link.index()]))
     }
 
-    /// Whether a link is at its capacity, up to the rounding of a sum (a relative 10⁻¹²).
+    /// Returns whether a link is at its capacity, up to the rounding of a sum (a relative 10⁻¹²).
     #[must_use]
     pub fn is_saturated(&self, link: LinkId) -> bool {
         self.throughput(link).get() >= self.capacity(link).get() * (1.0 - 1e-12)
     }
 
-    /// The current rate of a transfer; zero once it is complete.
+    /// Returns the current rate of a transfer; zero once it is complete.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -343,7 +344,8 @@ impl Network {
         }
     }
 
-    /// Bytes that a transfer has delivered at the network's current time, rounded down, at most its size.
+    /// Returns the bytes that a transfer has delivered at the network's current time, rounded down and limited to its
+    /// size.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -359,8 +361,8 @@ impl Network {
         }
     }
 
-    /// Number of links, classes of equal links and (in the general solver) bundles of equal transfers visited so far: a
-    /// measure of cost that needs no clock.
+    /// Returns the number of links, classes of equal links and (in the general solver) bundles of equal transfers
+    /// visited so far: a measure of cost that needs no clock.
     #[must_use]
     pub fn visits(&self) -> u64 {
         self.forest.visits() + self.mesh.borrow().visits()
@@ -380,7 +382,7 @@ impl Network {
         self.free.push(slot);
     }
 
-    /// Registers a transfer; one of 0 bytes is complete.
+    /// Registers a transfer; a transfer of 0 bytes is already complete.
     fn admit(
         &mut self,
         link: LinkId,
@@ -419,7 +421,7 @@ impl Network {
     /// Advances to `now` before a change.
     fn arrive(&mut self, now: SimTime) {
         // Completions that the first change causes at this tick wait for the other changes, so that rates are solved
-        // once.
+        // only once.
         let another = self.now == now && self.changing && self.solver == Solver::Mesh;
         if !another {
             self.run_to(now);

@@ -1,17 +1,18 @@
 //! Chooses the solver that computes the rates, and moves transfers from one solver to the other.
 //!
-//! The choice depends on two things, and not on queries in between: whether a *crossing* transfer is in flight, one
-//! over links other than a link and its ancestors, and the cost of completions since the last one. While one is in
-//! flight, the general solver is used. Afterwards each completion costs a few times what it costs in the forest, and
-//! switching to the forest and eventually back costs about as much as `PATIENCE` completions for each transfer in
-//! flight. After that many completions, or when nothing is in flight, the forest takes over. The total cost is
-//! therefore at most about twice that of the better choice, also when crossing transfers come one at a time.
+//! The choice depends on two things, and not on queries in between: whether a *crossing* transfer (over links other
+//! than a link and its ancestors) is in flight, and the cost of completions since the last such transfer. While a
+//! crossing transfer is in flight, the general solver is used. Afterwards each completion costs a few times what it
+//! costs in the forest, and switching to the forest and eventually back costs about as much as `PATIENCE` completions
+//! for each transfer in flight. After that many completions, or when nothing is in flight, the forest takes over. The
+//! total cost is therefore at most about twice that of the better choice, even if crossing transfers arrive one at a
+//! time.
 //!
-//! A switch hands over the remaining bytes at the current point of the clock; it moves no byte.
+//! A switch hands over the remaining bytes at the current point of the clock; no bytes are delivered by it.
 
 use super::{LinkId, Network, TransferPhase, TransferRecord};
 
-/// The solver that computes the rates; it alone holds the transfers in flight.
+/// The solver that computes the rates. Only this solver has the transfers in flight.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Solver {
     #[default]
@@ -19,11 +20,11 @@ pub(super) enum Solver {
     Mesh,
 }
 
-/// Completions by the general solver, per transfer in flight, that justify switching to the forest and back.
+/// Completions by the general solver, per transfer in flight, after which it pays to switch to the forest and back.
 const PATIENCE: u64 = 1;
 
 impl Network {
-    /// Hands a transfer that does not cross, with `left` bytes remaining, to the current solver.
+    /// Hands a transfer that is not crossing, with `left` bytes remaining, to the current solver.
     pub(super) fn launch(&mut self, slot: u32, left: f64) {
         let TransferRecord {
             link, connection, ..
@@ -57,7 +58,7 @@ impl Network {
         }
     }
 
-    /// True if these are a root, its child and so on down to one link.
+    /// Returns true if these are a root, its child and so on down to one link.
     pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
         let mut above = None;
         for link in links {
@@ -70,14 +71,14 @@ impl Network {
         true
     }
 
-    /// The link and its ancestors.
+    /// Returns the link and its ancestors.
     pub(super) fn path_down_to(&self, link: LinkId) -> impl Iterator<Item = LinkId> + '_ {
         let first = self.nodes[link.index()];
         std::iter::successors(Some(first), |&node| self.forest.above(node))
             .map(|node| self.link_of(node))
     }
 
-    /// The link of a node of the forest. Nodes of links are numbered in the order of the links.
+    /// Returns the link of a node in the forest. Nodes of links are numbered in the order of the links.
     fn link_of(&self, node: u32) -> LinkId {
         let number = self.nodes.binary_search(&node);
         LinkId(number.expect("a link's parent is a link") as u32)
@@ -98,7 +99,7 @@ impl Network {
 
     /// Hands all transfers in flight to the general solver.
     pub(super) fn leave_forest(&mut self) {
-        // The crossing transfer is in flight already, but in neither solver yet.
+        // The crossing transfer is already in flight, but not in either solver yet.
         let handed: Vec<(u32, f64)> = self
             .in_flight()
             .filter(|&slot| !self.transfers[slot as usize].crossing)
@@ -113,7 +114,7 @@ impl Network {
         }
     }
 
-    /// Adds the links that the general solver does not know yet. It needs more memory for a link than the forest, and
+    /// Adds the links that the general solver does not have yet. It needs more memory per link than the forest, and
     /// most networks never need it.
     pub(super) fn show_links_to_mesh(&mut self) {
         let mesh = self.mesh.get_mut();
@@ -122,7 +123,7 @@ impl Network {
         }
     }
 
-    /// Hands all transfers in flight back to the forest once none crosses and the switch pays off.
+    /// Hands all transfers in flight back to the forest once none is crossing and the switch pays off.
     pub(super) fn reconsider(&mut self) {
         if self.solver == Solver::Forest || self.crossing > 0 {
             return;

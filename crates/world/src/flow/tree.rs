@@ -1,19 +1,19 @@
 //! The summary of everything below a link or class, kept in a tournament tree over its children.
 //!
-//! A change in a child rewrites one path of the tree and stops where nothing changes any more. Sums are recomputed
-//! from both halves and never corrected by a difference, so rounding errors cannot accumulate.
+//! A change in a child rewrites one path of the tree and stops where nothing changes. Sums are recomputed from both
+//! halves and never corrected by a difference, so rounding errors cannot accumulate.
 
 /// A part of the forest as seen from the node above it. Only transfers that *follow* that node are counted; classes
-/// pinned below it appear as a fixed rate.
+/// pinned below it count as a fixed rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {
     /// The reading of the node's clock when the next follower ends; infinite without followers.
     pub(super) tag: f64,
-    /// The smallest level of a class that follows: the next one to be pinned when rates rise.
+    /// The smallest level of a following class: the next class to be pinned when rates rise.
     pub(super) lowest_following: f64,
-    /// The largest level of a pinned class: the next one to be unpinned when rates fall.
+    /// The largest level of a pinned class: the next class to be unpinned when rates fall.
     pub(super) highest_pinned: f64,
-    /// The largest level of a class directly below that has followers; infinite with followers that no class bounds.
+    /// The largest level of a class directly below that has followers; infinite if some followers are in no class.
     pub(super) highest_following: f64,
     /// Throughput of the topmost pinned classes, in bytes per second.
     pub(super) fixed: f64,
@@ -22,7 +22,7 @@ pub(super) struct Summary {
 }
 
 impl Summary {
-    /// The summary of no children.
+    /// The summary without children.
     pub(super) const NOTHING: Self = Self {
         tag: f64::INFINITY,
         lowest_following: f64::INFINITY,
@@ -44,7 +44,7 @@ impl Summary {
         }
     }
 
-    /// True if all bits are the same. It has no branch for each field.
+    /// Returns true if all bits are the same. It does not branch on each field.
     #[inline]
     fn is(&self, other: &Self) -> bool {
         let bits = differing_bits(self.tag, other.tag)
@@ -57,13 +57,13 @@ impl Summary {
     }
 }
 
-/// The lesser of two numbers. Neither is a NaN, so one instruction does, unlike for `f64::min`.
+/// Returns the lesser of two numbers. Neither is NaN, so this takes one instruction, unlike `f64::min`.
 #[inline]
 fn lesser(one: f64, other: f64) -> f64 {
     if other < one { other } else { one }
 }
 
-/// The greater of two numbers, neither of which is a NaN.
+/// Returns the greater of two numbers, neither of which is NaN.
 #[inline]
 fn greater(one: f64, other: f64) -> f64 {
     if other > one { other } else { one }
@@ -79,7 +79,7 @@ const FREE: u32 = u32::MAX;
 
 /// The children of one node, each in its own slot, and the summary of all of them.
 ///
-/// Nearly all nodes have one child at most, so that one needs no memory of its own.
+/// Nearly all nodes have at most one child, so this case needs no separate allocation.
 #[derive(Debug, Default)]
 pub(super) enum Tree {
     /// No children.
@@ -87,7 +87,7 @@ pub(super) enum Tree {
     Empty,
     /// One child, in slot 0.
     One { kid: u32, summary: Summary },
-    /// Two children or more, or there were once.
+    /// Two or more children, now or in the past.
     Wide(Box<WideTree>),
 }
 
@@ -96,7 +96,7 @@ impl Tree {
         matches!(self, Self::Empty)
     }
 
-    /// Gives `kid` a slot; its summary is nothing until it is set.
+    /// Assigns `kid` a slot; its summary is empty until it is set.
     pub(super) fn insert(&mut self, kid: u32) -> u32 {
         match self {
             Self::Empty => {
@@ -121,7 +121,7 @@ impl Tree {
         }
     }
 
-    /// Sets the summary of one child. Returns whether the summary of all changed.
+    /// Sets the summary of one child. Returns whether this changed the overall summary.
     pub(super) fn set(&mut self, slot: u32, summary: Summary) -> bool {
         match self {
             Self::Empty => unreachable!("only a child has a summary"),
@@ -130,7 +130,7 @@ impl Tree {
         }
     }
 
-    /// Frees a slot. Returns whether the summary of all changed.
+    /// Frees a slot. Returns whether this changed the overall summary.
     pub(super) fn remove(&mut self, slot: u32) -> bool {
         let changed = self.set(slot, Summary::NOTHING);
         if let Self::Wide(wide) = self {
@@ -143,7 +143,7 @@ impl Tree {
         changed
     }
 
-    /// The summary of all children.
+    /// Returns the summary of all children.
     #[inline]
     pub(super) fn summary(&self) -> Summary {
         match self {
@@ -153,8 +153,8 @@ impl Tree {
         }
     }
 
-    /// The child whose summary has the property that the overall summary has. The property must hold for a combined
-    /// summary only if it holds for one of its parts.
+    /// Returns a child whose summary has the property that the overall summary has. The property must hold for a
+    /// combined summary only if it holds for one of its parts.
     ///
     /// # Panics
     /// If there are no children.
@@ -175,7 +175,7 @@ impl Tree {
         }
     }
 
-    /// Sets the clock that all tags refer to back by `by`, and calls `each` with every child.
+    /// Sets back the clock that all tags refer to by `by`, and calls `each` with every child.
     pub(super) fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
         match self {
             Self::Empty => {}
@@ -191,7 +191,8 @@ impl Tree {
 /// A tree with room for several children.
 #[derive(Debug, Default)]
 pub(super) struct WideTree {
-    /// A complete binary tree: the root is cell 1, the halves of cell i are 2i and 2i + 1, slots fill the last row.
+    /// A complete binary tree: the root is cell 1, the halves of cell i are 2i and 2i + 1, and the slots are the last
+    /// row.
     cells: Vec<Summary>,
     /// The child in each slot.
     kids: Vec<u32>,
@@ -236,7 +237,7 @@ impl WideTree {
             return false;
         }
         self.cells[at] = summary;
-        // The changed half is at hand, so only the other one is read. Their order does not matter.
+        // The changed half is at hand, so only the other half is read. Their order does not matter.
         let mut half = summary;
         while at > 1 {
             let merged = half.with(&self.cells[at ^ 1]);

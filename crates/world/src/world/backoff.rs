@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use fleetsim_units::serial::positive;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Gate after a failed pull, per pod and image: 10 s doubling to 300 s, no jitter, forgotten after 600 s. Source:
-/// constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go `util/flowcontrol/backoff.go`
-/// @32ce75a.
+/// Back-off after a failed pull, per pod and image: 10 s, doubling to 300 s, without jitter, reset after 600 s.
+/// Source: constants in kubernetes/kubernetes `pkg/kubelet/kubelet.go`; kubernetes/client-go
+/// `util/flowcontrol/backoff.go` @32ce75a.
 const IMAGE_BACKOFF: Backoff = Backoff {
     initial: SimDuration::from_secs(10),
     max: SimDuration::from_secs(300),
@@ -21,12 +21,12 @@ const IMAGE_BACKOFF: Backoff = Backoff {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Backoff {
-    /// The first wait; each later one is twice as long.
+    /// The first wait; each later wait is twice as long.
     #[serde(deserialize_with = "positive")]
     pub initial: SimDuration,
     /// The longest wait.
     pub max: SimDuration,
-    /// The back-off starts again from `initial` when nothing failed for longer. After failed pulls, twice `max` by
+    /// The back-off restarts from `initial` if nothing failed for longer than this. After failed pulls, twice `max` by
     /// default.
     pub reset: SimDuration,
 }
@@ -57,7 +57,7 @@ impl BackoffEntry {
         delay
     }
 
-    /// When the wait ends. `None`: there was no failure.
+    /// Returns when the wait ends. `None`: there was no failure.
     pub(crate) fn expires(&self) -> Option<SimTime> {
         self.last.map(|(delay, since)| since + delay)
     }

@@ -1,16 +1,16 @@
-//! The constants of the model, each with its source and spread, or the word "guess".
+//! The constants of the model, each with its source and spread, or marked as a guess.
 //!
-//! Experiments take their defaults from here and from the settings themselves. Constants of one product's controller
-//! and agent are in that product's folder.
+//! Experiments take their defaults from here and from the settings themselves. Constants of a product's controller and
+//! agent are in that product's folder.
 //!
-//! Sources named more than once:
+//! Sources that are cited more than once:
 //!
 //! - *kubelet defaults*: kubernetes/kubernetes `pkg/kubelet/apis/config/v1beta1/defaults.go` @030891d, with the meaning
 //!   of the fields in kubernetes/kubelet `config/v1beta1/types.go` @63b3249.
 //! - *containerd*: containerd/containerd @301026e (v2.4.0-beta.0+70), tags v1.7.0 to v2.2 compared.
-//! - *chonks*: the kubelet events that converged-computing/container-chonks @fa06749 publishes: images of 9 and 125
-//!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so that pull time is unpack time plus
-//!   requests. Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13 %.
+//! - *chonks*: the kubelet events published in converged-computing/container-chonks @fa06749: images of 9 and 125
+//!   layers, 48 MB to 19 GB uncompressed but only 2 to 21 MB compressed, so pull time is unpack time plus requests.
+//!   Fitted here as constant + layers · per-layer + bytes / rate, median error 5 to 13%.
 //! - *api*: kubernetes/api `core/v1` and `apps/v1` @10b39a3.
 
 use crate::world::quantity::DurationModel;
@@ -18,19 +18,19 @@ use fleetsim_units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
 // ---- clusters and links ----
 
-/// Nodes of a cluster that does not say. Source: about 2 000 restaurants with 6 000 devices, three per site
-/// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre ones tens (spread 1 to 250).
+/// Number of nodes if a cluster does not set it. Source: about 2,000 restaurants with 6,000 devices, three per site
+/// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre clusters tens (spread 1 to 250).
 pub const NODES: u32 = 3;
 
-/// Rate at which a cluster can receive. Guess: no published distribution of site links was found. Branch offices
-/// have about 100 Mbit/s, retail 20 to 50, data centres 10 000.
+/// Rate at which a cluster can receive. Guess: no published distribution of site links was found. Branch offices have
+/// about 100 Mbit/s, retail 20 to 50, data centres 10,000.
 pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
-/// Round trip from a cluster to the registry. Guess, with the link above: 1 ms in a data centre, 30 ms for a branch,
+/// Round trip from a cluster to the registry. Guess, like the link above: 1 ms in a data centre, 30 ms for a branch,
 /// 80 ms over a cellular network, 600 ms over a satellite.
 pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
-/// Length of a gap of a cellular link. Source: seconds without a byte of three carriers, driving
+/// Length of a gap of a cellular link. Source: seconds without data on three carriers while driving
 /// (Starlink-Project/Satellite-vs-Cellular @79f9412, downlink over TCP): median 1 s, mean 1.4 to 2.6 s, p90 2 to 3 s.
 pub const GAP_LENGTH: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_secs(1),
@@ -45,18 +45,18 @@ pub const SATELLITE_GAP_LENGTH: DurationModel = DurationModel::LogNormal {
 
 // ---- registry ----
 
-/// Rate at which a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests;
-/// spread from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019)
-/// to far above.
+/// Rate at which a registry can send. Source: the 10 Gbit/s registry of Volcano Engine's published pull tests; spread
+/// from 30 MB/s (Azure's smallest tier, MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019) to far
+/// higher rates.
 pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// Rate of one connection to a blob store. Source: AWS's guidance for S3, 85 to 90 MB/s each.
-/// Spread: ghcr.io gave 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
+/// Rate of one connection to a blob store. Source: AWS's guidance for S3, 85 to 90 MB/s each. Spread: ghcr.io
+/// delivered 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
 pub const CONNECTION: BytesPerSec = BytesPerSec::new(88e6);
 
 /// Time a registry takes to answer one request. Source: first bytes of object stores, S3 27 ms (sigma 0.62), Azure
-/// Blob 38 ms (0.66), fitted to p50, p90 and p99 (cdouglas/endive @3bded46); a delivery network 80 ms. The median of
-/// the first two.
+/// Blob 38 ms (0.66), fitted to p50, p90 and p99 (cdouglas/endive @3bded46); a content delivery network 80 ms. The
+/// value is between the first two.
 pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(30),
     sigma: 0.64,
@@ -64,13 +64,13 @@ pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
 
 // ---- distribution ----
 
-/// Rate at which a cache or a mirror can send. Guess: one server on a local network; 1 to 25.
+/// Rate at which a cache or a mirror can send. Guess: one server on a local network; 1 to 25 Gbit/s.
 pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
 /// Round trip from a node to its cache. Guess: one local network.
 pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
 
-/// Round trip from a cluster to a mirror of its region. Source: 1 to 2 ms between the clusters of KubeFleet's test on
+/// Round trip from a cluster to a mirror in its region. Source: 1 to 2 ms between the clusters of KubeFleet's test on
 /// AKS.
 pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(2);
 
@@ -78,18 +78,19 @@ pub const MIRROR_RTT: SimDuration = SimDuration::from_millis(2);
 /// `docs/recipes/mirror.md`.
 pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 
-/// Bytes of downloads that a cell of Cloud Foundry keeps. Source: `diego.executor.max_cache_size_in_bytes`,
-/// 10000000000, in cloudfoundry/diego-release `jobs/rep/spec`.
+/// Bytes of downloads that a Cloud Foundry cell keeps. Source: `diego.executor.max_cache_size_in_bytes`, 10000000000,
+/// in cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
 
-/// Downloads of a cell at the same time. Source: `diego.executor.max_concurrent_downloads`, 5, in the same file.
+/// Maximum number of concurrent downloads of a cell. Source: `diego.executor.max_concurrent_downloads`, 5, in the same
+/// file.
 pub const CELL_DOWNLOADS: u32 = 5;
 
-/// Rate of copies within a cell: so high that they take no time, because unpacking counts their writing already.
+/// Rate of copies within a cell: so high that they take no time, because unpacking already includes writing them.
 pub const CELL_COPY: BytesPerSec = BytesPerSec::from_gbit(10_000.0);
 
-/// From a request to a peer's answer. Guess: within the 20 ms below; the six or more requests of a small image took
-/// about 25 ms in all (spegel-org/benchmark-results @645a85c).
+/// Time from a request to a peer's answer. Guess: within the 20 ms below; the six or more requests of a small image
+/// took about 25 ms in total (spegel-org/benchmark-results @645a85c).
 pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
 
 /// Time of a lookup without a result. Source: `mirrorResolveTimeout` in spegel-org/spegel @b8c715a
@@ -100,13 +101,13 @@ pub const SPEGEL_TIMEOUT: SimDuration = SimDuration::from_millis(20);
 /// spegel-org/benchmark-results @645a85c (D8ds_v5); 233 MB/s were reached from the slower disk of a D4ds_v5.
 pub const PEER_CONNECTION: BytesPerSec = BytesPerSec::new(600e6);
 
-/// Seeds of a cluster. Source: `seedPeer.replicas` of Dragonfly's Helm chart; a Kraken benchmark had 5 origins.
+/// Seeds per cluster. Source: `seedPeer.replicas` of Dragonfly's Helm chart; a Kraken benchmark had 5 origins.
 pub const SEEDS: u32 = 3;
 
-/// Bytes of a piece. Source: 4 MB in uber/kraken @2a7fbcb `config/`, 4 MiB in Dragonfly; up to 16.
+/// Size of a piece. Source: 4 MB in uber/kraken @2a7fbcb `config/`, 4 MiB in Dragonfly; up to 16 MB.
 pub const PIECE: Bytes = Bytes::new(4_000_000);
 
-/// Parents of a peer. Source: dragonflyoss/dragonfly @66db456 `scheduler/config/constants.go`; 3 to 4.
+/// Number of parents of a peer. Source: dragonflyoss/dragonfly @66db456 `scheduler/config/constants.go`; 3 to 4.
 pub const DRAGONFLY_PARENTS: u32 = 4;
 
 /// Rate at which a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
@@ -115,47 +116,47 @@ pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::new(200e6);
 /// Rate at which a Kraken agent receives. Source: as above.
 pub const KRAKEN_IN: BytesPerSec = BytesPerSec::new(300e6);
 
-/// Connections of one torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
+/// Number of connections per torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
 pub const KRAKEN_CONNECTIONS: u32 = 10;
 
 /// Share of their upload that peers with a part of a blob can use for each other. Source: Qiu and Srikant (2004),
-/// section 3: 1 - (log N / N)^k for N pieces and k connections, above 99 % for a blob of 50 pieces or more.
+/// section 3: 1 - (log N / N)^k for N pieces and k connections, above 99% for a blob of 50 pieces or more.
 pub const EFFECTIVENESS: Share = Share::ALL;
 
-/// From a node's request to the request for its first piece. Guess: one exchange with a tracker or scheduler; 10 ms to
-/// 0.5 s (Dragonfly's retry interval).
+/// Time from a node's request to the request for its first piece. Guess: one exchange with a tracker or scheduler; 10
+/// ms to 0.5 s (Dragonfly's retry interval).
 pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 
-/// Time-out of a peer that waits for another one. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
+/// Time-out of a peer that waits for another peer. Source: `HandshakeTimeout`, 5 s, in uber/kraken @3705d31
 /// `lib/torrent/scheduler/conn/config.go`; requests for pieces time out after 4 s or more (`dispatch/config.go`).
 pub const PEER_TIMEOUT: SimDuration = SimDuration::from_secs(5);
 
-/// Probability of such a time-out for a node and layer. Source: calibrated on the p99 of Kraken's published
-/// distribution to 2,600 hosts (18 s, with a median of 10 s); 0 to 15 %.
+/// Probability of such a time-out per node and layer. Source: calibrated on the p99 of Kraken's published distribution
+/// to 2,600 hosts (18 s, with a median of 10 s); 0 to 15%.
 pub const PEER_TIMEOUT_SHARE: Share = Share::new(0.08);
 
-/// Share of an image's bytes that a container reads before it is ready. Source: 6.4 % on the mean over 57 images
-/// (Harter et al., "Slacker", FAST '16); 1 to 40 %.
+/// Share of an image's bytes that a container reads before it is ready. Source: mean of 6.4% over 57 images (Harter et
+/// al., "Slacker", FAST '16); 1 to 40%.
 pub const LAZY_START: Share = Share::new(0.064);
 
-/// Bytes of one read on demand. Source: the largest read that Linux asks of FUSE by default (32 pages); 50 kB to 4 MiB
-/// by snapshotter.
+/// Size of one read on demand. Source: the largest read that Linux requests from FUSE by default (32 pages); 50 kB to
+/// 4 MiB, depending on the snapshotter.
 pub const LAZY_READ: Bytes = Bytes::new(128 * 1024);
 
-/// Table of contents of a layer. Guess: some 100 bytes a file, compressed; 10 kB to 5 MB.
+/// Size of a layer's table of contents. Guess: about 100 bytes per file, compressed; 10 kB to 5 MB.
 pub const LAZY_TOC: Bytes = Bytes::new(100_000);
 
 /// Rate of the background fetch of a layer. Guess: it yields to reads on demand.
 pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::new(10e6);
 
-/// From one group of clusters of a pre-pull to the next. Guess.
+/// Time from one group of clusters of a pre-pull to the next. Guess.
 pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
 
-/// Rate of one connection for a blob that a content delivery network does not hold yet. Source: ghcr.io,
-/// 1 GB in 24 to 32 s for every node that asked at once (spegel-org/benchmark-results @645a85c).
+/// Rate of one connection for a blob that a content delivery network has not cached yet. Source: ghcr.io, 1 GB in 24
+/// to 32 s for every node of a simultaneous pull (spegel-org/benchmark-results @645a85c).
 pub const CDN_COLD: BytesPerSec = BytesPerSec::new(46e6);
 
-/// The same of a blob that it holds. Source: as above, 6.0 s with unpacking.
+/// Rate of one connection for a blob that it has cached. Source: as above, 6.0 s with unpacking.
 pub const CDN_WARM: BytesPerSec = BytesPerSec::new(500e6);
 
 // ---- kubelet ----
@@ -166,8 +167,8 @@ pub const REGISTRY_PULL_QPS: u32 = 5;
 /// `registryBurst`. Source: kubelet defaults.
 pub const REGISTRY_BURST: u32 = 10;
 
-/// From an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in kubernetes/kubernetes
-/// `pkg/kubelet/pod_workers.go`. It is the only thing that pulls a storm of retries apart.
+/// Time from an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in
+/// kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Only this spreads the retries of a storm.
 pub const ERROR_REQUEUE: DurationModel = DurationModel::Uniform {
     min: SimDuration::from_secs(10),
     max: SimDuration::from_secs(15),
@@ -180,45 +181,45 @@ pub const SYNC_PERIOD: SimDuration = SimDuration::from_secs(60);
 /// the same `pod_workers.go`.
 pub const REQUEUE_JITTER: f64 = 0.5;
 
-// ---- container runtime and disk (what differs between runtimes and their versions is in `runtime/spec.rs`) ----
+// ---- container runtime and disk (differences between runtimes and their versions are in `runtime/spec.rs`) ----
 
 /// Whether compressed layers stay on the node. Source: containerd's `discard_unpacked_layers` is off by default; some
 /// managed nodes turn it on.
 pub const KEEP_BLOBS: bool = true;
 
-/// Layers unpacked at once. Source: `max_concurrent_unpacks` in containerd `plugins/transfer/plugin.go`, since 2.2;
-/// more than 1 needs a snapshotter that can rebase. 3 to 12 are in use.
+/// Number of layers unpacked concurrently. Source: `max_concurrent_unpacks` in containerd
+/// `plugins/transfer/plugin.go`, since 2.2; more than 1 requires a snapshotter that can rebase. 3 to 12 are in use.
 pub const UNPACK_SLOTS: u32 = 1;
 
-/// Uncompressed bytes written per second while unpacking one layer. Layers of programs: 108 MB/s
+/// Uncompressed bytes written per second while unpacking one layer. Source, for layers of programs: 108 MB/s
 /// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Layers of zeros or of
 /// random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to 335 within the
-/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The median of these five.
+/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The value is the median of these five.
 pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
-/// Rate of a layer with zstd over that of one with gzip. A whole copy of Fedora's image with its files: 8 s and 4.5 s,
-/// so 1.8 (containers/storage#363). Decompression alone, with containerd's decoders: 1.8 to 2.0 against an external
-/// gzip and 2.4 to 3.7 against Go's (containerd/containerd#6957, espressif/esp-idf#18940); writing files takes as long
-/// for both.
+/// Rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8 s and
+/// 4.5 s, so 1.8 (containers/storage#363). Decompression alone, with containerd's decoders: 1.8 to 2.0 relative to an
+/// external gzip and 2.4 to 3.7 relative to Go's (containerd/containerd#6957, espressif/esp-idf#18940); writing files
+/// takes equally long for both.
 pub const ZSTD_FACTOR: f64 = 1.8;
 
-/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15 % over 64 nodes, and at most
-/// 1.1 between slowest and fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
+/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15% over 64 nodes, and a factor of
+/// at most 1.1 between the slowest and the fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
 pub const UNPACK_SPREAD: f64 = 0.1;
 
-/// Part of unpacking a layer that does not depend on its size. Source: chonks, 12 to 34 ms.
+/// Part of a layer's unpack time that does not depend on its size. Source: chonks, 12 to 34 ms.
 pub const UNPACK_PER_LAYER: DurationModel = DurationModel::Constant(SimDuration::from_millis(25));
 
-/// Part of a pull that depends on nothing. Source: chonks, 0.06 to 0.56 s.
+/// Constant part of a pull's duration. Source: chonks, 0.06 to 0.56 s.
 pub const PULL_CONSTANT: DurationModel = DurationModel::Constant(SimDuration::from_millis(300));
 
 /// Rate at which a node's network card can receive. Guess; 0.1 to 25 Gbit/s.
 pub const NIC: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// Sandbox, container create and start. Source: 32 streams of Kubernetes events of GKE and EKS (chonks), from
-/// `Scheduled` to `Pulling` and from `Pulled` to `Started`: medians of 0.51 to 0.98 s, half of them below 0.57; sigmas
-/// of 0.27 to 0.96 in the middle 80 %, half of them below 0.51. Older tests have 0.9 to 1.9 s (kubernetes/website,
-/// 2015; kube-burner).
+/// Time to create the sandbox, and to create and start the container. Source: 32 streams of Kubernetes events of GKE
+/// and EKS (chonks), from `Scheduled` to `Pulling` and from `Pulled` to `Started`: medians of 0.51 to 0.98 s, half of
+/// them below 0.57; sigmas of 0.27 to 0.96 in the middle 80%, half of them below 0.51. Older tests have 0.9 to 1.9 s
+/// (kubernetes/website, 2015; kube-burner).
 pub const START_OVERHEAD: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(600),
     sigma: 0.5,
@@ -230,17 +231,17 @@ pub const START_SPREAD: f64 = 0.2;
 
 // ---- images ----
 
-/// Uncompressed over compressed bytes of a layer. Source: median of all layers on Docker Hub in 2017 (Zhao et al.,
-/// CLUSTER '19, through notes on the paper); 1 to 5.
+/// Ratio of a layer's uncompressed to its compressed bytes. Source: median of all layers on Docker Hub in 2017 (Zhao
+/// et al., CLUSTER '19, through notes on the paper); 1 to 5.
 pub const COMPRESSION_RATIO: f64 = 2.6;
 
-/// Size of an image's config blob where it is not given. Source: 69 of the repositories that chonks lists: 2.4, 6.2 and
+/// Size of an image's config blob if it is not given. Source: 69 of the repositories that chonks lists: 2.4, 6.2 and
 /// 17 kB (p10, p50, p90).
 pub const CONFIG_SIZE: Bytes = Bytes::new(6_200);
 
 // ---- workloads ----
 
-/// From a process's start until it could answer its readiness probe. The median is a guess: a small web service; a
+/// Time from a process's start until it can answer its readiness probe. The median is a guess: a small web service; a
 /// large JVM takes ten times as long. Source of the sigma within a cluster: ten cold starts each of 620 functions
 /// (maxday/lambda-perf @6070b79), 0.05, 0.18 and 0.36 (p10, p50, p90). Between clusters, [`START_SPREAD`] is added.
 pub const START: DurationModel = DurationModel::LogNormal {
@@ -248,7 +249,7 @@ pub const START: DurationModel = DurationModel::LogNormal {
     sigma: 0.2,
 };
 
-/// From deleting a pod until it is gone. Guess: a process that obeys SIGTERM; Kubernetes waits 30 s at most by
+/// Time from deleting a pod until it is gone. Guess: a process that obeys SIGTERM; Kubernetes waits at most 30 s by
 /// default.
 pub const TERMINATION: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_secs(2),
@@ -258,98 +259,100 @@ pub const TERMINATION: DurationModel = DurationModel::LogNormal {
 /// `periodSeconds` of a probe. Source: api, `core/v1` Probe.
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
 
-/// Pods that a cluster's controllers create. Source: `--kube-api-qps` and `--kube-api-burst` of the
-/// kube-controller-manager; 20 pods a second from end to end were measured with it, and 201 with a limit of 200
+/// Rate and burst at which a cluster's controllers create pods. Source: `--kube-api-qps` and `--kube-api-burst` of the
+/// kube-controller-manager. End to end, 20 pods per second were measured with these, and 201 with a limit of 200
 /// (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 pub const POD_CREATION: (PerSecond, u32) = (PerSecond::new(20.0), 30);
 
-/// Pods that a cluster's scheduler binds. Source: `clientConnection` of the kube-scheduler's configuration.
+/// Rate and burst at which a cluster's scheduler binds pods. Source: `clientConnection` of the kube-scheduler's
+/// configuration.
 pub const POD_SCHEDULING: (PerSecond, u32) = (PerSecond::new(50.0), 100);
 
-/// Pods that start on a node in a second. Source: 4.5 to 5 on a spinning disk (agent-sandbox, as above); 1 to 50.
+/// Pods that start on a node per second. Source: 4.5 to 5 on a spinning disk (agent-sandbox, as above); 1 to 50.
 pub const POD_STARTS: Factor = Factor::new(5.0);
 
 /// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
 pub const PROGRESS_DEADLINE: SimDuration = SimDuration::from_secs(600);
 
-// ---- agent (what belongs to one product's agent and controller is in that product's folder) ----
+// ---- agent (constants of one product's agent and controller are in that product's folder) ----
 
-/// From telling a cluster to its agent knowing: a watch over the site's link. Guess.
+/// Time from instructing a cluster until its agent has the instruction: a watch over the site's link. Guess.
 pub const INSTRUCTION_DELAY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(500),
     sigma: 0.5,
 };
 
-/// A Helm upgrade of a small chart, without waiting for pods. Source: Flux's published benchmarks of its
-/// helm-controller, a chart of 4 objects without pods: 2.6 to 3.0 s of a worker's time each (Flux 2.6 to 2.9), ten at
-/// once on 2 CPU; 4.9 s with Flux 2.5. A busy controller, so rather too long for an idle agent. The spread between
-/// clusters is a guess.
+/// Duration of a Helm upgrade of a small chart, without waiting for pods. Source: Flux's published benchmarks of its
+/// helm-controller, a chart of 4 objects without pods: 2.6 to 3.0 s of a worker's time each (Flux 2.6 to 2.9), ten
+/// concurrently on 2 CPU; 4.9 s with Flux 2.5. The controller was busy, so this is rather too long for an idle agent.
+/// The spread between clusters is a guess.
 pub const APPLY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(2800),
     sigma: 0.4,
 };
 
-/// The time in which an admission webhook must answer. Source: default of `timeoutSeconds` in kubernetes/kubernetes
+/// Time within which an admission webhook must answer. Source: default of `timeoutSeconds` in kubernetes/kubernetes
 /// `pkg/apis/admissionregistration/v1/defaults.go`.
 pub const WEBHOOK_TIMEOUT: SimDuration = SimDuration::from_secs(10);
 
-/// Sigma of the lognormal factor between clusters on the time of an apply: the pace of their control planes. Source:
-/// of six clusters that create a million pods, the slowest took 4.7 times as long as the rest
+/// Sigma of the lognormal factor between clusters on the time of an apply: the speed of their control planes. Source:
+/// the slowest of six clusters that created a million pods took 4.7 times as long as the rest
 /// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): 0.6 by their variance, 1.2 if it is
 /// the expected largest of six.
 pub const APPLY_SPREAD: f64 = 0.6;
 
-/// From a report being sent to the management cluster having it. Guess.
+/// Time from sending a report until the management cluster has it. Guess.
 pub const REPORT_DELAY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(500),
     sigma: 0.5,
 };
 
-/// From the first event about an applied object to the report: that of Rancher Fleet's agent. Source: `enqueueDelay` in
-/// rancher/fleet @3b2c622 `internal/cmd/agent/controller/drift_controller.go`, since v0.12.0.
+/// Time from the first event about an applied object to the report, for Rancher Fleet's agent. Source: `enqueueDelay`
+/// in rancher/fleet @3b2c622 `internal/cmd/agent/controller/drift_controller.go`, since v0.12.0.
 pub const DEBOUNCE: SimDuration = SimDuration::from_secs(5);
 
-/// From a first deployment until Rancher Fleet's agent watches a new kind of object. Source: `TriggerSleep` in
-/// rancher/fleet @3b2c622 `pkg/durations/durations.go`, slept through in `internal/cmd/agent/trigger/watcher.go`.
+/// Time from a first deployment until Rancher Fleet's agent watches a new kind of object. Source: `TriggerSleep` in
+/// rancher/fleet @3b2c622 `pkg/durations/durations.go`, the duration of a sleep in
+/// `internal/cmd/agent/trigger/watcher.go`.
 pub const WATCH_START: SimDuration = SimDuration::from_secs(5);
 
-// ---- faults: what an experiment may set; nothing goes wrong unless it does ----
+// ---- faults: what an experiment may set; without a setting, nothing fails ----
 
-/// From the end of a cluster's outage to the beginning of the next. Source: 1 in 15 lines had an outage on a day (NBN,
-/// March 2023, accc.gov.au). The shape is that of servers below.
+/// Time from the end of a cluster's outage to the start of the next. Source: 1 in 15 lines had an outage on a given
+/// day (NBN, March 2023, accc.gov.au). The shape is that of the node failures below.
 #[must_use]
 pub fn outage_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(15 * 24), 0.75)
 }
 
-/// Duration of a cluster's outage. Source of the median: contracts promise 99 to 99.5 % for broadband
-/// (tfmnetworks.com), which is a mean of 1.8 to 3.6 h every 15 days; of the sigma: 1.28 over 1,029 incidents of clouds
-/// (atlarge-research/cloud-uptime-archive @044a5cb).
+/// Duration of a cluster's outage. Source of the median: contracts promise 99 to 99.5% for broadband
+/// (tfmnetworks.com), which is a mean of 1.8 to 3.6 h every 15 days. Source of the sigma: 1.28 over 1,029 incidents of
+/// clouds (atlarge-research/cloud-uptime-archive @044a5cb).
 pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_hours(1),
     sigma: 1.3,
 };
 
-/// From a node's return to its next failure. Source: 14 systems with 2 and 4 processors a node at Los Alamos, 1996 to
-/// 2005 (Derek-Jones/ESEUR-code-data @1a49d10): 0.27 to 0.69 and 1.0 to 1.3 failures a year, shapes 0.45 to 1. The
-/// value is between the two groups.
+/// Time from a node's recovery to its next failure. Source: 14 systems with 2 and 4 processors per node at Los Alamos,
+/// 1996 to 2005 (Derek-Jones/ESEUR-code-data @1a49d10): 0.27 to 0.69 and 1.0 to 1.3 failures per year, shapes 0.45 to
+/// 1.0. The value is between the two groups.
 #[must_use]
 pub fn node_loss_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(440 * 24), 0.6)
 }
 
-/// Time until a failed node returns. Source: 23,552 repairs of the same systems: 13, 60, 330 and 3,803 min (p10, p50,
+/// Time until a failed node recovers. Source: 23,552 repairs of the same systems: 13, 60, 330 and 3,803 min (p10, p50,
 /// p90, p99).
 pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_mins(60),
     sigma: 1.4,
 };
 
-/// From a node's failure until it counts as not ready. Source: `node-monitor-grace-period` of the
+/// Time from a node's failure until it counts as not ready. Source: `node-monitor-grace-period` of the
 /// kube-controller-manager, 40 s until 1.31; 50 s since (unverified).
 pub const NODE_GRACE: SimDuration = SimDuration::from_secs(40);
 
-/// From then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API
+/// Time from then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API
 /// server's admission adds by default (unverified).
 pub const NODE_EVICTION: SimDuration = SimDuration::from_secs(300);
 

@@ -17,34 +17,34 @@ pub type Queue = EventQueue<Event>;
 /// Everything that happens in a world.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Event {
-    /// Scheduled by the driver of the world for itself; a world ignores it.
+    /// Scheduled by the driver of the world for itself; the world ignores it.
     Driver(DriverEvent),
     /// A failure or its repair.
     Fault(FaultEvent),
-    /// Of a cluster's agent.
+    /// An event of a cluster's agent.
     Agent(AgentEvent),
-    /// Of a workload and its pods.
+    /// An event of a workload and its pods.
     Workload(WorkloadEvent),
-    /// Of a pull's request to a registry, cache or peer.
+    /// An event of a pull's request to a registry, cache or peer.
     Request(PullId, Request, RequestEvent),
-    /// Of a pull, apart from its requests.
+    /// An event of a pull, apart from its requests.
     Pull(PullId, PullEvent),
     /// A layer is written to a node's disk, or the disk's buffer is full.
     DiskChanges(NodeId),
-    /// Of the distribution of images.
+    /// An event of the distribution of images.
     Distribution(DistributionEvent),
     /// A window of a registry begins or ends.
     RegistryWindow {
-        /// Which registry: 0 is the first.
+        /// Index of the registry: 0 is the first.
         registry: u32,
         /// Index into [`crate::world::RegistrySpec::windows`].
         window: u32,
-        /// False: it ends.
+        /// Whether it begins or ends.
         begins: bool,
     },
     /// The rate that a registry may send, or that it sends to others, changes.
     RegistryLoad {
-        /// Which registry: 0 is the first.
+        /// Index of the registry: 0 is the first.
         registry: u32,
         /// The change.
         change: LoadEvent,
@@ -54,13 +54,13 @@ pub enum Event {
 }
 
 impl Event {
-    /// Whether a controller or its driver caused it, and not the world.
+    /// Returns whether a controller or its driver caused the event, instead of the world.
     #[must_use]
     pub const fn is_of_driver(&self) -> bool {
         matches!(self, Self::Driver(_))
     }
 
-    /// The name of an event, for a count of such events.
+    /// Returns the name of the event's kind, for counting.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
@@ -87,7 +87,7 @@ impl Event {
         }
     }
 
-    /// Whether it is there only because a host has limits, and changes nothing that is measured.
+    /// Returns whether the event only exists because a host has limits, and changes nothing that is measured.
     pub(crate) const fn only_checks_limit(&self) -> bool {
         matches!(
             self,
@@ -99,33 +99,33 @@ impl Event {
 /// A change of the rate that a registry may send, or sends to clients outside the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadEvent {
-    /// Its burst allowance is spent.
+    /// Its burst allowance is used up.
     BurstEnds,
-    /// The steady load of others changes.
+    /// The steady load from others changes.
     OtherRate,
     /// Another fleet begins a pull.
     OtherPull,
 }
 
-/// Events that the driver of a world may schedule for itself: those of a management cluster.
+/// Events that the driver of a world may schedule for itself, such as those of a management cluster.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DriverEvent {
     /// The new revision is released.
     Released,
     /// A report is in the controller's cache.
     Seen(Report),
-    /// A timer of the controller goes off, by its number.
+    /// A timer of the controller expires; identified by its number.
     Timer(u32),
-    /// A write takes effect that instructs a cluster to run a revision.
+    /// A write that instructs a cluster to run a revision takes effect.
     Instruct(ClusterId, Revision),
-    /// A write takes effect that pauses a cluster's deployment, or resumes it.
+    /// A write that pauses or resumes a cluster's deployment takes effect.
     Pause(ClusterId, bool),
-    /// The controller's cache shows what a person has changed, by its number in the list of changes.
+    /// The controller's cache shows a change made by a person, by its number in the list of changes.
     PersonActs(u32),
 }
 
 impl DriverEvent {
-    /// The name of an event, for a count of such events.
+    /// Returns the name of the event's kind, for counting.
     const fn kind(self) -> &'static str {
         match self {
             Self::Released => "releases",
@@ -141,13 +141,13 @@ impl DriverEvent {
 /// A failure or its repair.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum FaultEvent {
-    /// A cluster that was offline from the start is back.
+    /// A cluster that was offline from the start reconnects.
     OfflineEnds(ClusterId),
     /// An outage of a single cluster begins.
     OutageBegins(ClusterId),
     /// An outage of a single cluster ends.
     OutageEnds(ClusterId),
-    /// Senders try again after a cut of a cluster's link.
+    /// Senders retry after a cut of a cluster's link.
     TransfersResume(ClusterId),
     /// A gap of a cluster's link begins or ends.
     GapChanges(ClusterId),
@@ -157,29 +157,29 @@ pub enum FaultEvent {
     RegionalEnds(u32),
     /// A node fails.
     NodeFails(NodeId),
-    /// A failed node is back.
+    /// A failed node recovers.
     NodeReturns(NodeId),
     /// A node's lease was not renewed for the grace period: its pods count as not ready.
     NodeNotReady {
-        /// Which node.
+        /// The node.
         node: NodeId,
-        /// After which of its failures.
+        /// The number of its failure.
         failure: u32,
     },
     /// A node has been missing for as long as its pods tolerate.
     NodeEvicts {
-        /// Which node.
+        /// The node.
         node: NodeId,
-        /// After which of its failures.
+        /// The number of its failure.
         failure: u32,
     },
     /// The registry has responded 404 to a pull.
     NotFound(PodId),
     /// A container that worked so far stops passing its readiness probe.
     DefectShows {
-        /// Of which pod.
+        /// The pod.
         pod: PodId,
-        /// After which of its starts.
+        /// The number of its start.
         start: u32,
     },
 }
@@ -195,9 +195,9 @@ pub enum AgentEvent {
     ApplyFails(ClusterId, ApplyFailure),
     /// The workloads are not ready within the time-out of an apply.
     WaitEnds(ClusterId),
-    /// The agent tries a failed apply again.
+    /// The agent retries a failed apply.
     ApplyAgain(ClusterId),
-    /// The agent reports readiness, if it changed.
+    /// The agent reports readiness if it has changed.
     ReadinessDue(ClusterId),
     /// A report reaches the management cluster.
     ReportArrives(Report),
@@ -210,12 +210,12 @@ pub struct Report {
     pub cluster: ClusterId,
     /// The revision that it applied last; [`crate::world::NOTHING`] if only a failed apply is reported.
     pub applied: Revision,
-    /// Whether all of it was ready.
+    /// Whether the whole release was ready.
     pub ready: bool,
-    /// Whether a Deployment of it had exceeded its progress deadline; always false unless the world watches those
-    /// ([`crate::world::World::watch_progress_deadlines`]).
+    /// Whether one of its Deployments had exceeded its progress deadline; always false unless the world watches
+    /// deadlines ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
-    /// Why its last apply failed. `None`: it did not.
+    /// Why its last apply failed. `None`: it succeeded.
     pub failure: Option<ApplyFailure>,
 }
 
@@ -226,20 +226,20 @@ pub enum WorkloadEvent {
     PodBound(PodId),
     /// The kubelet syncs a pod whose pull failed.
     PodSync(PodId),
-    /// A container's process runs.
+    /// A container's process starts to run.
     ContainerStarted(PodId),
     /// A readiness probe has passed often enough.
     PodReady {
-        /// Of which pod.
+        /// The pod.
         pod: PodId,
-        /// After which of its starts.
+        /// The number of its start.
         start: u32,
     },
     /// A pod has been ready for `minReadySeconds`.
     PodAvailable {
-        /// Which pod.
+        /// The pod.
         pod: PodId,
-        /// After which of its starts.
+        /// The number of its start.
         start: u32,
     },
     /// A container has crashed.
@@ -250,9 +250,9 @@ pub enum WorkloadEvent {
     PodGone(PodId),
     /// A Deployment's controller checks its progress deadline.
     ProgressDeadline {
-        /// In which cluster.
+        /// The cluster.
         cluster: ClusterId,
-        /// Which workload.
+        /// The workload.
         workload: u32,
     },
 }
@@ -260,61 +260,61 @@ pub enum WorkloadEvent {
 /// An event of a pull's request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent {
-    /// It reaches a host that has limits.
+    /// It reaches a host with limits.
     Arrives(HostRole),
     /// A host with limited connections or workers has served it.
     Served(HostRole),
-    /// The response of a registry's host is back.
+    /// The response of a registry's host arrives.
     Response(HostRole, Response),
-    /// It is sent again after it was refused.
+    /// It is resent after it was refused.
     Retry,
-    /// The runtime tries again to connect to a host that does not respond, or gives up.
+    /// The runtime retries to connect to a host that does not respond, or gives up.
     Redial {
-        /// Which host.
+        /// The host.
         host: HostRole,
-        /// When it first tried.
+        /// The time of the first attempt.
         since: SimTime,
     },
-    /// It continues to the registry, after a nearer host did not have the blob.
+    /// It continues to the registry because a nearer host did not have the blob.
     Upstream,
-    /// The response of a cache, a mirror or a peer is back.
+    /// The response of a cache, a mirror or a peer arrives.
     NearbyResponse(Response),
-    /// The transfer of its blob is past its slow start.
+    /// The transfer of its blob has passed its slow start.
     RampedUp,
 }
 
-/// An event of a pull, apart from its requests. Layers are named by their index in the image.
+/// An event of a pull, apart from its requests. Layers are identified by their index in the image.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullEvent {
-    /// The last piece of a layer has come from a swarm.
+    /// The last piece of a layer has arrived from a swarm.
     LayerSettles(u16),
-    /// A layer begins to be written, on a node with a limited disk.
+    /// A layer begins to be written on a node with a limited disk.
     LayerWrites(u16),
     /// A layer is unpacked.
     Unpacked(u16),
-    /// It has received nothing for as long as the runtime waits.
+    /// It has received no data for as long as the runtime waits.
     Stalled,
     /// It has exceeded its deadline.
     Deadline,
     /// The image is complete on its node.
     Completed,
-    /// Real machines have carried it out, or it has failed there.
+    /// Real machines have completed it, or it has failed there.
     OrderEnds(Option<PullError>),
 }
 
 /// An event of the distribution of images.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum DistributionEvent {
-    /// The bytes that the containers of an image read on demand begin to come to a node.
+    /// The bytes that the containers of an image read on demand begin to arrive at a node.
     ReadsBegin {
-        /// Which node.
+        /// The node.
         node: NodeId,
-        /// Which image, by its number in this world.
+        /// The image, by its number in this world.
         image: u16,
     },
     /// A group of clusters begins to pre-pull.
     PrePullGroup,
-    /// The pre-pull is over: the new revision is released. Handled by the driver.
+    /// The pre-pull is finished: the new revision is released. Handled by the driver.
     Released,
 }
 

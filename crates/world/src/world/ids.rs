@@ -1,8 +1,8 @@
-//! Dense ids of the things in a world: each indexes into a `Vec`.
+//! Dense ids of the objects in a world: each is an index into a `Vec`.
 
 use fleetsim_rollout::Revision;
 
-/// The revision that runs before the rollout, if any does.
+/// The revision that runs before the rollout, if there is one.
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
@@ -16,16 +16,16 @@ macro_rules! dense_id {
         $vis struct $name($vis u32);
 
         impl $name {
-            /// The id of the thing at `index`.
+            /// Returns the id of the object at `index`.
             ///
             /// # Panics
-            /// If there are more than 2^32 of them.
+            /// If there are more than 2^32 objects.
             #[must_use]
             $vis fn at(index: usize) -> Self {
                 Self(u32::try_from(index).expect("a world has fewer than 2^32 things of a kind"))
             }
 
-            /// The index into the `Vec` of these things.
+            /// Returns the index into the `Vec` of these objects.
             #[must_use]
             $vis const fn index(self) -> usize {
                 self.0 as usize
@@ -43,11 +43,11 @@ dense_id! {
     pub NodeId
 }
 dense_id! {
-    /// A pod, dead ones included: ids are never used again.
+    /// A pod, dead or alive. Ids are never reused.
     pub PodId
 }
 dense_id! {
-    /// One attempt to pull an image: ids are never used again.
+    /// One attempt to pull an image. Ids are never reused.
     pub PullId
 }
 dense_id! {

@@ -2,7 +2,7 @@
 //!
 //! [`World::handle`] dispatches every event. The driver of a world instructs clusters to run a revision
 //! ([`World::instruct`]) and collects the reports of their agents ([`World::take_reports`]), both with realistic
-//! delays. Nothing here knows which product decides.
+//! delays. The world does not know which product makes the decisions.
 //!
 //! | module | models |
 //! |---|---|
@@ -17,11 +17,11 @@
 //! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
 //! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
-//! # Who may touch what
-//! Each part owns its state and its steps, which take what else they use by name: the queue, the transfers, the
-//! meters, the random streams or one part more.
+//! # Ownership
+//! Each part owns its state and its steps. A step takes everything else that it uses as an argument: the queue, the
+//! transfers, the meters, the random streams or one other part.
 //!
-//! | part | owns, and does by itself |
+//! | part | owns |
 //! |---|---|
 //! | `Registry` | hosts, limits, requests in flight; its windows, bursts, other loads, and its egress under load |
 //! | `ClusterState` | its agent (instructions, applies, reports), workloads and cuts, the times of its pulls |
@@ -29,27 +29,27 @@
 //! | `Pods` | all pods and their pending events |
 //! | `NodeState` | the content of its disk, its queues and slots; garbage collection |
 //! | `Pull` | an attempt in progress; it claims blobs and commits layers on its node |
-//! | `Delivery` | the method of distribution, mirrors, fills, and the pre-pull |
+//! | `Delivery` | the distribution method, mirrors, fills, and the pre-pull |
 //! | `Transfers` | links, transfers in progress, and the event of the next completion |
-//! | `FaultProcesses` | pending events of processes of failures, and what they have drawn |
-//! | `Meter`, `Totals` | what is measured |
+//! | `FaultProcesses` | pending events of failure processes, and their draws |
+//! | `Meter`, `Totals` | measurements |
 //!
-//! `impl World` routes events to parts and holds the steps that touch three or more of them, in the folder of the part
-//! that they begin in. They are:
+//! `impl World` routes events to parts and has the steps that involve three or more parts, in the folder of the part
+//! where they begin. These steps are:
 //!
 //! - a request (`nodes::runtime::request`, `distribution::delivery`): a pull sends it over its cluster's link to a
-//!   host of a registry, or to a cache or a peer, and what comes back continues the pull;
+//!   host of a registry, or to a cache or a peer, and the response continues the pull;
 //! - a pull (`nodes::pull`, `nodes::unpack`): its end frees slots and blobs for other pulls of the node, starts the
-//!   containers of pods, and counts for its cluster and the meters;
+//!   containers of pods, and is counted for its cluster and in the meters;
 //! - a pod (`clusters::pod`, `clusters::workload`): it needs its node, its image and its cluster, and its readiness
-//!   moves the controller, then the agent;
-//! - a failure (`faults`): a cut changes a cluster, its link and the rates of others, and pulls that stall then;
-//! - a change of rates (`transfers::accounting`): registries follow their load and admit waiting requests, and the
-//!   meters and the next completion follow the rates;
+//!   triggers the controller, then the agent;
+//! - a failure (`faults`): a cut changes a cluster, its link and the rates of others, and pulls stall;
+//! - a change of rates (`transfers::accounting`): registries react to their load and admit waiting requests, and the
+//!   meters and the next completion are updated with the rates;
 //! - the start and the end of a run (this file, `totals`).
 //!
 //! Parts call each other within one event instead of sending events, because the order of events at one instant is
-//! part of a result. Each file says what its model leaves out.
+//! part of a result. Each file states what its model leaves out.
 
 mod backoff;
 pub mod calibration;
@@ -133,16 +133,16 @@ pub struct World<'s> {
     totals: Totals,
     /// Reports that have arrived since they were last taken.
     reports: Vec<Report>,
-    /// Events so far that only checked a limit.
+    /// Number of events so far that only checked a limit.
     limit_checks: u64,
     watches_progress: bool,
-    /// Of pulls that real machines carry out. `None`: they are simulated.
+    /// The orders, if real machines carry out the pulls. `None`: pulls are simulated.
     orders: Option<Box<PullOrders>>,
 }
 
 impl<'s> World<'s> {
-    /// A world at the start of a rollout, with the random numbers of this seed and replicate, on this platform. The
-    /// first events of faults, windows and a pre-pull go onto the queue.
+    /// Creates a world at the start of a rollout, with the random numbers of this seed and replicate, on this
+    /// platform. Schedules the first events of faults, windows and a pre-pull.
     #[must_use]
     pub fn new(
         spec: &'s WorldSpec,
@@ -207,7 +207,7 @@ impl<'s> World<'s> {
     /// Handles an event.
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         if event.only_checks_limit() {
-            // Measures do not depend on whether a host has limits.
+            // Measurements do not depend on whether a host has limits.
             self.limit_checks += 1;
         } else {
             self.meter.advance(queue.now());
@@ -240,7 +240,8 @@ impl<'s> World<'s> {
         }
     }
 
-    /// The load of a registry changes. Other loads are scheduled after their effects on the transfers of the fleet.
+    /// Handles a change of a registry's load. Other loads are scheduled after their effects on the transfers of the
+    /// fleet.
     fn load_changes(&mut self, at: usize, change: LoadEvent, queue: &mut Queue) {
         match change {
             LoadEvent::BurstEnds => {
@@ -261,7 +262,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Sets the capacity of a registry's egress, which every node may be behind.
+    /// Sets the capacity of a registry's egress, which affects every node behind it.
     fn set_egress(&mut self, at: usize, queue: &mut Queue) {
         let links = &self.transfers.links;
         let capacity = links.data(self.registries[at].capacity());
@@ -274,10 +275,10 @@ impl<'s> World<'s> {
         std::mem::take(&mut self.reports)
     }
 
-    /// Whether no pending event can advance the rollout. Events that cannot are restarts of pods that never become
-    /// ready, future failures, windows of a registry while no pull is in progress, loads and transfers of others, and
-    /// `idle` events of the driver.
-    /// The end of a failure counts if its cluster still has work to do or a report to send.
+    /// Returns whether no pending event can advance the rollout. Events that cannot advance it are restarts of pods
+    /// that never become ready, future failures, windows of a registry while no pull is in progress, loads and
+    /// transfers of others, and `idle` events of the driver. The end of a failure counts if its cluster still has work
+    /// to do or a report to send.
     #[must_use]
     pub fn is_at_rest(&self, queue: &Queue, idle: usize) -> bool {
         let mut inert = self.pods.inert_events() + self.faults.pending_events + idle;
@@ -291,37 +292,37 @@ impl<'s> World<'s> {
         queue.len() == inert && !self.awaits_repair()
     }
 
-    /// Whether failures, or their ends, are still to come.
+    /// Returns whether failures, or their ends, are still scheduled.
     #[must_use]
     pub const fn expects_failures(&self) -> bool {
         self.faults.pending_events > 0
     }
 
-    /// Whether the cluster can be reached.
+    /// Returns whether the cluster can be reached.
     #[must_use]
     pub fn is_online(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].cuts.is_managed()
     }
 
-    /// Whether a failure of the cluster in progress will end.
+    /// Returns whether a failure of the cluster in progress will end.
     #[must_use]
     pub fn is_repair_due(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].repairs_due > 0
     }
 
-    /// The meters.
+    /// Returns the meters.
     #[must_use]
     pub const fn meter(&self) -> &Meter {
         &self.meter
     }
 
-    /// Events so far that only checked a limit. A world without that limit has all other events, and not these.
+    /// Returns the number of events so far that only checked a limit. A world without that limit has all other events.
     #[must_use]
     pub const fn limit_checks(&self) -> u64 {
         self.limit_checks
     }
 
-    /// The share of `span` in which the registry's egress was at its capacity; 0 for no time at all.
+    /// Returns the share of `span` in which the registry's egress was at its capacity; 0 for an empty span.
     #[must_use]
     pub fn busy_share(&self, span: SimDuration) -> f64 {
         if span.is_zero() {

@@ -1,8 +1,8 @@
 //! The settings of a whole world: plain, checked data that a run only reads.
 //!
-//! Most of these types are also the settings of an experiment file: they read themselves, and their defaults are the
-//! values of [`crate::world::calibration`]. A reference to another part of the file is a name in the file and an index
-//! here, which is filled in when the experiment is checked.
+//! Most of these types are also the settings of an experiment file: they deserialize themselves, and their defaults
+//! are the values of [`crate::world::calibration`]. A reference to another part of the file is a name in the file and
+//! an index here, which is filled in when the experiment is checked.
 
 use std::collections::BTreeSet;
 
@@ -29,13 +29,13 @@ use fleetsim_units::serial::positive;
 pub struct WorldSpec {
     /// The fleet, in the order of the experiment file or the inventory.
     pub clusters: Vec<ClusterSpec>,
-    /// Links that several clusters share between the registry and their own downlink.
+    /// Links between the registry and the clusters' own downlinks that several clusters share.
     pub regions: Vec<RegionSpec>,
     /// The registry that serves the images.
     pub registry: RegistrySpec,
-    /// Other registries, from which the images come that name one.
+    /// Other registries, for images that name one.
     pub registries: Vec<NamedRegistry>,
-    /// The distribution of images to the nodes.
+    /// How images are distributed to the nodes.
     pub distribution: DistributionSpec,
     /// The settings of every node.
     pub node: NodeSpec,
@@ -52,7 +52,7 @@ pub struct WorldSpec {
 }
 
 impl WorldSpec {
-    /// The registry of an image, by its number: 0 is [`WorldSpec::registry`], others follow.
+    /// Returns the registry of an image by its index: 0 is [`WorldSpec::registry`], others follow.
     #[must_use]
     pub fn registry_at(&self, at: usize) -> &RegistrySpec {
         if at == 0 {
@@ -62,12 +62,12 @@ impl WorldSpec {
         }
     }
 
-    /// All registries, by their numbers.
+    /// Returns all registries by their index.
     pub(super) fn all_registries(&self) -> impl Iterator<Item = &RegistrySpec> {
         (0..=self.registries.len()).map(|at| self.registry_at(at))
     }
 
-    /// The revision that a cluster runs when the rollout begins. `None`: nothing.
+    /// Returns the revision that a cluster runs when the rollout begins. `None`: it runs nothing.
     #[must_use]
     pub fn installed(&self, cluster: usize) -> Option<Revision> {
         (self.release == ReleaseKind::Update && self.clusters[cluster].installed).then_some(OLD)
@@ -81,7 +81,7 @@ impl WorldSpec {
 pub struct NamedRegistry {
     /// The name that images use; unique among the registries.
     pub name: String,
-    /// Its settings, with the same defaults as those of the first.
+    /// Its settings, with the same defaults as the first registry.
     #[serde(default, rename = "registry")]
     pub spec: RegistrySpec,
 }
@@ -94,7 +94,7 @@ pub enum ReleaseKind {
     /// All clusters run the previous revision, ready, with its images on their nodes.
     #[default]
     Update,
-    /// First deployment: no cluster runs anything, no image layer is on any node.
+    /// First deployment: no cluster runs a revision, and no node has any image layer.
     Initial,
 }
 
@@ -117,42 +117,42 @@ pub struct ImageSpec {
     pub name: String,
     /// The new revision's layers, bottom first.
     pub layers: Vec<LayerSpec>,
-    /// The old revision's layers, bottom first; empty when nothing is known of it or nothing runs.
+    /// The old revision's layers, bottom first; empty if they are unknown or nothing runs.
     pub previous: Vec<LayerSpec>,
-    /// Size of the new revision's config blob; drawn once a run.
+    /// Size of the new revision's config blob; drawn once per run.
     pub config: SizeModel,
-    /// The registry it comes from, as in [`WorldSpec::registry_at`].
+    /// Index of its registry; see [`WorldSpec::registry_at`].
     pub registry: usize,
-    /// True: its tag names a list of platforms, which is requested before the platform's manifest.
+    /// Whether its tag names a list of platforms, which is requested before the platform's manifest.
     pub index: bool,
 }
 
 /// One layer of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerSpec {
-    /// Its digest, the key of its random numbers: equal digests are the same bytes.
+    /// Its digest, which is the key of its random numbers: equal digests mean the same bytes.
     pub digest: String,
-    /// Bytes over the wire; drawn once a run.
+    /// Size during transfer; drawn once per run.
     pub compressed: SizeModel,
-    /// Bytes on disk; drawn once a run.
+    /// Size on disk; drawn once per run.
     pub uncompressed: Uncompressed,
-    /// It is compressed with zstd; other layers that are compressed are with gzip.
+    /// Whether it is compressed with zstd; other compressed layers use gzip.
     pub is_zstd: bool,
 }
 
 /// The size of a layer on disk.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Uncompressed {
-    /// So many times what goes over the wire.
+    /// A multiple of the transferred size.
     Ratio(f64),
-    /// A size of its own.
+    /// An independent size.
     Size(SizeModel),
-    /// The layer goes over the wire as it is on disk: nothing is decompressed.
+    /// The layer is transferred uncompressed, so nothing is decompressed.
     AsSent,
 }
 
 impl ImageSpec {
-    /// The layers with a digest of their own: one that is listed twice is downloaded and stored once.
+    /// Returns the layers with different digests: a layer that is listed twice is downloaded and stored once.
     pub fn distinct_layers(&self) -> impl Iterator<Item = &LayerSpec> {
         let mut seen = BTreeSet::new();
         self.layers

@@ -20,12 +20,12 @@ use crate::world::spec::{
 use crate::world::totals::Totals;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// A duration that does not vary.
+/// Returns a duration that does not vary.
 pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
     DurationModel::Constant(span)
 }
 
-/// A layer of `bytes` that does not compress.
+/// Returns a layer of `bytes` that does not compress.
 pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
     LayerSpec {
         digest: digest.to_owned(),
@@ -35,8 +35,8 @@ pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
     }
 }
 
-/// `count` online clusters of one node; one Deployment with one pod of a one-layer image. Nothing takes time but
-/// downloads: 100 MB at 100 MB/s per cluster, and every other delay is zero.
+/// Creates `count` online clusters with one node each, and a Deployment with one pod of a one-layer image. Only
+/// downloads take time: 100 MB at 100 MB/s per cluster; every other delay is zero.
 pub(crate) fn bare_world(count: usize) -> WorldSpec {
     let nothing: DurationModel = fixed(SimDuration::ZERO);
     let fast = BytesPerSec::new(1e12);
@@ -119,7 +119,7 @@ pub(crate) struct Played {
     pub peak_pulls: u64,
     pub peak_downloads: u64,
     pub egress_peaks: (f64, f64),
-    /// Highest rate over a second to the fleet and to others, and the bytes to others.
+    /// The highest rate over a second to the fleet and to others, and the bytes to others.
     pub(crate) with_others: (f64, f64),
     /// Seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
@@ -128,7 +128,7 @@ pub(crate) struct Played {
 }
 
 impl Played {
-    /// When each cluster was ready, in seconds.
+    /// Returns when each cluster was ready, in seconds.
     pub(crate) fn ready_s(&self) -> Vec<Option<f64>> {
         self.facts
             .iter()
@@ -136,7 +136,7 @@ impl Played {
             .collect()
     }
 
-    /// When the events that `wanted` accepts happened, in seconds.
+    /// Returns when the events that `wanted` accepts occurred, in seconds.
     pub(crate) fn times(&self, wanted: impl Fn(&Event) -> bool) -> Vec<f64> {
         self.events
             .iter()
@@ -149,7 +149,7 @@ impl Played {
 /// An action of a test on a world.
 pub(crate) type Intervention = fn(&mut World<'_>, &mut Queue);
 
-/// A world without a product, with the interventions of a test in order of time.
+/// A world without a product, with the interventions of a test in time order.
 struct BareModel<'s> {
     world: World<'s>,
     interventions: std::vec::IntoIter<Intervention>,
@@ -175,7 +175,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     play_with(spec, seed, horizon, &[])
 }
 
-/// As [`play`] with seed 1 and a day, with this agent.
+/// Like [`play`] with seed 1 and a horizon of a day, with this agent.
 pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
     let platform = PlatformSpec {
         agent,
@@ -184,7 +184,7 @@ pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
     play_on(spec, &platform, 1, SimDuration::from_hours(24), &[])
 }
 
-/// As [`play`], with interventions at the given seconds, in order of time.
+/// Like [`play`], with interventions at the given seconds, in time order.
 pub(crate) fn play_with(
     spec: &WorldSpec,
     seed: u64,

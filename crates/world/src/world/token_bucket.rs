@@ -1,11 +1,11 @@
-//! A token bucket, as the kubelet and registries limit the rate of requests.
+//! A token bucket that limits the rate of requests, as in the kubelet and in registries.
 
 use crate::world::registry::spec::RequestLimit;
 use fleetsim_units::SimTime;
 
-/// A token bucket: it starts full, refills steadily, and refuses immediately when it is empty.
+/// A token bucket: it starts full, refills steadily, and refuses immediately if it is empty.
 ///
-/// This is `TryAccept` of Kubernetes' flow control and the request limit of a registry; neither lets a caller wait.
+/// This is `TryAccept` of Kubernetes' flow control and the request limit of a registry; neither makes a caller wait.
 #[derive(Clone, Debug)]
 pub(crate) struct TokenBucket {
     limit: RequestLimit,
@@ -37,10 +37,10 @@ impl TokenBucket {
         self.share = share;
     }
 
-    /// Takes one token. Returns false if there is none.
+    /// Takes one token. Returns false if no token is available.
     pub(crate) fn try_take(&mut self, now: SimTime) -> bool {
         self.refill(now);
-        // A token that is complete except for rounding counts.
+        // A token that is missing only due to rounding counts.
         let whole = self.tokens >= 1.0 - 1e-9;
         if whole {
             self.tokens -= 1.0;
@@ -55,7 +55,7 @@ mod tests {
     use fleetsim_units::PerSecond;
 
     #[test]
-    fn a_bucket_lets_its_burst_through_and_then_its_rate() {
+    fn a_bucket_admits_its_burst_and_then_its_rate() {
         let mut bucket = TokenBucket::new(RequestLimit::new(PerSecond::new(5.0), 10));
         let at_once = (0..20).filter(|_| bucket.try_take(SimTime::ZERO)).count();
         assert_eq!(at_once, 10, "the burst");

@@ -1,7 +1,7 @@
-//! Totals of a run, and the laws that they must satisfy.
+//! Totals of a run, and the invariants that they satisfy.
 //!
-//! Bytes are conserved, and the meters' pulls over time equal the durations of the pulls (Little's law). Both hold
-//! exactly, in whole bytes and nanoseconds, whatever failed in the run.
+//! Bytes are conserved, and the time integral of the meters' pulls equals the sum of the pulls' durations (Little's
+//! law). Both hold exactly, in whole bytes and nanoseconds, whatever failed in the run.
 
 use crate::world::World;
 use crate::world::nodes::node::NodeState;
@@ -12,17 +12,17 @@ use fleetsim_units::{Bytes, SimDuration, SimTime};
 /// Totals over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Totals {
-    /// Image pulls started.
+    /// Number of image pulls started.
     pub pulls: u64,
-    /// Failed attempts, in the order of [`PullError`].
+    /// Number of failed attempts, in the order of [`PullError`].
     pub failed_pulls: [u64; PullError::COUNT],
-    /// Times a pod was sent into image back-off.
+    /// Number of times that a pod entered image back-off.
     pub backoffs: u64,
-    /// Containers that crashed.
+    /// Number of crashes of containers.
     pub crashes: u64,
     /// Bytes of blobs that became complete on a node.
     pub received: Bytes,
-    /// Bytes that arrived and were dropped, or belong to incomplete blobs at the end.
+    /// Bytes that arrived but were discarded, or belong to incomplete blobs at the end.
     pub lost: Bytes,
     /// Bytes that left the registry.
     pub sent: Bytes,
@@ -32,13 +32,13 @@ pub struct Totals {
     pub from_caches: Bytes,
     /// Bytes that nodes, and seeds of swarms, sent to nodes.
     pub from_peers: Bytes,
-    /// Requests to the registry's API.
+    /// Number of requests to the registry's API.
     pub requests: u64,
-    /// Responses 429 of any host of the registry.
+    /// Number of 429 responses from all hosts of the registry.
     pub responses_429: u64,
-    /// Responses 503 of any host of the registry.
+    /// Number of 503 responses from all hosts of the registry.
     pub responses_503: u64,
-    /// Requests without a response within the dial timeout.
+    /// Number of requests without a response within the dial timeout.
     pub timeouts: u64,
 }
 
@@ -51,16 +51,16 @@ pub struct RegistryTotals {
     pub egress_peak: f64,
     /// Time in which its egress was at its capacity.
     pub busy: SimDuration,
-    /// Requests to its API.
+    /// Number of requests to its API.
     pub requests: u64,
-    /// Responses 429.
+    /// Number of 429 responses.
     pub responses_429: u64,
-    /// Responses 503.
+    /// Number of 503 responses.
     pub responses_503: u64,
 }
 
 impl World<'_> {
-    /// Totals of each registry, in the experiment's order. Call it after [`World::finish`].
+    /// Returns the totals of each registry, in the experiment's order. Call it after [`World::finish`].
     pub fn registry_totals(&self) -> impl Iterator<Item = RegistryTotals> {
         self.registries
             .iter()
@@ -104,7 +104,7 @@ impl World<'_> {
     /// Checks that the bytes sent to nodes equal the bytes received plus the bytes lost.
     ///
     /// # Panics
-    /// If bytes are not conserved. Call it after [`World::finish`]. Measured bytes need not be.
+    /// If bytes are not conserved. Call it after [`World::finish`]. Measured bytes need not be conserved.
     pub fn assert_bytes_are_conserved(&self) {
         if self.orders.is_some() {
             return;

@@ -1,9 +1,9 @@
-//! Completion times of downloads that share links, against those that SimGrid computed.
+//! Compares completion times of downloads over shared links with those that SimGrid computed.
 //!
-//! Every file is a scenario: links, and pullers that fetch layers over a path of links, some at a time. A case is a
-//! layer; it agrees when both its start and its finish do. The forest is not written in the files: the link before
-//! another one on a path is its parent. Each scenario runs twice: on that forest, and over links without parents,
-//! which is for the general solver.
+//! Every file is a scenario: links, and pullers that download layers over a path of links, some of them concurrently.
+//! A case is a layer; it agrees if both its start and its finish agree. The files do not contain the forest: the link
+//! before another one on a path is its parent. Each scenario runs twice: on that forest, and over links without
+//! parents for the general solver.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,7 +16,7 @@ use super::suite::{Suite, read_files};
 
 const FORMAT: &str = "fleetsim-flow-sharing/1";
 
-/// Tolerance of a time: 10⁻⁹ of it, and a nanosecond, the tick of our clock.
+/// Tolerance of a time: a relative 10⁻⁹ plus a nanosecond, the tick of our clock.
 const RELATIVE: f64 = 1e-9;
 const ABSOLUTE_SECS: f64 = 1e-9;
 
@@ -33,9 +33,9 @@ struct Scenario {
 struct Puller {
     start_us: u64,
     parallel: usize,
-    /// Zero: none.
+    /// Cap of a connection. Zero: no cap.
     per_connection_cap_bytes_per_s: f64,
-    /// From the source to the puller.
+    /// The links from the source to the puller.
     path: Vec<usize>,
     layer_bytes: Vec<u64>,
 }
@@ -46,10 +46,10 @@ struct Results {
     per_puller_layers: Vec<Vec<[f64; 2]>>,
 }
 
-/// Two suites for each file in `folder`.
+/// Returns two suites for each file in `folder`.
 ///
 /// # Panics
-/// If a file is not a scenario, with its name.
+/// If a file is not a scenario. The message has its name.
 pub(crate) fn suites(folder: &Path) -> Vec<Suite> {
     let files = read_files(folder, "");
     let scenarios = files.into_iter().map(|(file, value)| {
@@ -94,7 +94,7 @@ fn suite(scenario: &Scenario, links: Links) -> Suite {
     }
 }
 
-/// The parent of each link that is on a path.
+/// Returns the parent of each link that is on a path.
 fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String> {
     let mut parents = BTreeMap::new();
     for (number, puller) in scenario.pullers.iter().enumerate() {
@@ -114,7 +114,7 @@ fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String
     Ok(parents)
 }
 
-/// Start and finish of every layer in seconds, by puller; not a number where it never came to that.
+/// Returns start and finish of every layer in seconds, by puller; NaN if it did not start or finish.
 fn simulate(
     scenario: &Scenario,
     parents: &BTreeMap<usize, Option<usize>>,
@@ -175,9 +175,9 @@ struct Run<'s> {
     kind: Links,
     paths: Vec<Vec<LinkId>>,
     network: Network,
-    /// How many layers each puller has begun.
+    /// Number of layers that each puller has begun.
     begun: Vec<usize>,
-    /// Puller and layer.
+    /// The puller and the layer of each transfer.
     in_flight: BTreeMap<TransferId, (usize, usize)>,
     times: Vec<Vec<[f64; 2]>>,
 }
@@ -258,7 +258,7 @@ fn a_wrong_finish_time_is_a_disagreement() {
         "format": FORMAT, "name": "x", "links_bytes_per_s": [100, 20],
         "pullers": [{"start_us": 1_000_000, "parallel": 1, "per_connection_cap_bytes_per_s": 0,
                      "path": [0, 1], "layer_bytes": [40, 20]}],
-        // 40 B at 20 B/s from 1 s on: 3 s; then 20 B: 4 s. The last one is off by 10 ns.
+        // 40 B at 20 B/s from 1 s on: 3 s; then 20 B: 4 s. The last time is off by 10 ns.
         "results": {"columns": ["start_s", "finish_s"], "per_puller_layers": [[[1.0, 3.0], [3.0, 4.000_000_01]]]},
     }))
     .expect("a scenario");

@@ -1,7 +1,7 @@
-//! Holds the sharing of links against completion times that SimGrid computed.
+//! Compares the sharing of links with completion times that SimGrid computed.
 //!
-//! `cargo test --test conformance` runs the cases in this folder, and the decisions of products in the crate of rollout
-//! rules; `FLEETSIM_CONFORMANCE=<folder>` those of another folder.
+//! `cargo test --test conformance` runs the cases in this folder, and the decisions of products in the crate with the
+//! rollout rules. `FLEETSIM_CONFORMANCE=<folder>` runs the cases in another folder.
 
 #![allow(
     unreachable_pub,
@@ -26,7 +26,7 @@ const MODELS: &[Product] = &[Product {
     suites: flow_sharing::suites,
 }];
 
-/// Cases of this folder at least: all that are recorded.
+/// Minimum number of cases in this folder: all recorded cases.
 const FEWEST: usize = 35_800;
 
 fn main() -> ExitCode {

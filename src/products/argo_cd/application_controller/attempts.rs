@@ -1,6 +1,6 @@
-//! Attempts of an operation: their requests, what the cluster applies, and their retries.
+//! Attempts of an operation: their requests, the apply on the cluster, and the retries.
 //!
-//! The header of [`super`] names the rules that these follow, with their source and what is left out.
+//! The rules, their source and what is left out are in the header of [`super`].
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
 use crate::control_plane::Plane;
@@ -24,7 +24,7 @@ impl ApplicationController {
         }
     }
 
-    /// The cluster does not answer, until the connection times out.
+    /// Starts an attempt on a cluster that does not answer. It ends when the connection times out.
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
         plane.push(ClusterId(application as u32), self.applies(application));
@@ -53,7 +53,7 @@ impl ApplicationController {
         }
     }
 
-    /// The cluster applies, if it was not cut off since the attempt began.
+    /// Applies on the cluster, unless the cluster was cut off after the attempt began.
     fn apply(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let cluster = ClusterId(application as u32);
         let revision = self.applies(application);

@@ -1,41 +1,40 @@
 //! Argo CD's application controller: comparisons, and operations with their attempts.
 //!
-//! After argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`,
-//! `gitops-engine/pkg/{health,sync,cache}`), as far as it matters to a rollout. Read in versions of v2.13 to v3
-//! (`health.go` at 00e5285f), not at the commit that the scheduler follows; that an attempt which cannot connect
-//! counts as Failed and not as Error, and that automatic sync repeats nothing, is by their log messages and not by a
-//! run.
+//! Follows argoproj/argo-cd (`controller/{appcontroller,state,sync,health}.go`,
+//! `gitops-engine/pkg/{health,sync,cache}`) where it affects a rollout. Read in versions v2.13 to v3 (`health.go` at
+//! 00e5285f), not at the commit that the scheduler follows. Two rules come from log messages and not from a run: an
+//! attempt that cannot connect counts as Failed and not as Error, and automatic sync repeats nothing.
 //!
-//! - An application is compared when it was created, when its spec changed, when its operation ended or is tried again
-//!   (read in v3.5.7, where the operation is queued after that comparison, here at the same time), when its cluster
-//!   reports something new, and when it is refreshed ([`super::refresh`]). Comparisons share `--status-processors`.
-//!   Each of them counts as a comparison with the newest revision; the product's own, after a change in the cluster,
-//!   does not move `reconciledAt`.
-//! - Synced: the cluster has applied what the source says. Healthy: all of it is ready. Degraded: a Deployment has
-//!   exceeded its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or
-//!   cannot pull change none of this: health is that of the resources in the source, and pods are not among them.
+//! - An application is compared when it is created, when its spec changes, when its operation ends or is retried, when
+//!   its cluster reports a change, and when it is refreshed ([`super::refresh`]). (In v3.5.7 the operation is queued
+//!   after the comparison of a retry; here both happen at the same time.) Comparisons share `--status-processors`.
+//!   Each comparison counts as one with the newest revision; in the product, a comparison after a change in the
+//!   cluster does not move `reconciledAt`.
+//! - Synced: the cluster has applied the source. Healthy: all resources are ready. Degraded: a Deployment has exceeded
+//!   its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or cannot
+//!   pull do not change this: health covers the resources in the source, and pods are not among them.
 //! - A requested operation waits for one of the `--operation-processors`; then it is Running, and begins. An attempt
-//!   makes its API requests through the limited client of its process ([`super::shard`]), and applies. It keeps its
-//!   processor until the cluster reports the revision as applied, which is Succeeded, whatever the pods do. An attempt
-//!   that finds everything applied makes the same requests, and is over soon.
-//! - An attempt on a cluster that is offline keeps its processor until the connection times out. Then the operation
-//!   waits for the next attempt (10 s, 20 s, 40 s, … up to 3 min, or as the template's `retry.backoff` says), Running
-//!   all the while and without a processor, and with its first `startedAt`. After the last attempt that the template's
-//!   `retry.limit` allows (5 repeated ones without it) it is Failed. Nothing starts it again: not the cluster's return,
-//!   and not automatic sync, which never repeats a finished operation of the same revision.
-//! - An operation applies, in all its attempts, what the source resolved to when it began. A newer spec does not change
-//!   it, and is for the next operation.
-//! - An application that may sync by itself and is found OutOfSync begins an operation.
-//! - Each write of an Application takes a request, and the ApplicationSet controller sees it a watch delay later. A
-//!   comparison of a new spec asks for its manifests first, which is another request.
+//!   makes its API requests through the rate-limited client of its process ([`super::shard`]), and applies. It keeps
+//!   its processor until the cluster reports the revision as applied. That is Succeeded, whatever state the pods are
+//!   in. An attempt that finds everything applied makes the same requests and ends soon after.
+//! - An attempt on an offline cluster keeps its processor until the connection times out. Then the operation waits for
+//!   the next attempt (10 s, 20 s, 40 s, … up to 3 min, or as the template's `retry.backoff` says). Meanwhile it is
+//!   Running, occupies no processor, and keeps its first `startedAt`. After the last attempt that the template's
+//!   `retry.limit` allows (by default 5 retries) it is Failed. Nothing starts it again: neither the cluster's return
+//!   nor automatic sync, which never repeats a finished operation of the same revision.
+//! - All attempts of an operation apply the revision that the source resolved to when the operation began. A newer
+//!   spec does not change it; the next operation applies that.
+//! - An application with automatic sync begins an operation when it is found OutOfSync.
+//! - Each write of an Application takes one request, and the ApplicationSet controller sees it a watch delay later. A
+//!   comparison of a new spec first asks for its manifests, which is another request.
 //!
-//! The known state of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
-//! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
-//! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
-//! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
-//! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, the time-out
-//! of a sync, and `retry.refresh`, which lets a retry take the newest revision.
+//! The known state of an offline cluster does not change: the cache of a cluster is renewed every 12 h and used until
+//! then (`controller/cache/cache.go`), and simulated clusters are offline for less. When a cluster returns, its watch
+//! finds nothing new. ComparisonError and sync status Unknown, which longer outages cause, are therefore left out.
+//! Also left out: several applications in one cluster; hooks and waves, which keep an operation Running between their
+//! phases; a cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the
+//! difference between comparisons that resolve the revision again and those that do not; sync windows, `selfHeal`, the
+//! time-out of a sync, and `retry.refresh`, which lets a retry take the newest revision.
 
 mod attempts;
 
@@ -55,17 +54,17 @@ use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, Report};
 
-/// A step of the ApplicationSet controller beside its passes.
+/// A step of the ApplicationSet controller other than the start of a pass.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum SetStep {
-    /// It sees a write of its own that queues a pass.
+    /// The controller sees its own write, which queues a pass.
     Seen,
-    /// A write of a pass is answered: of the set, before `createOrUpdateInCluster`, or of an Application.
+    /// A write of a pass is answered. The write is of the set, before `createOrUpdateInCluster`, or of an Application.
     Answered,
 }
 
 impl SetStep {
-    /// What happens, in words for a count of such steps.
+    /// Returns the name of this kind of step, for counts.
     pub(super) const fn kind(&self) -> &'static str {
         match self {
             Self::Seen => "writes of the set that its controller sees",
@@ -74,57 +73,58 @@ impl SetStep {
     }
 }
 
-/// The changes that the ApplicationSet controller makes to an Application with one request.
+/// The changes that the ApplicationSet controller makes to an Application in one request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ApplicationWrite {
-    /// The revision that its spec names from then on, if the spec is written.
+    /// The revision that the spec names afterwards, if the spec is written.
     pub(super) spec: Option<Revision>,
-    /// The spec is written, or a comparison is asked for.
+    /// Whether the spec is written or a comparison is requested.
     pub(super) is_change: bool,
-    /// An operation is requested.
+    /// Whether an operation is requested.
     pub(super) is_request: bool,
 }
 
-/// The ApplicationSet controller's queue, and its view of the set.
+/// The ApplicationSet controller's queue and its view of the set.
 pub(super) struct View {
     pub(super) queue: Runtime<(), SetStep>,
     pub(super) set: Vec<ApplicationView>,
-    /// Applications that changed since its last pass.
+    /// Applications that changed since the last pass.
     pub(super) changed: TargetSet,
 }
 
-/// The application controller's knowledge of a cluster, and its work on the application there.
+/// The application controller's state of one cluster's application.
 #[derive(Clone, Copy, Debug, Default)]
 struct TrackedApplication {
-    /// The process that the cluster is assigned to.
+    /// The process that handles the cluster.
     shard: usize,
-    /// It has the annotation `skip-reconcile`: the controller sees nothing of it (`canProcessApp`).
+    /// Whether the application has the annotation `skip-reconcile`, so that the controller ignores it
+    /// (`canProcessApp`).
     is_skipped: bool,
     applied: Option<Revision>,
-    /// The revision that it had applied in the comparison that the ApplicationSet controller saw last.
+    /// The revision applied at the last comparison that the ApplicationSet controller has seen.
     shown: Option<Revision>,
     ready: bool,
     degraded: bool,
-    /// A comparison is waited for, or runs.
+    /// Whether a comparison is pending or running.
     comparison_due: bool,
-    /// The attempt that occupies a processor.
+    /// The attempt that occupies a processor, if any.
     attempt: Option<Attempt>,
-    /// Attempts of the running operation that failed.
+    /// The number of failed attempts of the running operation.
     failed: u32,
-    /// The revision that the last finished operation was to apply.
+    /// The revision of the last finished operation.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
     operation: Option<Operation>,
     state: Option<OperationState>,
-    /// The revision that the operation applies: that of the source when it began.
+    /// The revision that the operation applies, as the source resolved when it began.
     applies: Option<Revision>,
-    /// The revision of the spec, and another one that is written at some time.
+    /// The current revision of the spec, and another revision with the time at which it replaces that.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
 }
 
 impl TrackedApplication {
-    /// The revision that the spec names.
+    /// Returns the revision that the spec names.
     fn spec(&mut self, now: SimTime) -> Revision {
         if let Some((_, revision)) = self.rewritten.take_if(|(at, _)| *at <= now) {
             self.spec = Some(revision);
@@ -150,7 +150,8 @@ impl TrackedApplication {
     }
 }
 
-/// The applications that the controller knows before the release: each registered cluster runs what is installed.
+/// Returns the applications that the controller knows before the release: each registered cluster runs the installed
+/// revision.
 fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<TrackedApplication> {
     let settings = &strategy.application_controller;
     let world = run.fleet.world;
@@ -171,12 +172,12 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
     tracked
 }
 
-/// A write of the application controller into an Application's status.
+/// A write of the application controller to an Application's status.
 #[derive(Clone, Copy, Debug)]
 enum StatusPatch {
-    /// The state of an operation, and whether it is over.
+    /// The state of an operation, and whether the operation is finished.
     Operation(OperationState, bool),
-    /// The result of a comparison, and the operation that the application begins by itself.
+    /// The result of a comparison, and the operation that automatic sync begins.
     Comparison {
         at: SimTime,
         sync: SyncStatus,
@@ -190,9 +191,9 @@ enum StatusPatch {
 /// An attempt of an operation.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Attempt {
-    /// Its requests are under way, or it waits to apply.
+    /// The requests are in progress, or the attempt waits to apply.
     Requesting,
-    /// The cluster applies.
+    /// The cluster is applying.
     Applying,
     /// There is nothing to apply.
     Idle,
@@ -200,31 +201,31 @@ enum Attempt {
     Failing,
 }
 
-/// A step of the controller with an application.
+/// A step of the controller for one application.
 #[derive(Clone, Copy, Debug)]
 enum ApplicationStep {
-    /// The object was created, or its spec was written.
+    /// The application's object was created, or its spec was written.
     Written,
     /// An operation is requested.
     Requested,
-    /// An operation is written as Running, and begins.
+    /// An operation is marked as Running, and begins.
     Begins,
-    /// The ApplicationSet controller sees a write into an Application.
+    /// The ApplicationSet controller sees a write to an Application.
     Seen(StatusPatch),
-    /// The requests of an attempt are through.
+    /// The requests of an attempt are answered.
     RequestsMade,
-    /// An attempt ends that is not ended by a report.
+    /// An attempt ends without a report.
     AttemptEnds,
-    /// A failed operation is to be tried again.
+    /// A failed operation is due for a retry.
     Again,
     /// A comparison ends.
     Compared,
-    /// A comparison that nothing but time asks for.
+    /// A periodic refresh asks for a comparison.
     Refresh,
 }
 
 impl ApplicationStep {
-    /// What happens, in words for a count of such steps.
+    /// Returns the name of this kind of step, for counts.
     const fn kind(self) -> &'static str {
         match self {
             Self::Written => "writes of an Application that the application controller sees",
@@ -239,27 +240,27 @@ impl ApplicationStep {
     }
 }
 
-/// The application controller with the applications of one set.
+/// The application controller and the applications of one set.
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
-    /// The operation that an application requests which syncs by itself.
+    /// The operation that automatic sync requests.
     automatic: Operation,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
     watch_delay: SimDuration,
-    /// First refreshes after the release, of a commit that nothing else announces.
+    /// The first refresh of each application after the release, for a commit that nothing else announces.
     refreshes: Vec<(SimTime, usize)>,
-    /// Announces a commit to applications before that. `None`: there is no webhook.
+    /// Announces a commit to applications earlier than their refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
-    /// When another sync status or health was last seen.
+    /// The last time at which a changed sync status or health was seen.
     pub(super) shown_at: Option<SimTime>,
 }
 
 impl ApplicationController {
-    /// A controller that has seen each cluster that it knows run what is installed, ready.
+    /// Creates the controller. It has seen every known cluster run the installed revision and become ready.
     pub(super) fn new(strategy: &ArgoCdStrategy, automatic: Operation, run: &Run<'_>) -> Self {
         let ArgoCdStrategy {
             release,
@@ -296,7 +297,7 @@ impl ApplicationController {
         }
     }
 
-    /// The release begins: the first refreshes are scheduled.
+    /// Starts the release by scheduling the first refreshes.
     pub(super) fn start(&mut self, plane: &mut Plane<'_>) {
         for (periodic, application) in std::mem::take(&mut self.refreshes) {
             let at = match &mut self.webhook {
@@ -308,7 +309,8 @@ impl ApplicationController {
         }
     }
 
-    /// The object of an application is deleted, and its cluster keeps what it has. Its steps come to nothing.
+    /// Handles the deletion of an application's object. The cluster keeps its resources, and pending steps of the
+    /// application have no effect.
     pub(super) fn deleted(&mut self, application: usize, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
         tracked.operation = None;
@@ -323,12 +325,12 @@ impl ApplicationController {
         operations.taken -= u32::from(attempt.is_some());
     }
 
-    /// The revision that a cluster has applied, as far as the ApplicationSet controller has seen.
+    /// Returns the revision that a cluster has applied, according to the ApplicationSet controller's view.
     pub(super) fn shown(&self, application: usize) -> Option<Revision> {
         self.applications[application].shown
     }
 
-    /// The ApplicationSet controller writes an application, answered at `at`.
+    /// Handles the ApplicationSet controller's write of an application, answered at `at`.
     pub(super) fn written(
         &mut self,
         application: usize,
@@ -339,7 +341,7 @@ impl ApplicationController {
         let seen = at + self.watch_delay;
         if let Some(revision) = write.spec {
             let tracked = &mut self.applications[application];
-            // A pass before this one has its answers.
+            // The writes of an earlier pass are answered by now.
             let before = tracked.rewritten.replace((at, revision));
             tracked.spec = before.map(|(_, revision)| revision).or(tracked.spec);
         }
@@ -356,7 +358,7 @@ impl ApplicationController {
         }
     }
 
-    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    /// Returns true if every pending step is an endless retry on a cluster that never answers.
     pub(super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
@@ -377,7 +379,8 @@ impl ApplicationController {
         waiting.all(|&application| self.fails_without_end(application, clusters))
     }
 
-    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers.
+    /// Returns true if the operation of an application has failed, is retried without a limit, and its cluster never
+    /// answers.
     fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
         let tracked = &self.applications[application];
         let cluster = ClusterId(application as u32);
@@ -389,13 +392,13 @@ impl ApplicationController {
             && !clusters.is_repair_due(cluster)
     }
 
-    /// The purpose of a pending timer, in words. `None`: it is not of this controller.
+    /// Returns the purpose of a pending timer. `None`: another controller owns the timer.
     pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
         let (_, step) = self.agenda.peek(number)?;
         Some(step.kind())
     }
 
-    /// Has an application compared as soon as a worker is free; requests before that are one.
+    /// Queues a comparison of an application for the next free worker; further requests before it runs are merged.
     fn compare(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         if !std::mem::replace(&mut self.applications[application].comparison_due, true) {
             let at = self.shard(application).compare(now);
@@ -408,7 +411,7 @@ impl ApplicationController {
         &mut self.shards[self.applications[application].shard]
     }
 
-    /// A cluster reports something new.
+    /// Handles a report of a cluster.
     pub(super) fn report(
         &mut self,
         report: Report,
@@ -432,7 +435,7 @@ impl ApplicationController {
         }
     }
 
-    /// Free processors take the operations that wait.
+    /// Assigns waiting operations to free processors.
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
             while let Some(application) = self.shards[shard].operations.next() {
@@ -447,7 +450,7 @@ impl ApplicationController {
         }
     }
 
-    /// A timer goes off, if it is one of this controller.
+    /// Handles a timer of this controller.
     pub(super) fn due(
         &mut self,
         number: u32,
@@ -459,14 +462,14 @@ impl ApplicationController {
             return;
         };
         match step {
-            // Manifests of another revision are asked for first.
+            // The manifests of another revision are requested first.
             ApplicationStep::Written => {
                 let at = self.client.send(0, now).answered;
                 self.agenda
                     .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
-            // Sees a request for an operation, unless one runs.
+            // The request for an operation is ignored while another one runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
                 self.wait(application, live(view, application).operation);
             }
@@ -489,7 +492,7 @@ impl ApplicationController {
         }
     }
 
-    /// The revision that the source of an application resolves to now.
+    /// Returns the revision that the source of an application resolves to now.
     fn resolved(&mut self, application: usize, now: SimTime) -> Revision {
         if self.release == ArgoCdRelease::Commit {
             NEW
@@ -498,14 +501,14 @@ impl ApplicationController {
         }
     }
 
-    /// The revision that the running operation of an application applies.
+    /// Returns the revision that the running operation of an application applies.
     fn applies(&self, application: usize) -> Revision {
         self.applications[application]
             .applies
             .expect("an operation that runs has begun")
     }
 
-    /// An operation, if there is one, waits for a processor.
+    /// Queues an application's operation, if there is one, for a processor.
     fn wait(&mut self, application: usize, operation: Option<Operation>) {
         if operation.is_some() {
             self.applications[application].operation = operation;
@@ -534,7 +537,7 @@ impl ApplicationController {
         self.attempt(application, now, plane);
     }
 
-    /// Writes into an Application, which the ApplicationSet controller sees later.
+    /// Writes to an Application; the ApplicationSet controller sees the write later.
     fn patch(
         &mut self,
         application: usize,
@@ -549,7 +552,7 @@ impl ApplicationController {
         );
     }
 
-    /// The ApplicationSet controller sees a write into an Application, which may queue a pass.
+    /// Handles the arrival of a write to an Application at the ApplicationSet controller, which may queue a pass.
     fn seen(
         &mut self,
         application: usize,
@@ -570,7 +573,7 @@ impl ApplicationController {
         plane.changed(ClusterId(application as u32));
     }
 
-    /// The ApplicationSet controller's cache of an Application shows a write.
+    /// Applies a write to the ApplicationSet controller's cached Application.
     fn show(&mut self, application: usize, patch: StatusPatch, live: &mut Application) {
         match patch {
             StatusPatch::Operation(state, is_over) => {
@@ -597,7 +600,7 @@ impl ApplicationController {
         }
     }
 
-    /// A comparison ends. `is_automatic`: the application may sync by itself.
+    /// Ends a comparison. `is_automatic`: the application has automatic sync.
     fn compared(
         &mut self,
         application: usize,

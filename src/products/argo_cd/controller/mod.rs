@@ -1,34 +1,34 @@
-//! Argo CD's two controllers with one ApplicationSet: the ApplicationSet controller, and the application controller.
+//! Argo CD's two controllers for one ApplicationSet: the ApplicationSet controller and the application controller.
 //!
-//! Every cluster of the fleet is one application. At the start of a run there is a new release for all of them. Either
-//! the set's template names it, by its `targetRevision` or by a parameter of the source; then the first pass writes
-//! the specs of all applications, in the order of their names, and a changed spec makes the application controller
-//! compare. Or it is a commit that nobody announces; then the set changes nothing, and each application is found
-//! OutOfSync at its next periodic refresh. The application controller is in [`application_controller`].
+//! Every cluster of the fleet is one application. At the start of a run there is a new release for all of them. If the
+//! set's template names it, by its `targetRevision` or by a parameter of the source, the first pass writes the specs
+//! of all applications in the order of their names, and a changed spec makes the application controller compare. If
+//! the release is a commit that nobody announces, the set changes nothing, and each application is found OutOfSync at
+//! its next periodic refresh. The application controller is in [`application_controller`].
 //!
-//! The rule that queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass); news of applications take the
-//! watch delay as all news do. A pass writes the set's status up to four times: rows, promoted rows and conditions
-//! (`performProgressiveSyncs`), and at last the list of resources (`updateResourcesStatus`). Each write reads the set
-//! from the cache, where the last write is not seen for a watch delay; until then updates are refused, and after five
-//! tries the write gives up (`DefaultRetry` of client-go, in
+//! The rule that queues a pass is [`queues_pass`](crate::rollout::argo_cd::queues_pass). Events of applications arrive
+//! after the watch delay, like all events. A pass writes the set's status up to four times: rows, promoted rows and
+//! conditions (`performProgressiveSyncs`), and finally the list of resources (`updateResourcesStatus`). Each write
+//! reads the set from the cache, which shows the last write only after a watch delay; until then updates are rejected,
+//! and after five tries the write gives up (`DefaultRetry` of client-go, in
 //! `applicationset/controllers/applicationset_controller.go`). A pass that cannot write its rows ends with an error. A
-//! change of rows queues another pass once the controller has seen it; conditions and the list of resources queue none.
+//! change of rows queues another pass once the controller has seen it; conditions and the list of resources queue
+//! none.
 //!
-//! The generators' timers (git 180 s and so on, none for lists and clusters) and the one of applications that are not
-//! valid queue a pass too; a rollout in which such a pass would change nothing, and nothing else is to come, is
-//! stalled.
+//! A pass is also queued by the generators' timers (git 180 s and so on, none for lists and clusters) and by the timer
+//! for invalid applications. A rollout is stalled if such a pass would change nothing and no other event is pending.
 //!
-//! A pass decides by what it has read at its beginning. Then it writes one Application after the other, or as many at
-//! once as `concurrentApplicationUpdates` says, and looks at each when its turn comes: an operation that has ended
-//! meanwhile is requested again, and one that runs already is not.
+//! A pass decides on the state that it has read at its beginning. Then it writes the Applications one by one, or in
+//! parallel up to `concurrentApplicationUpdates`, and checks each one before its write: an operation that has ended
+//! meanwhile is requested again, and a running operation is not.
 //!
-//! Argo CD knows no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is
-//! a destination that Argo CD does not know: its application is not valid, is never written, and keeps its step open.
+//! Argo CD has no paused clusters: `paused` has no meaning here. A cluster without an agent (`registered: false`) is a
+//! destination that Argo CD does not know: its application is invalid, is never written, and keeps its step open.
 //!
-//! Left out: the conditions of a set that is not valid
-//! (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources, which are further writes.
+//! Left out: the conditions of an invalid set (`ErrorOccurred`), and `ResourcesUpToDate` after the list of resources,
+//! which are further writes.
 //!
-//! Known by: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
+//! Evidence: 94 rollouts that were recorded from the product's own ApplicationSet controller (`sim::tests`).
 
 mod pass;
 
@@ -71,33 +71,33 @@ pub(super) struct ArgoCdController<'r> {
     client: SetClient,
     limiter: RateLimiter<()>,
     watch_delay: SimDuration,
-    /// Applications that a pass writes at the same time.
+    /// The number of Applications that a pass writes concurrently.
     width: usize,
     /// The pass in progress, once it writes Applications.
     writing: Option<WritingPass>,
-    /// Changes of people that came during a pass; the next one reads them.
+    /// Changes by people during a pass; the next pass reads them.
     unread: Vec<Change>,
-    /// When the set's list of resources was last written.
+    /// The last time at which the set's list of resources was written.
     listed: Option<SimTime>,
-    /// Clusters that came to Argo CD, which the next pass does not know as destinations yet.
+    /// Clusters that have joined Argo CD, but that the next pass does not know as destinations yet.
     joining: Vec<usize>,
-    /// Why the rows of a rolling set cannot be written, so that no step begins.
+    /// The reason why the rows of a rolling set cannot be written, so that no step begins.
     too_large: Option<String>,
-    /// The set's status after the last pass; when that wrote the rows, and a condition of the rollout.
+    /// The set's status after the last pass, and the times at which that pass wrote the rows and a rollout condition.
     status: ApplicationSetStatus,
     rows_written: Vec<SimTime>,
     condition_written: Option<SimTime>,
-    /// When the last pass was.
+    /// The time of the last pass.
     passed: SimTime,
-    /// It was within the grace period, in which nothing is promoted.
+    /// Whether the last pass was within the grace period, in which nothing is promoted.
     in_grace: bool,
-    /// It could not write the set, and is repeated.
+    /// Whether the last pass could not write the set and is repeated.
     has_failed: bool,
-    /// An application that was not complete when completion was last looked for.
+    /// An application that was incomplete at the last check for completion.
     incomplete: usize,
 }
 
-/// The set as a person stops it: no step may update any application.
+/// Returns the set as a person stops it: no step may update any application.
 fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     let mut spec = spec.clone();
     let steps = spec
@@ -110,7 +110,7 @@ fn stopped(spec: &ApplicationSetSpec) -> ApplicationSetSpec {
     spec
 }
 
-/// The release: the template of every application names it.
+/// Sets the release in the template of every application.
 fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
     for application in applications {
         if let Some(generated) = &mut application.generated {
@@ -122,7 +122,7 @@ fn name_release(applications: &mut [ApplicationView], release: ArgoCdRelease) {
     }
 }
 
-/// A row moves on at most so often while its application stays as it is: Waiting, Pending, Progressing, Healthy.
+/// Maximum number of moves of a row while its application does not change: Waiting, Pending, Progressing, Healthy.
 const ROW_MOVES: u32 = 3;
 
 impl<'r> ArgoCdController<'r> {
@@ -166,7 +166,7 @@ impl<'r> ArgoCdController<'r> {
             });
         }
         if is_update {
-            // The rows that the rollout before this one has left.
+            // Creates the rows that the previous rollout has left.
             scheduler.reconcile(SimTime::ZERO, &view);
         }
         name_release(&mut view, *release);
@@ -204,7 +204,7 @@ impl<'r> ArgoCdController<'r> {
         }
     }
 
-    /// The hold, with the applications that the application controller passes over.
+    /// Adds the applications that the application controller ignores to the hold.
     fn with_skipped(&self, hold: Option<Hold>) -> Option<Hold> {
         let mut names = Vec::new();
         for index in self.strategy.exceptions.skipped.keys() {
@@ -226,8 +226,8 @@ impl<'r> ArgoCdController<'r> {
         }
     }
 
-    /// A cluster's secret is deleted, or is there again: the generator gives its application or does not. The first
-    /// pass after its return does not know the destination yet.
+    /// Handles the deletion or return of a cluster's secret: the generator drops or yields its application. The first
+    /// pass after the return does not know the destination yet.
     fn select(&mut self, cluster: ClusterId, is_selected: bool) {
         let index = cluster.index();
         let is_commit = self.application_controller.release == ArgoCdRelease::Commit;
@@ -244,8 +244,9 @@ impl<'r> ArgoCdController<'r> {
         self.view.changed.insert(cluster.0);
     }
 
-    /// True once the set's status shows the rollout as complete: every row is Healthy, of the new revision, and the
-    /// condition says so. Without rows all applications are Synced and Healthy. `counts`: the rows by status.
+    /// Returns true once the set's status shows the rollout as complete: every row is Healthy, of the new revision,
+    /// and the condition says so. Without rows, all applications must be Synced and Healthy. `counts`: the rows by
+    /// status.
     fn is_reported(&mut self, counts: RowCounts) -> bool {
         let unfinished: usize = counts[..RolloutStatus::Healthy as usize].iter().sum();
         if unfinished > 0
@@ -256,7 +257,7 @@ impl<'r> ArgoCdController<'r> {
         {
             return false;
         }
-        // The one that was not complete before is asked first.
+        // The application that was incomplete at the last check is checked first.
         let count = self.view.set.len();
         for index in (self.incomplete..count).chain(0..self.incomplete) {
             let has_row = self.scheduler.rows()[index].is_some();
@@ -269,12 +270,13 @@ impl<'r> ArgoCdController<'r> {
         true
     }
 
-    /// True if an application is gone, or shows the new release and is done. `has_row`: its row says that it is done.
+    /// Returns true if an application is gone, or shows the new release and is complete. `has_row`: its row says that
+    /// it is complete.
     fn is_complete(&self, index: usize, has_row: bool) -> bool {
         let application = &self.view.set[index];
         let is_gone = application.generated.is_none() && application.live.is_none();
-        // Between the write of a spec and the comparison an application still shows what it was.
-        // One that the application controller passes over shows what it was for ever.
+        // Between the write of its spec and the comparison, an application still shows its old state. An application
+        // that the application controller ignores keeps its state indefinitely.
         let shows_release = self.application_controller.shown(index) == Some(NEW)
             || has_row && self.strategy.exceptions.is_skipped(index);
         is_gone || shows_release && (has_row || application.is_done())
@@ -302,7 +304,7 @@ impl<'r> ArgoCdController<'r> {
         self.view.queue.add(());
     }
 
-    /// The template of every application names another revision.
+    /// Makes the template of every application name another revision.
     fn release(&mut self, revision: Revision) {
         self.wanted = revision;
         for application in &mut self.view.set {
@@ -314,7 +316,7 @@ impl<'r> ArgoCdController<'r> {
         self.view.changed.insert_all();
     }
 
-    /// A cluster gets these labels, and the generator gives its application others.
+    /// Changes the labels of a cluster, and with them those of its application.
     fn relabel(&mut self, cluster: ClusterId, labels: &Labels) {
         let name = &self.clusters[cluster.index()].name;
         let labels = Arc::new(labels.clone());
@@ -333,7 +335,7 @@ impl Controller for ArgoCdController<'_> {
             ignores_pause: true,
             reports_completion: true,
             sees_progress_deadlines: true,
-            // The application controller watches the clusters; what it writes then takes the watch delay.
+            // The application controller watches the clusters; its own writes then take the watch delay.
             report_delay: Some(SimDuration::ZERO),
             is_process: false,
         }
@@ -396,8 +398,8 @@ impl Controller for ArgoCdController<'_> {
         self.strategy.leaves_alone(cluster.index())
     }
 
-    /// Rows may be behind their applications when nothing is to come that queues a pass: the first operation of an
-    /// application queues none, nor do comparisons. Passes that only brought rows up to date would move no cluster.
+    /// Rows may lag behind their applications when no pending event queues a pass: neither an application's first
+    /// operation nor a comparison queues one. Passes that only update rows would move no cluster.
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold::new("objectSize", reason));
@@ -440,7 +442,7 @@ impl Controller for ArgoCdController<'_> {
         of_set.or_else(|| self.application_controller.timer_kind(number))
     }
 
-    /// A pass writes the rows up to twice: after their update, and after promotion.
+    /// A pass writes the rows up to twice: after their update and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
         log.show_at(self.rows_written.first().copied(), before);

@@ -1,7 +1,7 @@
 //! A pass of the ApplicationSet controller: its decision, and its writes of Applications and of the set.
 //!
-//! Follows `applicationset/controllers/applicationset_controller.go` of argoproj/argo-cd. What it leaves out, and how
-//! we know, is in the header of [`super`].
+//! Follows `applicationset/controllers/applicationset_controller.go` of argoproj/argo-cd. The header of [`super`] says
+//! what is left out and gives the evidence.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -13,26 +13,26 @@ use crate::rollout::{Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The kinds of objects that the ApplicationSet controller's client has limits for.
+/// The kinds of objects that have separate limits in the ApplicationSet controller's client.
 const APPLICATIONS: usize = 0;
 const SET: usize = 1;
 
 /// The client of the ApplicationSet controller.
 pub(super) struct SetClient {
     pub(super) api: ApiClient,
-    /// When the set's status was last written with another content.
+    /// The last time at which the set's status was written with a change.
     pub(super) written: Option<SimTime>,
 }
 
 /// The outcome of an update of the set's status.
 struct SetUpdate {
     is_written: bool,
-    /// When the last try is answered.
+    /// The time at which the last try is answered.
     answered: SimTime,
 }
 
 impl SetClient {
-    /// Updates the set's status at `begin`. `changes`: its content is another one.
+    /// Updates the set's status at `begin`. `changes`: its content differs.
     fn update(&mut self, begin: SimTime, changes: bool) -> SetUpdate {
         match self
             .api
@@ -55,20 +55,20 @@ impl SetClient {
     }
 }
 
-/// The turn of an Application in a pass: first those whose comparison is asked for, then the others by name.
+/// The position of an Application in a pass: first those for which a comparison is requested, then the others by name.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum WriteTurn {
     Refresh(TargetId),
-    /// The rank of its name.
+    /// The rank of the application's name.
     ByName(u32),
 }
 
-/// A write of an Application whose turn is still to come.
+/// A pending write of an Application.
 struct QueuedWrite {
     target: TargetId,
-    /// The object is created, its spec is changed, or a comparison is asked for.
+    /// The creation of the object, a change of its spec, or a request for a comparison.
     change: Option<ApplicationAction>,
-    /// The pass requests a sync of this revision.
+    /// The revision that the pass requests a sync of.
     requested: Option<Revision>,
 }
 
@@ -76,12 +76,12 @@ struct QueuedWrite {
 pub(super) struct WritingPass {
     decided: SetDecision,
     queued: VecDeque<QueuedWrite>,
-    /// Requests that are not answered; at first the last write of the set before them.
+    /// The number of unanswered requests; at first the last write of the set before them.
     pub(super) in_flight: usize,
 }
 
 impl ArgoCdController<'_> {
-    /// A pass of the ApplicationSet controller.
+    /// Runs a pass of the ApplicationSet controller.
     pub(super) fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.scheduler.updating() as u64);
         self.passed = now;
@@ -136,8 +136,8 @@ impl ArgoCdController<'_> {
         }
     }
 
-    /// The Applications that a pass writes, each with one request: first those whose comparison is asked for, then the
-    /// others by name.
+    /// Returns the Applications that a pass writes, each with one request: first those for which a comparison is
+    /// requested, then the others by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
         let mut queued: BTreeMap<WriteTurn, QueuedWrite> = BTreeMap::new();
@@ -176,7 +176,7 @@ impl ArgoCdController<'_> {
         WriteTurn::ByName(self.scheduler.rank(target))
     }
 
-    /// Applications are written until as many requests are under way as may be, or nothing is left to write.
+    /// Sends writes of Applications until the limit of concurrent requests is reached or nothing is left to write.
     pub(super) fn write_applications(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(mut pass) = self.writing.take() else {
             return;
@@ -193,7 +193,7 @@ impl ArgoCdController<'_> {
         }
     }
 
-    /// The turn of one Application. Spec and operation are one request; what is there already needs none.
+    /// Writes one Application. Spec and operation are one request; no request is needed if nothing changes.
     fn write_application(
         &mut self,
         pass: &mut WritingPass,
@@ -238,14 +238,14 @@ impl ArgoCdController<'_> {
         }
     }
 
-    /// Whether an operation of the application is requested or running.
+    /// Returns whether an operation of the application is requested or running.
     fn has_operation(&self, target: TargetId) -> bool {
         let live = self.view.set[target.index()].live.as_ref();
         live.is_some_and(|live| live.operation.is_some())
     }
 
-    /// All Applications are written. Those that are not generated any more are deleted, and the set's status gets a
-    /// list of all with their sync status and health, which is written whether it says anything new or not.
+    /// Finishes the writes of Applications. Deletes those that are no longer generated, and writes the list of all
+    /// applications with their sync status and health to the set's status, even if the list has not changed.
     fn write_list(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(pass) = &self.writing else { return };
         let mut is_new = false;
@@ -256,7 +256,7 @@ impl ArgoCdController<'_> {
                 ApplicationAction::Create(_) | ApplicationAction::Delete(_)
             );
             if let ApplicationAction::Delete(target) = *action {
-                // Its destination is unknown: first its finalizer is taken off, so that the payload stays.
+                // The destination is unknown: first the finalizer is removed, so that the payload stays.
                 at = self.client.api.in_turn(APPLICATIONS, at, 2);
                 self.scheduler.carry_out(*action, &mut self.view.set);
                 self.view.changed.insert(target.0);
@@ -278,7 +278,7 @@ impl ArgoCdController<'_> {
         self.end_pass(update.answered, update.is_written, plane);
     }
 
-    /// The pass ends at `end`. One that could not write the set is repeated.
+    /// Ends the pass at `end`. A pass that could not write the set is repeated.
     fn end_pass(&mut self, end: SimTime, is_written: bool, plane: &mut Plane<'_>) {
         let WritingPass { decided, .. } = self.writing.take().expect("a pass ends that writes");
         self.has_failed = !is_written;

@@ -21,7 +21,7 @@ fn names(found: &FileCheck) -> Vec<&str> {
 }
 
 #[test]
-fn what_decides_is_found_once_with_all_that_is_in_it() {
+fn a_field_that_decides_is_found_once_with_its_content() {
     let (_, found) = of_fleet_yaml(
         "helm: {waitForJobs: true, disablePreProcess: false, chart: x}\ndependsOn: [{name: base}, {name: other}]\n\
          ignore: {conditions: [{type: Ready}]}\n",
@@ -35,7 +35,7 @@ fn what_decides_is_found_once_with_all_that_is_in_it() {
 }
 
 #[test]
-fn names_are_taken_in_any_letter_case_and_unknown_ones_are_noted() {
+fn names_are_accepted_in_any_letter_case_and_unknown_names_are_noted() {
     let (json, found) =
         of_fleet_yaml("ROLLOUTSTRATEGY: {MaxUnavailable: 5%}\nPaused: true\nmine: 1\n");
     let expected = serde_json::json!({
@@ -103,14 +103,14 @@ fn every_kind_that_a_strategy_reads_has_a_table() {
     }
 }
 
-/// The fields of the types at the pinned modules: what `target/controllers/fleet -fields` and `argocd -fields` print,
-/// without statuses, metadata, and generators inside of generators.
+/// The fields of the types in the pinned modules: the output of `target/controllers/fleet -fields` and `argocd
+/// -fields`, without statuses, metadata, and generators inside generators.
 const PINNED: [&str; 2] = [
     include_str!("../pinned/fleet.txt"),
     include_str!("../pinned/argocd.txt"),
 ];
 
-/// Whether a table has the field, a field inside of it, or a field around it that it does not open.
+/// Returns whether a table has the field, a field inside it, or a containing field whose contents it does not list.
 fn is_covered(table: &FieldNode, path: &str) -> bool {
     let mut node = table;
     for step in path.replace("[]", ".[]").split('.') {
@@ -151,7 +151,7 @@ fn every_field_of_the_pinned_types_has_a_class() {
 }
 
 #[test]
-fn a_field_that_is_new_in_a_type_has_none() {
+fn a_new_field_of_a_type_has_no_class() {
     let added = "FleetYAML,helm.newOption,bool\nFleetYAML,helm.atomic,bool\nBundle,spec.targets[].newList[],[]string\n";
     let missing = uncovered(added);
     assert_eq!(
@@ -164,7 +164,7 @@ fn a_field_that_is_new_in_a_type_has_none() {
 }
 
 #[test]
-fn cloud_foundry_makes_one_word_of_several_spellings() {
+fn cloud_foundry_normalises_several_spellings_of_a_word() {
     for name in [
         "health-check-type",
         "health_check_type",

@@ -1,4 +1,4 @@
-//! `docs/product-fields.md`: the fields that decide and are not simulated, from the tables.
+//! `docs/product-fields.md`: the fields that affect the rollout but are not simulated, from the tables.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use crate::document::yaml::in_lines;
 
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/product-fields.md");
 
-/// Columns of a line of prose.
+/// Width of a line of prose in columns.
 const WIDTH: usize = 116;
 
 const HEAD: &str = "# Fields of the products' files
@@ -76,7 +76,7 @@ fn written() -> String {
     page
 }
 
-/// A path, without its beginning where it is too long for a line.
+/// Returns a path, without its beginning if it is too long for a line.
 fn shown(path: &str) -> String {
     const LONGEST: usize = 90;
     match path.len().checked_sub(LONGEST) {
@@ -89,7 +89,7 @@ fn count(rows: &[FieldRow], class: FieldClass) -> usize {
     rows.iter().filter(|row| row.class == class).count()
 }
 
-/// The rows that decide and are in no field that does.
+/// Returns the rows of fields that affect the rollout but are not inside another such field.
 fn outermost(rows: &[FieldRow]) -> Vec<&FieldRow> {
     let mut found: Vec<&FieldRow> = Vec::new();
     for row in rows {

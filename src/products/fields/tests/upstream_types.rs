@@ -1,8 +1,8 @@
-//! The files of `tests/files`, read by the products' own types and by the readers here, field by field.
+//! Compares how the products' own types and the readers here read the files of `tests/files`, field by field.
 //!
-//! `fleet -read KIND` and `argocd -read KIND` print what the pinned types keep of a file. Every field that a table
-//! knows must have the same value here, or be absent in both; a file is refused by both or by neither. Left out: lists
-//! of objects, which are no type of a product, and what a field's value means, for which
+//! `fleet -read KIND` and `argocd -read KIND` print the parts of a file that the pinned types keep. Every field in a
+//! table must have the same value here, or be absent in both; a file is rejected by both or by neither. Left out:
+//! lists of objects, which have no type in a product, and the meaning of a field's value, for which
 //! `tests/suite/product_files.rs` has the targets.
 
 use std::collections::BTreeMap;
@@ -22,16 +22,16 @@ use crate::document::path::Path;
 use crate::document::problem::Source;
 use crate::document::tree::{Value, parse_as_product};
 
-/// A reading that differs, and why it may.
+/// A permitted difference, and its reason.
 struct Departure {
     file: &'static str,
-    /// The field; empty: the file as a whole.
+    /// The field; empty: the whole file.
     field: &'static str,
     #[expect(dead_code, reason = "the reason is for the reader of the list")]
     reason: &'static str,
 }
 
-/// Files that the types alone read otherwise than the product does, or than the reader here.
+/// Files that the types alone read differently than the product or the reader here.
 const DEPARTURES: [Departure; 4] = [
     Departure {
         file: "labels-number.yaml",
@@ -55,7 +55,7 @@ const DEPARTURES: [Departure; 4] = [
     },
 ];
 
-/// The folder of the products' programs. `None`: none is named, and the test is skipped.
+/// Returns the folder of the products' programs. `None`: no folder is named, and the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("FLEETSIM_CONTROLLERS").map(PathBuf::from);
@@ -65,16 +65,16 @@ fn programs() -> Option<PathBuf> {
     named
 }
 
-/// What a reader makes of a file: the values of the fields that the tables know, or its error.
+/// The result of reading a file: the values of the fields in the tables, or an error.
 type FieldReading = Result<BTreeMap<String, Json>, String>;
 
-/// A document of a file with the kind that reads it.
+/// A document of a file, and the kind under which it is read.
 struct TypedDocument {
     text: String,
     kind: String,
 }
 
-/// The document of a file that a strategy would read. `None`: it is a list, or has no document.
+/// Returns the document of a file that a strategy would read. `None`: it is a list, or has no document.
 fn document_of(text: &str, product: &str) -> Option<TypedDocument> {
     let mut first = None;
     for range in documents(text) {
@@ -113,7 +113,7 @@ fn document_of(text: &str, product: &str) -> Option<TypedDocument> {
     })
 }
 
-/// The reading by the program with the product's types.
+/// Reads the document with the program that uses the product's types.
 fn read_by_types(program: &FsPath, document: &TypedDocument, table: &FieldNode) -> FieldReading {
     let mut child = Command::new(program)
         .args(["-read", &document.kind])
@@ -133,7 +133,7 @@ fn read_by_types(program: &FsPath, document: &TypedDocument, table: &FieldNode) 
     Ok(known_values(&json, table))
 }
 
-/// The reading here.
+/// Reads the document with the reader here.
 fn read_here(document: &TypedDocument, table: &FieldNode) -> FieldReading {
     let source = Arc::new(Source::new("file", document.text.clone()));
     let (mut root, replaced) =
@@ -155,7 +155,8 @@ fn read_here(document: &TypedDocument, table: &FieldNode) -> FieldReading {
     Ok(known_values(&root.to_json(), table))
 }
 
-/// The values of the fields that a table knows, by their places, without what is the same as absent.
+/// Returns the values of the fields that a table has, by their paths, without values that are equivalent to absent
+/// ones.
 fn known_values(json: &Json, table: &FieldNode) -> BTreeMap<String, Json> {
     let mut found = BTreeMap::new();
     collect(json, table, "", &mut found);
@@ -190,7 +191,7 @@ fn has_parts(field: &FieldNode) -> bool {
     !field.fields.is_empty() || field.values.is_some()
 }
 
-/// A value without the fields in it that are the same as absent: the types print these.
+/// Removes the fields in a value that are equivalent to absent ones, because the types print these.
 fn pruned(json: &Json) -> Json {
     match json {
         Json::Object(entries) => {
@@ -217,7 +218,7 @@ fn is_zero(json: &Json) -> bool {
     }
 }
 
-/// Whether two values are the same: 5 and 5.0 are.
+/// Returns whether two values are equal; 5 and 5.0 are.
 fn are_same(one: Option<&Json>, other: Option<&Json>) -> bool {
     match (one, other) {
         (Some(Json::Number(one)), Some(Json::Number(other))) => one.as_f64() == other.as_f64(),
@@ -225,7 +226,7 @@ fn are_same(one: Option<&Json>, other: Option<&Json>) -> bool {
     }
 }
 
-/// What was compared.
+/// Counts of the compared files.
 #[derive(Debug, Default)]
 struct ComparedFiles {
     files: usize,

@@ -1,21 +1,22 @@
-//! The rolling update of a KubeFleet placement: its rollout controller, in front of the work generator.
+//! The rolling update of a KubeFleet placement: its rollout controller, which writes bindings for the work generator.
 //!
 //! Every cluster of the fleet is a member cluster that the placement has picked. A pass starts when Available of a
-//! binding changes, by the pass's own writes to bindings, and on its timer (kubefleet-dev/kubefleet at e160c1cd,
+//! binding changes, after the pass's own writes to bindings, and on its timer (kubefleet-dev/kubefleet at e160c1cd,
 //! `pkg/controllers/rollout/controller.go`). It lists the bindings from the API server. Then it writes them in groups,
-//! one after the other, and each group all at the same time (`errgroup`): the apply strategy; the status of those that
-//! are held back; the status of those that are up to date, changed or not; the spec of those that it rolls; and their
-//! status. So a pass lasts a few requests, until the limit of the hub agent's client slows it down.
+//! one group after the other, with all writes of a group in parallel (`errgroup`): the apply strategy; the status of
+//! bindings that are held back; the status of bindings that are up to date, changed or not; the spec of bindings that
+//! it rolls; and their status. So a pass takes the time of a few requests, unless the limit of the hub agent's client
+//! slows it down.
 //!
 //! Each write carries the version that was listed. If the work generator has written the binding since then, the write
-//! is refused, and the pass ends with an error before the next group. It gives up those writes of the group that wait
-//! for the client's limit; those that are sent are carried out. The statuses of bindings whose spec is written follow
-//! all the same.
+//! is rejected, and the pass ends with an error before the next group. The pass cancels those writes of the group that
+//! still wait for the client's limit; writes that were already sent are carried out. Bindings whose spec is written
+//! still get their status.
 //!
-//! The scheduler takes a cluster out of the placement by unscheduling its binding, which the rollout deletes within
-//! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that comes
-//! back gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched, and that going
-//! back to the installed release is another snapshot, to which all clusters are bound again.
+//! The scheduler removes a cluster from the placement by unscheduling its binding, which the rollout deletes within
+//! `maxUnavailable`. The work generator then deletes the Work, and the member agent the resources. A cluster that
+//! returns gets a new binding when the old one is gone. Left out: conflicts of bindings that are patched, and the fact
+//! that going back to the installed release is another snapshot, to which all clusters are bound again.
 
 mod pass;
 
@@ -39,11 +40,11 @@ use pass::RolloutPass;
 /// Steps of the rollout controller.
 #[derive(Clone, Copy, Debug)]
 enum RolloutTimer {
-    /// Something that it watches is in its cache.
+    /// The cache shows a watched change.
     Wake,
-    /// The snapshot of the release is made.
+    /// The snapshot of the release exists.
     Snapshot,
-    /// A group of writes is over.
+    /// A group of writes is complete.
     GroupEnds,
     /// A spec or a deletion is written.
     SpecWritten(RollingAction),
@@ -58,20 +59,20 @@ pub(super) struct RollingController<'r> {
     limiter: RateLimiter<()>,
     generator: WorkGenerator,
     pass: Option<RolloutPass>,
-    /// The timers of specs and deletions that are on their way.
+    /// The timers of the specs and deletions in flight.
     specs: BTreeMap<usize, u32>,
-    /// Bindings whose spec is on its way, and for whose answer nobody waits.
+    /// Bindings whose spec is in flight although no pass waits for the answer.
     given_up: BTreeSet<usize>,
-    /// Bindings were created at the release, and no pass has seen them.
+    /// Whether bindings were created at the release that no pass has seen yet.
     bindings_are_new: bool,
-    /// Something was reported since the last pass.
+    /// Whether anything was reported since the last pass.
     is_dirty: bool,
-    /// The last pass rolled nothing.
+    /// Whether the last pass rolled nothing.
     wrote_nothing: bool,
-    /// Clusters that come back as soon as their old binding is gone.
+    /// Clusters that return as soon as their old binding is gone.
     returning: BTreeSet<ClusterId>,
     clusters: &'r [ClusterSpec],
-    /// From the release until there is a snapshot of it. `None`: it is there.
+    /// Delay from the release until the release's snapshot exists. `None`: the snapshot exists.
     snapshot_delay: Option<SimDuration>,
 }
 
@@ -125,7 +126,7 @@ impl<'r> RollingController<'r> {
         }
     }
 
-    /// The scheduler no longer picks the cluster, or picks it again.
+    /// Handles the scheduler's decision to pick or no longer pick the cluster.
     fn select(&mut self, cluster: ClusterId, is_selected: bool, plane: &mut Plane<'_>) {
         match self.view.bindings.get_mut(TargetId(cluster.0)) {
             Some(binding) if !is_selected || !binding.deleting => {
@@ -149,7 +150,7 @@ impl<'r> RollingController<'r> {
         }
     }
 
-    /// A binding is gone.
+    /// Removes a binding that is gone.
     fn remove(&mut self, cluster: ClusterId, plane: &mut Plane<'_>) {
         self.view.bindings.remove(TargetId(cluster.0));
         self.generator.forget(cluster.index());
@@ -244,7 +245,7 @@ impl Controller for RollingController<'_> {
         members::is_done(&self.view.bindings, TargetId(cluster.0)).unwrap_or(true)
     }
 
-    /// Availability of what runs here can be tracked, so that time alone makes nothing ready.
+    /// The workloads' availability can be tracked, so nothing becomes ready merely with time.
     fn is_idle(&self, _clusters: &dyn Clusters) -> bool {
         let has_steps = self.runtime.steps().next().is_some() || self.runtime.is_busy();
         self.wrote_nothing && !self.is_dirty && !has_steps && self.generator.is_idle()

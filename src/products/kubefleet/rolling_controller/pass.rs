@@ -1,7 +1,7 @@
 //! A pass of KubeFleet's rollout controller: the groups of its writes, and how conflicts end them.
 //!
-//! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet, whose functions the groups name. What it
-//! leaves out, and how we know, is in the header of [`super`].
+//! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet; each group names its function. The
+//! header of [`super`] says what is left out and gives the evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,7 +14,7 @@ use crate::rollout::{QueueRequest, TargetId};
 use crate::units::SimTime;
 use crate::world::ClusterId;
 
-/// The groups of writes of a pass, in their order, with the functions of `controller.go` that make them.
+/// The groups of writes of a pass, in order, with the functions of `controller.go` that make them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Group {
     /// The list of bindings: `ListBindingsFromKey` with the uncached reader.
@@ -24,10 +24,10 @@ enum Group {
     Patch,
     /// The status of bindings that are held back: `updateStaleBindingsStatus`.
     Block,
-    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or without anything to roll
-    /// `checkAndUpdateStaleBindingsStatus`.
+    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or
+    /// `checkAndUpdateStaleBindingsStatus` if there is nothing to roll.
     Refresh,
-    /// Specs, and deletions: `updateBindings`.
+    /// Specs and deletions: `updateBindings`.
     Roll,
     /// The status of bindings whose spec is written: `updateBindingStatus`, which follows each spec.
     Start,
@@ -43,7 +43,7 @@ impl Group {
         Self::Start,
     ];
 
-    /// The groups after this one.
+    /// Returns the groups after this one.
     fn following(self) -> &'static [Self] {
         &Self::ALL[self as usize + 1..]
     }
@@ -54,29 +54,29 @@ impl Group {
 pub(super) struct RolloutPass {
     began: SimTime,
     group: Group,
-    /// The timer of the group's end, and its time.
+    /// The timer for the end of the group, and its time.
     ends: (u32, SimTime),
-    /// Its decision, once it has listed the bindings.
+    /// The decision of the pass, after it has listed the bindings.
     actions: Vec<RollingAction>,
     status: RollingStatus,
-    /// Bindings whose status it refreshes. If a binding is left to roll or to remove, now or later, these are all that
-    /// were bound to the newest resources when it listed them, changed or not.
+    /// Bindings whose status the pass refreshes. If a binding remains to be rolled or removed, now or later, these are
+    /// all bindings that were bound to the newest resources at the list, changed or not.
     up_to_date: Vec<TargetId>,
     /// The writes of the group, by binding.
     writes: BTreeMap<usize, ApiRequest>,
-    /// Bindings that the pass deletes, whatever their version.
+    /// Bindings that the pass deletes regardless of their version.
     deleted: BTreeSet<usize>,
-    /// Bindings that the generator has written since the list, and when it did so first.
+    /// Bindings that the generator has written since the list, with the time of the first write.
     changed: BTreeMap<usize, SimTime>,
-    /// When the first write of the group is refused.
+    /// The time at which the first write of the group is rejected.
     refused: Option<SimTime>,
-    /// A group had a conflict.
+    /// Whether a group had a conflict.
     has_failed: bool,
     completes: bool,
 }
 
 impl RolloutPass {
-    /// When the write of a binding is refused, if it is.
+    /// Returns the time at which the write of a binding is rejected, if it is.
     fn refusal(&self, cluster: usize) -> Option<SimTime> {
         if self.group == Group::Patch || self.deleted.contains(&cluster) {
             return None;
@@ -85,7 +85,7 @@ impl RolloutPass {
         Some(self.writes.get(&cluster)?.answered).filter(|answered| changed < answered)
     }
 
-    /// Those of these bindings that the group has written when it ends.
+    /// Returns those of these bindings that the group has written by its end.
     fn written_of(&self, targets: &[TargetId], now: SimTime) -> Vec<TargetId> {
         let mut written = Vec::new();
         for &target in targets {
@@ -103,11 +103,11 @@ impl RolloutPass {
 }
 
 impl RollingController<'_> {
-    /// A pass begins: it lists the bindings.
+    /// Begins a pass, which lists the bindings.
     pub(super) fn begin(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         plane.begin_pass(self.view.bindings.count_unavailable() as u64);
         if std::mem::take(&mut self.bindings_are_new) {
-            // The event of the first one has started this pass. Those of the others come while it lists.
+            // The event of the first binding has started this pass. The other events arrive during the list.
             self.runtime.add(());
         }
         let listed = self.generator.client.send(BINDINGS, now).answered;
@@ -121,13 +121,13 @@ impl RollingController<'_> {
         });
     }
 
-    /// A group of writes is over, and the next one begins.
+    /// Ends a group of writes and begins the next group.
     pub(super) fn group_ends(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let Some(mut pass) = self.pass.take() else {
             return;
         };
         self.close(&mut pass, now, plane);
-        // A binding whose spec is written gets its status in any case.
+        // A binding whose spec is written gets its status even after a conflict.
         let goes_on = !pass.has_failed || pass.group == Group::Roll;
         let following = if goes_on { pass.group.following() } else { &[] };
         for &group in following {
@@ -151,8 +151,8 @@ impl RollingController<'_> {
         self.runtime.end_pass((), now, 0, completes, plane);
     }
 
-    /// A group of writes begins. Returns when it ends: at its last write, or at its first conflict. `None`: it is
-    /// empty.
+    /// Begins a group of writes. Returns the time of its end: its last write or its first conflict. `None`: the group
+    /// is empty.
     fn open(
         &mut self,
         pass: &mut RolloutPass,
@@ -160,7 +160,7 @@ impl RollingController<'_> {
         plane: &mut Plane<'_>,
     ) -> Option<SimTime> {
         let status = &pass.status;
-        // The bindings that it writes, and those that have another version then.
+        // The bindings that the group writes, and those whose version changes with it.
         let (targets, versioned): (Vec<TargetId>, &[TargetId]) = match pass.group {
             Group::List => (Vec::new(), &[]),
             Group::Patch => (status.patched.clone(), &[]),
@@ -208,7 +208,7 @@ impl RollingController<'_> {
             .or(pass.writes.values().map(|write| write.answered).max())
     }
 
-    /// Specs and deletions are sent. Each takes effect when it is answered.
+    /// Sends specs and deletions. Each takes effect when it is answered.
     fn roll(&mut self, pass: &mut RolloutPass, plane: &mut Plane<'_>) {
         for action in &pass.actions {
             let cluster = action.target().index();
@@ -226,7 +226,7 @@ impl RollingController<'_> {
         }
     }
 
-    /// A group of writes is over.
+    /// Ends a group of writes.
     fn close(&mut self, pass: &mut RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
         if pass.refused.is_some_and(|at| at <= now) {
             pass.has_failed = true;
@@ -236,7 +236,7 @@ impl RollingController<'_> {
             Group::List => self.decide(pass),
             Group::Patch => self.view.store_patched(&pass.status.patched),
             Group::Block => {
-                // Those that the generator has changed meanwhile say it again.
+                // Bindings that the generator has changed meanwhile are reported again.
                 let again = self.view.bindings.changed().iter().map(TargetId);
                 let blocked: Vec<TargetId> =
                     pass.status.blocked.iter().copied().chain(again).collect();
@@ -255,7 +255,7 @@ impl RollingController<'_> {
         }
     }
 
-    /// Specs and deletions that are not answered: nobody waits for those that are sent, and the others are not sent.
+    /// Gives up unanswered specs and deletions: those in flight are not waited for, and the others are not sent.
     fn give_up_specs(&mut self, pass: &RolloutPass, now: SimTime, plane: &mut Plane<'_>) {
         for (&cluster, write) in &pass.writes {
             if write.answered <= now {
@@ -273,7 +273,7 @@ impl RollingController<'_> {
         }
     }
 
-    /// The bindings are listed: the pass decides.
+    /// Decides, now that the bindings are listed.
     fn decide(&mut self, pass: &mut RolloutPass) {
         let RollingDecision {
             actions, status, ..
@@ -295,7 +295,7 @@ impl RollingController<'_> {
         pass.status = status;
     }
 
-    /// The targets whose bindings are bound to the newest snapshot.
+    /// Returns the targets whose bindings are bound to the newest snapshot.
     fn bound_to_newest(&self) -> Vec<TargetId> {
         let mut targets = Vec::new();
         for binding in self.view.bindings.iter() {
@@ -307,7 +307,7 @@ impl RollingController<'_> {
         targets
     }
 
-    /// The write of a spec or of a deletion is answered.
+    /// Handles the answer to the write of a spec or a deletion.
     pub(super) fn spec_written(
         &mut self,
         action: RollingAction,
@@ -346,7 +346,7 @@ impl RollingController<'_> {
             .step(now + self.generator.watch_delay, RolloutTimer::Wake, plane);
     }
 
-    /// The generator has written a binding, which may end the group in progress.
+    /// Handles a write of a binding by the generator, which may end the group in progress.
     pub(super) fn binding_written(
         &mut self,
         cluster: ClusterId,

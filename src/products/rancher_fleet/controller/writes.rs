@@ -1,8 +1,9 @@
-//! The requests of a pass of the bundle controller, and what comes of each.
+//! The requests of a pass of the bundle controller, and their results.
 //!
 //! Follows `handleMatchedTarget`, `createBundleDeployment`, `manageOptionsSecret` and `ensureOwnerReferences` in
 //! `internal/cmd/controller/reconciler/bundle_controller.go` of rancher/fleet. A pass visits its targets in the order
-//! of the clusters' names. It writes what it decided at its beginning, on top of what the cache shows by then.
+//! of the clusters' names. It applies its decision from the beginning to the state that the cache shows at the time of
+//! each write.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,43 +14,44 @@ use crate::rollout::{QueueRequest, back_off};
 use crate::units::{SimDuration, SimTime};
 use crate::world::ClusterId;
 
-/// Requests for the finalizer of a new bundle: an update, and one that meets a conflict. The pass after it waits.
+/// Number of requests for the finalizer of a new bundle: an update, and an update that meets a conflict. The pass
+/// after it waits.
 const FINALIZER_REQUESTS: usize = 2;
 
-/// When a pass comes back that had to end early. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
+/// Delay before a pass that ended early is repeated. Source: `DefaultRequeueAfter` in `pkg/durations/durations.go`.
 const EARLY_END_WAIT: SimDuration = SimDuration::from_secs(5);
 
-/// The API server has refused a write of a Secret, because the cache was not up to date.
+/// The API server rejected a write of a Secret, because the cache was out of date.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct RefusedSecret;
 
-/// A cluster whose deployment a pass may have to write.
+/// A cluster whose deployment a pass may need to write.
 pub(super) struct Planned {
     cluster: usize,
-    /// The deployment that it saw, and the one that it wants.
+    /// The deployment that the pass saw, and the one that it wants.
     before: Option<BundleDeployment>,
     after: Option<BundleDeployment>,
 }
 
 /// The writes of a pass so far.
 pub(super) struct PassWrites {
-    /// When the last request is answered.
+    /// The time at which the last request is answered.
     pub(super) at: SimTime,
-    /// Deployments that were created.
+    /// The number of created deployments.
     pub(super) created: u64,
-    /// When the pass comes back.
+    /// The request for the next pass.
     pub(super) request: QueueRequest,
 }
 
 impl ValuesSecret {
-    /// Whether the cache does not show its owner at `now`, or it has none.
+    /// Returns whether the Secret has no owner, or the cache does not show the owner at `now`.
     fn is_behind(&self, now: SimTime, watch_delay: SimDuration) -> bool {
         self.owned.is_none_or(|owned| now < owned + watch_delay)
     }
 }
 
 impl FleetController<'_> {
-    /// The deployments that a pass may have to write, by the rank of their clusters' names.
+    /// Returns the deployments that a pass may need to write, by the rank of their clusters' names.
     pub(super) fn plan(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeMap<u32, Planned> {
         let mut planned = BTreeMap::new();
         for cluster in self.clusters_to_look_at(now, pass) {
@@ -68,13 +70,13 @@ impl FleetController<'_> {
             let is_attached = view.targeted && view.registered && view.deployment.is_some();
             self.attached.set(*rank, is_attached);
             planned.after = view.deployment;
-            // The cache shows a write later. A deletion is not written by a pass.
+            // The cache shows a write later. A pass does not write a deletion.
             view.deployment = planned.after.and(planned.before);
         }
         planned
     }
 
-    /// The clusters whose deployment or Secret may not be as a pass that begins at `now` wants it.
+    /// Returns the clusters whose deployment or Secret may differ from what a pass that begins at `now` wants.
     fn clusters_to_look_at(&mut self, now: SimTime, pass: &BundleDecision) -> BTreeSet<usize> {
         self.secrets_behind.retain(|&cluster| {
             self.secrets[cluster].is_some_and(|secret| secret.is_behind(now, self.watch_delay))
@@ -93,8 +95,8 @@ impl FleetController<'_> {
         clusters
     }
 
-    /// The requests of a pass that begins at `now`: for each target with a deployment one for its Secret, and one if
-    /// the deployment changes; at the end the bundle's status.
+    /// Sends the requests of a pass that begins at `now`: for each target with a deployment, one for its Secret, and
+    /// one if the deployment changes; finally one for the bundle's status.
     pub(super) fn write(
         &mut self,
         now: SimTime,
@@ -123,7 +125,7 @@ impl FleetController<'_> {
             writes.request = QueueRequest::After(EARLY_END_WAIT);
             return writes;
         }
-        // Deployments of clusters that are no longer targets go at last.
+        // Deployments of clusters that are no longer targets are deleted last.
         let orphans = planned
             .values()
             .filter(|planned| planned.before.is_some() && planned.after.is_none());
@@ -131,7 +133,7 @@ impl FleetController<'_> {
         writes
     }
 
-    /// The number of targets whose deployments the pass creates.
+    /// Returns the number of targets whose deployments the pass creates.
     fn count_created(&self, planned: &BTreeMap<u32, Planned>) -> usize {
         planned
             .iter()
@@ -140,10 +142,10 @@ impl FleetController<'_> {
     }
 
     /// Writes the deployments of the targets in the order of their names. Without Helm values, each target with a
-    /// deployment costs a request that deletes its Secret, also those whose deployments stay as they are.
+    /// deployment costs a request that deletes its Secret, even if the deployment does not change.
     ///
     /// # Errors
-    /// When a Secret could not be written; the pass ends here.
+    /// Returns an error if a Secret could not be written; the pass ends there.
     fn write_deployments(
         &mut self,
         writes: &mut PassWrites,
@@ -167,10 +169,10 @@ impl FleetController<'_> {
         Ok(())
     }
 
-    /// Writes a target's deployment if it is not as the pass wants it.
+    /// Writes a target's deployment if it differs from what the pass wants.
     ///
     /// # Errors
-    /// When a Secret could not be written; the pass ends here.
+    /// Returns an error if a Secret could not be written; the pass ends there.
     fn write_deployment(
         &mut self,
         writes: &mut PassWrites,
@@ -182,7 +184,7 @@ impl FleetController<'_> {
             return Ok(());
         };
         self.write_secret(writes, cluster, planned.before.is_some())?;
-        // Its namespace is being deleted.
+        // The cluster's namespace is being deleted.
         if self
             .leaving
             .get(&cluster)
@@ -195,19 +197,19 @@ impl FleetController<'_> {
         let shown = self.view.clusters[cluster].deployment;
         let is_behind = self.unseen.clusters().any(|other| other == cluster);
         let wanted = self.view.clusters[cluster].wanted;
-        // The deployment is labelled with the bundle's content, whether it may have it yet or not.
+        // The deployment is labelled with the bundle's content, even if it may not have that content yet.
         let is_labelled = self.labelled[cluster] == Some(wanted);
         if is_labelled && shown.is_some_and(|shown| spec(&shown) == spec(&after)) {
             return Ok(());
         }
         writes.at = self.client.in_turn(0, writes.at, 1);
         if is_behind && shown.is_some() {
-            // The deployment has changed since it was read: the pass goes on, and fails at its end.
+            // The deployment has changed since it was read: the pass continues, and fails at its end.
             writes.request = QueueRequest::Error;
             return Ok(());
         }
         if is_behind {
-            // It exists already, and is read.
+            // The deployment exists already, so it is read.
             writes.at = self.client.in_turn(0, writes.at, 1);
             return self.write_secret(writes, cluster, true);
         }
@@ -224,7 +226,7 @@ impl FleetController<'_> {
         self.write_secret(writes, cluster, true)
     }
 
-    /// The agent of a cluster learns of a deployment that is written at `at` in the place of the one in the cache.
+    /// Delivers a deployment that is written at `at` to the cluster's agent; it replaces the one in the cache.
     fn instruct(
         &self,
         cluster: usize,
@@ -249,11 +251,11 @@ impl FleetController<'_> {
         }
     }
 
-    /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it as it should be: with
-    /// an owner, once the deployment is there.
+    /// Writes the Secret of a deployment, if there are Helm values and the cache does not show it in its final form:
+    /// with an owner once the deployment exists.
     ///
     /// # Errors
-    /// When the cache was not up to date, as it must be for a write.
+    /// Returns an error if the cache was out of date.
     fn write_secret(
         &mut self,
         writes: &mut PassWrites,
@@ -288,7 +290,7 @@ impl FleetController<'_> {
     }
 }
 
-/// The parts of a deployment that a write of it changes.
+/// Returns the parts of a deployment that a write changes.
 fn spec(deployment: &BundleDeployment) -> impl PartialEq {
     (
         deployment.staged,

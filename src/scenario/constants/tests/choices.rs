@@ -1,17 +1,17 @@
 //! Settings that are not constants of the model, because users choose or know them, or because a product fixes them.
 //!
-//! A path ends in `.**` where it stands for all settings below it.
+//! A path that ends in `.**` stands for all settings below it.
 
-/// Settings with one reason.
+/// Settings that are not varied for the same reason.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UserSetting {
     /// Paths in an experiment.
     pub(super) paths: &'static [&'static str],
-    /// Why they are not varied.
+    /// The reason why they are not varied.
     pub(super) reason: &'static str,
 }
 
-/// All settings with numbers that are no constants.
+/// All settings with numbers that are not constants.
 pub(super) const CHOICES: &[UserSetting] = &[
     UserSetting {
         paths: &[

@@ -1,4 +1,4 @@
-//! Both lists against the schema and against themselves.
+//! Checks both lists against the schema and for consistency.
 
 mod choices;
 mod document;
@@ -33,7 +33,7 @@ const QUANTITIES: &[&str] = &[
     "UserDelay",
 ];
 
-/// The name of the definition that a schema refers to.
+/// Returns the name of the definition that a schema refers to.
 fn name(schema: &Json) -> Option<&str> {
     schema.get("$ref")?.as_str()?.strip_prefix("#/$defs/")
 }
@@ -55,7 +55,7 @@ fn is_number(schema: &'static Json) -> bool {
     is_quantity || has_type("integer") || has_type("number") || alternatives(schema).any(is_number)
 }
 
-/// The settings with numbers at and below a schema: by identity, with one of their paths.
+/// Collects the settings with numbers at and below a schema: by identity, with one of their paths.
 fn numbers(
     schema: &'static Json,
     path: &str,
@@ -100,7 +100,7 @@ fn numbers(
     }
 }
 
-/// The settings that a path of a list stands for.
+/// Returns the settings that a path of a list matches.
 fn listed(path: &str) -> BTreeMap<usize, String> {
     let (path, is_tree) = match path.strip_suffix(".**") {
         Some(path) => (path, true),
@@ -139,7 +139,7 @@ fn every_number_of_an_experiment_is_a_constant_or_a_choice_with_a_reason() {
 }
 
 #[test]
-fn no_constant_is_a_choice() {
+fn no_constant_is_also_listed_as_a_choice() {
     let choices: BTreeMap<usize, String> = CHOICES
         .iter()
         .flat_map(|choice| choice.paths)
@@ -155,7 +155,7 @@ fn no_constant_is_a_choice() {
 }
 
 #[test]
-fn ranges_hold_the_values_that_they_are_about() {
+fn ranges_contain_their_values() {
     for constant in all() {
         assert!(
             lay::fits(constant),
@@ -196,7 +196,7 @@ fn a_constant_of_a_product_is_listed_once_for_each_product() {
     }
 }
 
-/// Writes a factor into an experiment, and returns the tree in short with the written values.
+/// Writes a factor into an experiment, and returns a short form of the tree with the written values.
 fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
     let mut tree = tree::parse(&source(text)).expect("YAML");
     let product = crate::products::find("rancherFleet").expect("a product");
@@ -209,7 +209,7 @@ fn laid(text: &str, name: &str, level: Level) -> (String, Vec<(f64, f64)>) {
 }
 
 #[test]
-fn a_value_is_laid_into_the_document_by_its_path() {
+fn a_value_is_inserted_into_the_document_by_its_path() {
     let (tree, laid_in) = laid(
         "fleet: [{name: a}]",
         "node.startOverhead",
@@ -242,10 +242,10 @@ fn a_value_is_laid_into_the_document_by_its_path() {
 }
 
 #[test]
-fn a_value_of_the_experiments_own_moves_its_range_in_proportion() {
+fn a_value_from_the_experiment_scales_its_range() {
     let text = "fleet: [{name: a, downlink: 50 Mbit/s}, {name: b}]";
     let (tree, laid_in) = laid(text, "fleet[*].downlink", Level::Toward(-1.0));
-    // A fifth: 10 Mbit/s of 50, and 20 Mbit/s of the default of 100.
+    // A fifth of each: 10 Mbit/s for 50, and 20 Mbit/s for the default of 100.
     assert!(
         tree.contains("downlink: 10 Mbit/s") && tree.contains("downlink: 20 Mbit/s"),
         "{tree}"
@@ -269,7 +269,7 @@ fn a_value_of_the_experiments_own_moves_its_range_in_proportion() {
 }
 
 #[test]
-fn what_the_user_measured_is_not_varied() {
+fn values_that_the_user_measured_are_not_varied() {
     let text = "fleet: [{name: a, rtt: {file: rtt.csv}}]";
     assert!(laid(text, "fleet[*].rtt", Level::Toward(1.0)).1.is_empty());
 }
@@ -291,7 +291,7 @@ fn a_defect_that_is_never_a_crash_has_no_time_until_it() {
 }
 
 #[test]
-fn nodes_without_a_disk_have_no_rate_of_one() {
+fn nodes_without_a_disk_have_no_disk_rate() {
     let of = |disk: &str| {
         laid(
             &format!("node: {{disk: {disk}}}"),

@@ -1,5 +1,5 @@
-//! The race over made-up candidates, whose truth is known: what it takes and which rules it follows.
-//! [`rates`] measures how often it is right.
+//! Tests the race with made-up candidates of known truth: the number of its runs and its rules. [`rates`] measures how
+//! often it is right.
 
 mod rates;
 
@@ -27,14 +27,14 @@ const fn takes(mean: f64) -> Truth {
     }
 }
 
-/// A race that this number of candidates has entered.
+/// Returns a race with this number of candidates.
 fn entered(candidates: usize, rules: RaceRules) -> Race {
     let mut race = Race::new(candidates, false, rules);
     (0..candidates).for_each(|_| race.enter(None));
     race
 }
 
-/// Runs a race to its end. Returns the winner, the runs it took, and all states.
+/// Runs a race to its end. Returns the winner, the number of runs, and all states.
 fn race(
     truths: &[Truth],
     rules: &RaceRules,
@@ -54,7 +54,7 @@ fn race(
 
 #[test]
 fn distinct_settings_take_ten_runs_each() {
-    // 30% apart, each with a spread of its own of 1%, behind a shared one of 5%.
+    // 30% apart, each with its own spread of 1%, and a shared spread of 5%.
     let truths: Vec<Truth> = (0..6)
         .map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6))))
         .collect();
@@ -194,8 +194,8 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 }
 
 #[test]
-fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
-    // The 95th percentile of 30 runs cannot be shown; the slower one never exceeds the limit either.
+fn a_setting_that_is_not_shown_to_meet_a_limit_stays_undecided_and_is_not_the_answer() {
+    // The 95th percentile cannot be shown with 30 runs; the slower candidate never exceeds the limit either.
     let rules = RaceRules {
         most: 30,
         most_compared: 30,
@@ -209,7 +209,7 @@ fn what_is_not_shown_to_meet_a_limit_stays_undecided_and_is_no_answer() {
 }
 
 #[test]
-fn a_stalled_candidate_is_out_and_without_an_answer_the_closest_is_known() {
+fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported() {
     let truths = [
         Truth {
             stalls: 1.0,

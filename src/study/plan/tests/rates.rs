@@ -1,8 +1,8 @@
-//! How often races are wrong, over made-up candidates whose truth is known: thousands of races at the stated error.
+//! Measures how often races are wrong, over made-up candidates of known truth: thousands of races at the stated error.
 //!
 //! The distributions are those that misled an earlier version, which compared means with Student's t from three runs
 //! on: 500 s more in a tenth of the runs, 100 s more in a fifth, 90 or 130 s, and limits that a tenth or a fifth of
-//! the runs exceed. A race is wrong when it rules out a candidate that is better than the leader by more than the zone
+//! the runs exceed. A race is wrong when it excludes a candidate that is better than the leader by more than the zone
 //! of indifference, or when its confirmed answer exceeds the limits in more runs than it states.
 #![expect(
     clippy::print_stdout,
@@ -16,7 +16,7 @@ use crate::stats::draws::Draws;
 /// A distribution of times.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TimesOf {
-    /// A deviation of its own, and one of 50 s that all candidates share in a replicate.
+    /// A deviation for each candidate, and one of 50 s that all candidates share in a replicate.
     Normal { mean: f64, own: f64 },
     /// Always `base`, but `by` more in a share of the runs.
     Rare { base: f64, by: f64, share: f64 },
@@ -41,7 +41,7 @@ impl Truth {
         }
     }
 
-    /// The true value of the objective.
+    /// Returns the true value of the objective.
     fn of(self, objective: Statistic) -> f64 {
         match (self.shape, objective) {
             (TimesOf::Normal { mean, .. }, _) => mean,
@@ -53,7 +53,7 @@ impl Truth {
         }
     }
 
-    /// The same without events that are too rare for a statement on a mean.
+    /// Returns the value without events that are too rare for a statement about a mean.
     fn visible(self, objective: Statistic) -> f64 {
         match self.shape {
             TimesOf::Rare { base, share, .. } if share < super::means::RARE => base,
@@ -149,7 +149,7 @@ fn cases() -> Vec<Case> {
     };
     let limited = vec![exceeds(90.0, 0.1), exceeds(95.0, 0.2), constant];
     vec![
-        // Not visible in this number of runs: the statement is about events in at least 5% of them.
+        // Not visible in this number of runs, because the statement covers events in at least 5% of them.
         case(
             "3,000 s later in 3% of the runs",
             vec![constant, Truth::rare(95.0, 3000.0, 0.03)],
@@ -219,8 +219,8 @@ fn cases() -> Vec<Case> {
     ]
 }
 
-/// Whether a candidate truly meets the demands; a limit on every run counts as met when 95% of the runs meet it, as
-/// `confirm` states.
+/// Returns whether a candidate truly meets the demands. A limit on every run counts as met when 95% of the runs meet
+/// it, as `confirm` states.
 fn meets(truth: Truth, demands: &[Statistic]) -> bool {
     demands.iter().all(|demand| match demand {
         Statistic::Every => truth.beyond <= 0.05,
@@ -229,8 +229,8 @@ fn meets(truth: Truth, demands: &[Statistic]) -> bool {
     })
 }
 
-/// Races of a case with an objective and a budget. Returns how many were wrong, how many were decided, and the mean
-/// number of runs. With a budget, only what is called certain can be wrong.
+/// Runs races of a case with an objective and a budget. Returns how many were wrong, how many were decided, and the
+/// mean number of runs. With a budget, only an answer that is reported as certain can be wrong.
 fn rate(case: &Case, objective: Statistic, races: u64, budget: usize) -> (u64, u64, f64) {
     let rules = RaceRules {
         demands: case.demands.clone(),
@@ -294,7 +294,7 @@ fn check(races: u64, budget: usize) {
                 "{}, {objective:?}: {wrong} of {races} wrong, {decided} decided, {runs:.0} runs",
                 case.name
             );
-            // The stated error, and three standard deviations of such a count.
+            // The stated error plus three standard deviations of such a count.
             let most = 0.05 * races as f64 + 3.0 * (0.05 * 0.95 * races as f64).sqrt();
             assert!(
                 (wrong as f64) < most,
@@ -310,7 +310,7 @@ fn races_are_wrong_at_most_as_often_as_stated() {
     check(40, usize::MAX);
 }
 
-/// The candidates take at least ten runs each to compare, and far more to confirm a limit or to bound a mean.
+/// The candidates need at least ten runs each for a comparison, and far more to confirm a limit or to bound a mean.
 #[test]
 fn a_budget_that_is_too_small_leads_to_no_certain_answer_that_is_wrong() {
     for budget in [4, 25, 60] {

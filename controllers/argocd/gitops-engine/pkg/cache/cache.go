@@ -1,7 +1,8 @@
-// Package cache has what Argo CD's settings take from the cache of clusters, which no ApplicationSet controller runs.
+// Package cache has the parts of the cluster cache that Argo CD's settings use. The ApplicationSet controller runs no
+// such cache.
 package cache
 
-// How a cluster's cache respects what it may not read.
+// How a cluster's cache handles resources that it may not read.
 const (
 	RespectRbacDisabled = iota
 	RespectRbacNormal
@@ -14,5 +15,5 @@ type Settings struct{}
 // NewNoopSettings excludes nothing.
 func NewNoopSettings() Settings { return Settings{} }
 
-// IsExcludedResource says no.
+// IsExcludedResource returns false.
 func (Settings) IsExcludedResource(_, _, _ string) bool { return false }

@@ -1,4 +1,4 @@
-// Package diff names what Argo CD takes from the published package of this name.
+// Package diff names the parts of the published package that Argo CD uses.
 package diff
 
 import published "github.com/argoproj/gitops-engine/pkg/diff"

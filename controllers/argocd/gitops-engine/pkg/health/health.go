@@ -1,10 +1,10 @@
-// Package health has the states of health that Argo CD's ApplicationSet controller compares.
+// Package health has the health states that Argo CD's ApplicationSet controller compares.
 package health
 
-// HealthStatusCode is a state of health.
+// HealthStatusCode is a health state.
 type HealthStatusCode string
 
-// The states of health.
+// The health states.
 const (
 	HealthStatusUnknown     HealthStatusCode = "Unknown"
 	HealthStatusProgressing HealthStatusCode = "Progressing"

@@ -1,5 +1,5 @@
 //! The number of draws of the model's constants from their ranges in which an answer holds, and the total interval of
-//! its time. Nothing where the experiment has no `uncertainty`.
+//! its time. Empty if the experiment has no `uncertainty`.
 
 use super::ranking::RankedVariant;
 use super::sentence::ShownInterval;
@@ -25,7 +25,7 @@ pub(super) fn in_draws(
     })
 }
 
-/// The same of being the fastest among the ranked.
+/// The number of draws in which a variant is the fastest of the ranked ones, as a sentence.
 pub(super) fn fastest_in_draws(
     fastest: &RankedVariant<'_, '_>,
     ranked: &[RankedVariant<'_, '_>],
@@ -73,14 +73,14 @@ pub(super) fn fewest_in_draws(
     ))
 }
 
-/// The best variant of a group, and all variants that it is compared with.
+/// The best variant of a group, and all variants of the comparison.
 pub(super) struct GroupWinner<'v, 'r> {
     pub(super) winner: &'v VariantResults<'r>,
     pub(super) rivals: Vec<&'v VariantResults<'r>>,
 }
 
 impl GroupWinner<'_, '_> {
-    /// Whether the winner has the least of a measure in a draw.
+    /// Returns whether the winner has the lowest value of a measure in a draw.
     fn is_least_in(&self, draw: u32, of: fn(&RunRow) -> f64) -> bool {
         match run_of_draw(self.winner, draw) {
             Some(run) => is_least(run, &self.rivals, of),
@@ -89,7 +89,7 @@ impl GroupWinner<'_, '_> {
     }
 }
 
-/// The number of draws in which the winner of each group has the least of a measure in all of its group, and the
+/// The number of draws in which the winner of each group has the lowest value of a measure in its group, and the
 /// number of all draws.
 pub(super) fn least_in_all(groups: &[GroupWinner<'_, '_>], is_exposure: bool) -> (usize, usize) {
     let of = if is_exposure { exposed } else { ready };
@@ -115,7 +115,7 @@ fn run_of_draw<'r>(variant: &VariantResults<'r>, draw: u32) -> Option<&'r RunRow
         .find(|run| run.replicate == draw)
 }
 
-/// Whether no other variant has less of a measure in the same draw.
+/// Returns whether no other variant has a lower value in the same draw.
 fn is_least(run: &RunRow, all: &[&VariantResults<'_>], of: fn(&RunRow) -> f64) -> bool {
     let mut others = all
         .iter()
@@ -123,7 +123,7 @@ fn is_least(run: &RunRow, all: &[&VariantResults<'_>], of: fn(&RunRow) -> f64) -
     of(run).is_finite() && others.all(|other| of(run) <= of(other))
 }
 
-/// The time of a run; infinite where it did not complete.
+/// The completion time of a run; infinite if it did not complete.
 fn ready(run: &RunRow) -> f64 {
     run.reachable_ready_s.unwrap_or(f64::INFINITY)
 }
@@ -133,7 +133,7 @@ fn exposed(run: &RunRow) -> f64 {
     run.exposed_targets as f64
 }
 
-/// The total interval of the time, for the end of a sentence.
+/// The total interval of the time, worded for the end of a sentence.
 fn total(variant: &VariantResults<'_>) -> String {
     let Some(row) = variant.uncertain(READY_TIME) else {
         return String::new();

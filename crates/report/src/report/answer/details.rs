@@ -34,7 +34,7 @@ pub(super) fn fastest_and_lowest(
         None
     };
     let best = if let Some(is_fastest) = of_all {
-        // The setting that meets the limits leads.
+        // The setting that meets the limits comes first.
         let words = [format!("{is_fastest}: complete"), format!(" {is_fastest}")];
         let best = compared(&ranked, [&words[0], &words[1]], seed, sentences);
         if let Some(fastest) = ranked_at(&ranked, best.fastest) {
@@ -67,7 +67,7 @@ pub(super) fn fastest_and_lowest(
     if let Some(led) = ranked_at(&ranked, led) {
         sentences.extend(path::sentence(led.label, led.variant));
     }
-    // Where none of the user's own strategies completes, this is the answer.
+    // If none of the user's own strategies completes, this is the answer.
     let is_first = best.fastest.is_none();
     if is_first {
         sentences.extend(unfinished(&own));
@@ -94,7 +94,7 @@ fn meeting_in_draws(fastest: &RankedVariant<'_, '_>, limits: &[AssertedLimit]) -
     })
 }
 
-/// The clusters that cannot be updated, of the first variant that has some.
+/// The clusters that cannot be updated, in the first variant that has any.
 fn missing(named: &[NamedVariant<'_, '_>]) -> Option<String> {
     let mut reaches = named.iter().map(|named| named.variant.reach());
     let reach = reaches.find(|reach| !reach.is_whole())?;
@@ -168,7 +168,7 @@ fn completes_first(fastest: &RankedVariant<'_, '_>, [completes, is_first]: [&str
     )
 }
 
-/// Since when the time of a variant with a pre-pull counts.
+/// The reference point of the time of a variant with a pre-pull.
 fn after_release(fastest: &RankedVariant<'_, '_>) -> Option<String> {
     let releases = fastest.variant.runs.iter().map(|run| run.release_s);
     let release = releases.fold(0.0, f64::max);
@@ -181,7 +181,7 @@ fn after_release(fastest: &RankedVariant<'_, '_>) -> Option<String> {
     ))
 }
 
-/// The variant with the lowest peak within twice the fastest time. `None` where it is the fastest or the lowest.
+/// The variant with the lowest peak within twice the fastest time. `None` if it is the fastest or the lowest itself.
 fn compromise<'a, 'v, 'r>(
     fastest: &RankedVariant<'_, '_>,
     lowest: &RankedVariant<'_, '_>,
@@ -195,7 +195,8 @@ fn compromise<'a, 'v, 'r>(
     (is_other && found.peak < fastest.peak).then_some(found)
 }
 
-/// The strategy that comes first, where settings of another one are swept: people know theirs, and ask what to change.
+/// The strategy to name first if settings of another one are swept: users know their own strategy, and ask what to
+/// change.
 fn unswept(
     fastest: &RankedVariant<'_, '_>,
     ranked: &[RankedVariant<'_, '_>],
@@ -230,7 +231,7 @@ fn differences(base: &RankedVariant<'_, '_>, other: &RankedVariant<'_, '_>) -> V
     differences_of(base.variant, other.variant, run_time)
 }
 
-/// The other variants that may be the fastest, compared for all variants together.
+/// The other variants that may be the fastest, at a joint confidence level.
 pub(super) fn may_be_fastest<'v>(
     fastest: &RankedVariant<'v, '_>,
     ranked: &[RankedVariant<'v, '_>],
@@ -268,8 +269,8 @@ fn equally_fast(
     may_be_too(&quoted(ties), "may be as fast", ranked.len())
 }
 
-/// Where a run did not finish there are no means. A variant may then be the fastest unless another one is ahead of it
-/// in more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
+/// If a run did not finish, there are no means. A variant may then be the fastest unless another one is ahead of it in
+/// more than half of all possible runs. The error is divided among its comparisons, so that all hold together.
 fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
     let others = ranked.len() - 1;
     let level = 1.0 - 2.0 * ERROR / others as f64;
@@ -288,7 +289,7 @@ fn may_be_ahead(place: usize, ranked: &[RankedVariant<'_, '_>]) -> bool {
 }
 
 /// `It is faster than `b`, the next, in 19 of 20 pairs of runs with equal random numbers (95% CI of the share:
-/// 75–99.9%).` Nothing for one variant, or one run.
+/// 75–99.9%).` Empty for one variant, or one run.
 fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> Option<String> {
     let others = ranked.iter().filter(|other| other.at != fastest.at);
     let next = others.min_by(|a, b| a.completion_s.total_cmp(&b.completion_s))?;
@@ -312,7 +313,7 @@ fn ahead(fastest: &RankedVariant<'_, '_>, ranked: &[RankedVariant<'_, '_>]) -> O
     ))
 }
 
-/// Number of variants that do not complete, with the reasons, equal ones once. `None` when all do.
+/// The number of variants that do not complete, with the distinct reasons. `None` if all do.
 pub(super) fn unfinished(all: &[NamedVariant<'_, '_>]) -> Option<String> {
     let mut ended = Vec::new();
     for named in all {

@@ -1,5 +1,4 @@
-//! The answer where a defective revision was rolled out: which variant exposes the fewest clusters, and which the
-//! most.
+//! The answer for a defective revision: which variant exposes the fewest clusters, and which the most.
 //!
 //! Stopping is then the desired outcome and completing is not: the last sentence lists the variants that complete.
 
@@ -27,7 +26,7 @@ struct Exposed<'v, 'r> {
 }
 
 impl Exposed<'_, '_> {
-    /// The order of medians.
+    /// Compares by median exposure.
     fn by_median(a: &&Self, b: &&Self) -> Ordering {
         a.median.total_cmp(&b.median)
     }
@@ -130,8 +129,8 @@ fn exposed_of<'v, 'r>(all: &[NamedVariant<'v, 'r>]) -> Vec<Exposed<'v, 'r>> {
     exposed
 }
 
-/// The sentences for these variants, some of which exposed clusters. Returns the best, and the names of those with the
-/// fewest exposed clusters.
+/// The sentences for these variants, at least one of which exposed clusters. Returns the best, and the names of those
+/// with the fewest exposed clusters.
 pub(super) fn sentences<'v>(
     all: &[NamedVariant<'v, '_>],
     seed: u64,
@@ -170,7 +169,7 @@ pub(super) fn sentences<'v>(
         sentences.extend(equally_exposed(&exposed, least.median, seed));
     }
     let everyone: Vec<&VariantResults<'_>> = exposed.iter().map(|one| one.variant).collect();
-    // Of several, none is the answer.
+    // If several variants tie, there is no single answer.
     if let [only] = fewest[..] {
         sentences.extend(fewest_in_draws(only.label, only.variant, &everyone));
     }
@@ -183,7 +182,7 @@ pub(super) fn sentences<'v>(
     (best, fewest.iter().map(|exposed| exposed.label).collect())
 }
 
-/// The variants whose median exposure is this.
+/// The variants with this median exposure.
 fn with_median<'e, 'v, 'r>(
     exposed: &'e [Exposed<'v, 'r>],
     median: f64,
@@ -194,12 +193,12 @@ fn with_median<'e, 'v, 'r>(
         .collect()
 }
 
-/// The verb of a sentence about these variants.
+/// The verb `expose` in the form that fits the number of these variants.
 const fn expose(some: &[&Exposed<'_, '_>]) -> &'static str {
     if some.len() == 1 { "exposes" } else { "expose" }
 }
 
-/// The variants that may expose as few clusters, compared for all together.
+/// The variants that may expose equally few clusters, at a joint confidence level.
 fn equally_exposed(exposed: &[Exposed<'_, '_>], least: f64, seed: u64) -> Option<String> {
     let runs: Vec<Vec<&RunRow>> = exposed.iter().map(|one| one.variant.runs.clone()).collect();
     let (_, contenders) = contenders(&runs, |run| Some(run.exposed_targets as f64), seed);
@@ -292,7 +291,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
     use crate::results::UncertaintyRow;
 
-    /// A wave of a defective revision that stops after this number of clusters. `None`: a good revision.
+    /// A wave of a defective revision that stops after this number of clusters. `None`: the revision is good.
     fn wave(name: &str, defect: Option<u64>) -> Wave {
         Wave {
             strategy: name.to_owned(),
@@ -440,7 +439,7 @@ mod tests {
         fleet.publish(&home.path().join("results"));
         let mut results = Results::read(&home.path().join("results")).expect("readable");
         results.draws = results.tables.runs.clone();
-        // In two of six draws, `careful` exposes more for one defect, and in another one for the other defect.
+        // In two of six draws, `careful` exposes more for one defect, and in another draw for the other defect.
         for run in results
             .draws
             .iter_mut()

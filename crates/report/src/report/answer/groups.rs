@@ -1,4 +1,4 @@
-//! The variants that are compared with each other ([`compared`]), and what they are called for short.
+//! The variants that are compared with each other ([`compared`]), and their short names.
 
 use itertools::Itertools;
 
@@ -10,13 +10,13 @@ use crate::results::{Setting, compared, distinct};
 pub(in crate::report) struct VariantGroup {
     /// The settings that distinguish the group, `name=value` joined by `; `; empty when there is one group.
     pub(in crate::report) title: String,
-    /// Places in the list of variants.
+    /// Indices into the list of variants.
     pub(in crate::report) members: Vec<usize>,
-    /// The name of each in the group.
+    /// The name of each variant within the group.
     pub(in crate::report) labels: Vec<String>,
 }
 
-/// A variant with its place in the list of all variants and its name in the group.
+/// A variant with its index in the list of all variants and its name within the group.
 #[derive(Clone, Copy)]
 pub(in crate::report) struct NamedVariant<'v, 'r> {
     pub(in crate::report) at: usize,
@@ -24,21 +24,21 @@ pub(in crate::report) struct NamedVariant<'v, 'r> {
     pub(in crate::report) variant: &'v VariantResults<'r>,
 }
 
-/// Places of the best variants of a group in the list of all variants.
+/// Indices of the best variants of a group in the list of all variants.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct Best {
     pub(in crate::report) fastest: Option<usize>,
     pub(in crate::report) lowest: Option<usize>,
-    /// Neither, but the lowest peak within twice the fastest time.
+    /// A third variant: the lowest peak within twice the fastest time.
     pub(in crate::report) compromise: Option<usize>,
-    /// With a defective revision, instead of the others: all with the fewest exposed clusters, and the one with the
-    /// most.
+    /// For a defective revision, instead of the others: all variants with the fewest exposed clusters, and the one
+    /// with the most.
     pub(in crate::report) least_exposed: Vec<usize>,
     pub(in crate::report) most_exposed: Option<usize>,
 }
 
 impl Best {
-    /// Whether a defective revision was rolled out in the group.
+    /// Returns whether a defective revision was rolled out in the group.
     pub(in crate::report) const fn is_exposing(&self) -> bool {
         self.most_exposed.is_some()
     }
@@ -68,7 +68,7 @@ pub(in crate::report) fn groups(variants: &[VariantResults<'_>]) -> Vec<VariantG
     groups
 }
 
-/// Whether a setting has several values, by the values of all settings.
+/// Returns whether a setting has several values, given the values of all settings.
 fn is_varied(varied: &[(String, Vec<String>)], setting: &Setting) -> bool {
     varied
         .iter()
@@ -130,7 +130,7 @@ fn entries_of(value: &str) -> Option<usize> {
     Some(entries)
 }
 
-/// Names without the common settings of `variants`; full names where that would not be unique.
+/// Names without the common settings of `variants`; full names if the short ones are not unique.
 pub(in crate::report) fn labels(variants: &[&VariantResults<'_>]) -> Vec<String> {
     let settings: Vec<&[Setting]> = variants
         .iter()

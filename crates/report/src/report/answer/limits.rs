@@ -1,4 +1,4 @@
-//! Which variants meet the limits that the experiment asserts, in a sentence.
+//! The variants that meet the limits asserted by the experiment, in a sentence.
 
 use super::groups::NamedVariant;
 use super::sentence::{listed, quoted, some_of};
@@ -6,7 +6,8 @@ use crate::report::data::VariantResults;
 use crate::report::format::time;
 use crate::report::limits::{AssertedLimit, exceeded, fails};
 
-/// Number of these variants that meet the limits that apply to them. `None` when no limit applies to any of them.
+/// The number of these variants that meet all limits that apply to them, as a sentence. `None` if no limit applies to
+/// any of them.
 pub(in crate::report) fn sentence(
     all: &[NamedVariant<'_, '_>],
     limits: &[AssertedLimit],
@@ -34,11 +35,11 @@ pub(in crate::report) fn sentence(
     Some(said + &more)
 }
 
-/// A variant that limits apply to.
+/// A variant to which limits apply.
 struct BoundVariant<'v, 'r> {
     label: &'v str,
     variant: &'v VariantResults<'r>,
-    /// The number of limits that it exceeds, or is not shown to meet.
+    /// The number of limits that it exceeds or is not shown to meet.
     exceeded: usize,
     /// Whether its runs are too few to decide whether it meets its limits.
     is_open: bool,
@@ -55,7 +56,7 @@ impl<'v, 'r> BoundVariant<'v, 'r> {
         }
     }
 
-    /// Whether it meets all limits that apply to it.
+    /// Returns whether it meets all limits that apply to it.
     const fn meets(&self) -> bool {
         self.exceeded == 0
     }
@@ -78,8 +79,8 @@ fn of_one(only: &BoundVariant<'_, '_>, own: &[&AssertedLimit]) -> String {
     format!("`{}` {verb} the limit{s} {}.", only.label, listed(&limits))
 }
 
-/// The number of variants that meet the limits, or the one that does. For `open` variants, the runs are too few to
-/// decide.
+/// The number of variants that meet the limits, or the only one that does. For `open` variants, there are too few runs
+/// to decide.
 fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usize) -> String {
     let variants: Vec<&VariantResults<'_>> = bound.iter().map(|bound| bound.variant).collect();
     let which = which(&variants, own);
@@ -107,7 +108,7 @@ fn of_several(bound: &[BoundVariant<'_, '_>], own: &[&AssertedLimit], open: usiz
     }
 }
 
-/// `` `a` exceeds the fewest (1) ``, of variants that all exceed limits.
+/// `` `a` exceeds the fewest (1) ``, for variants that all exceed limits.
 fn closest(bound: &[BoundVariant<'_, '_>]) -> String {
     let counts = bound.iter().map(|bound| bound.exceeded);
     let least = counts.clone().min().expect("some are bound");
@@ -125,9 +126,9 @@ fn is_open(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> bool {
     exceeded(variant, limits) > 0 && !fails(variant, limits)
 }
 
-/// The limits, in words.
+/// The limits in words.
 fn which(bound: &[&VariantResults<'_>], limits: &[&AssertedLimit]) -> String {
-    // Otherwise each variant has limits of its own.
+    // Otherwise each variant has its own limits.
     let alike = bound
         .iter()
         .all(|variant| limits.iter().all(|limit| limit.applies_to(variant)));
@@ -139,8 +140,8 @@ fn which(bound: &[&VariantResults<'_>], limits: &[&AssertedLimit]) -> String {
     }
 }
 
-/// `is the fastest of the 3 of 6 variants that meet both limits`, where some do. `None`: some variants have no limit.
-/// A variant that does not complete in every run is not counted, as one that stalls early keeps its load low.
+/// `is the fastest of the 3 of 6 variants that meet both limits`, if any do. `None`: some variants have no limit. A
+/// variant that does not complete in every run is not counted, because one that stalls early has a low load.
 pub(in crate::report) fn of_all(
     all: &[NamedVariant<'_, '_>],
     limits: &[AssertedLimit],
@@ -192,7 +193,7 @@ pub(in crate::report) fn of_all(
     })
 }
 
-/// The fastest variant that is faster than `time_s` and exceeds a limit, with the limit and its value.
+/// The fastest variant that is faster than `time_s` and exceeds a limit, with that limit and its value.
 pub(in crate::report) fn next_beyond(
     all: &[NamedVariant<'_, '_>],
     time_s: f64,
@@ -218,7 +219,7 @@ pub(in crate::report) fn next_beyond(
     ))
 }
 
-/// A limit with the value of a variant that exceeds it. `None`: it is met, or the runs are too few to decide.
+/// A limit with the value of a variant that exceeds it. `None`: the limit is met, or there are too few runs to decide.
 fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String> {
     let verdict = limit.judge(variant)?;
     if verdict.holds || verdict.is_undecided() {
@@ -227,7 +228,7 @@ fn broken(limit: &AssertedLimit, variant: &VariantResults<'_>) -> Option<String>
     Some(format!("{} ({})", limit.limit, limit.value(verdict)))
 }
 
-/// Where only some variants have a limit, they are named.
+/// If only some variants have a limit, the sentence names them.
 fn some_have_limits(bound: &[BoundVariant<'_, '_>]) -> String {
     let (meeting, others): (Vec<_>, Vec<_>) = bound.iter().partition(|bound| bound.meets());
     let met = meeting.len();
@@ -253,7 +254,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, Wave, six_settings};
     use crate::results::Limit;
 
-    /// The sentence for waves whose strategies are their names, with limits for some strategies.
+    /// The sentence for waves named after their strategies, with limits for some strategies.
     fn said(sizes: &[(&str, u64)], limits: &[(&str, Option<&str>)]) -> Option<String> {
         let wave = |(name, size): &(&str, u64)| Wave {
             strategy: (*name).to_owned(),
@@ -331,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_too_few_runs_leave_open_is_not_called_exceeded() {
+    fn a_limit_that_too_few_runs_leave_undecided_is_not_reported_as_exceeded() {
         let share = "P(peak_pulls < 9000) >= 95%";
         assert_eq!(
             said(&[("one", 10)], &[(share, None)]).expect("a sentence"),

@@ -61,7 +61,7 @@ pub(in crate::report) struct GroupDetails {
 /// The answer to an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::report) struct PageAnswer {
-    /// The sentence on variants that are compared and have different numbers of targets; empty where all have the same.
+    /// A sentence if compared variants have different numbers of targets; otherwise empty.
     pub(in crate::report) caution: String,
     /// The sentence for all questions; empty for the only one, and where they have nothing in common.
     pub(in crate::report) lead: String,
@@ -71,10 +71,10 @@ pub(in crate::report) struct PageAnswer {
     pub(in crate::report) best: Vec<Best>,
 }
 
-/// The error of the statement which variants may be the fastest.
+/// The error of the statement about which variants may be the fastest.
 const ERROR: f64 = 0.05;
 
-/// Answers for all groups; intervals of differences are resampled from `seed`, as those of the tables are.
+/// Answers for all groups. Intervals of differences are resampled from `seed`, like those of the tables.
 pub(in crate::report) fn answer(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -143,7 +143,7 @@ fn lines_of(
     completion::answer(&Sides::of(&all).own, limits, seed)
 }
 
-/// The caution of the first group whose variants have different numbers of targets; empty where there is none.
+/// The caution of the first group whose variants have different numbers of targets; empty if there is no such group.
 fn caution(variants: &[VariantResults<'_>], groups: &[VariantGroup]) -> String {
     for group in groups {
         let mut compared = Vec::new();
@@ -181,11 +181,11 @@ impl<'v, 'r> GroupAnswer<'v, 'r> {
         }
     }
 
-    /// The answer of a group in which a defective revision was rolled out.
+    /// The answer of a group with a defective revision.
     fn of_exposure(all: Vec<NamedVariant<'v, 'r>>, limits: &[AssertedLimit], seed: u64) -> Self {
         let mut sentences = Vec::new();
         let (best, winners) = exposure::sentences(&all, seed, &mut sentences);
-        // Before the last sentence, which lists the variants that complete.
+        // Inserted before the last sentence, which lists the variants that complete.
         let last = sentences.len().saturating_sub(1);
         sentences.splice(last..last, limits::sentence(&all, limits));
         let comparison = Comparison {
@@ -221,7 +221,7 @@ impl<'v, 'r> GroupAnswer<'v, 'r> {
     }
 }
 
-/// The sentence for all groups. Empty where the groups answer different questions.
+/// The sentence for all groups. Empty if the groups answer different questions.
 fn lead_of_all(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -240,14 +240,14 @@ fn lead_of_all(
     }
 }
 
-/// The labels of the best variants of a group, and the variants that they are compared with.
+/// The labels of the best variants of a group, and all variants of the comparison.
 struct Comparison<'v, 'r> {
     winners: Vec<&'v str>,
     rivals: Vec<NamedVariant<'v, 'r>>,
 }
 
 impl<'v, 'r> Comparison<'v, 'r> {
-    /// The variant with this label among the variants that are compared.
+    /// The compared variant with this label.
     fn rivals_of(&self, label: &str) -> Option<GroupWinner<'v, 'r>> {
         let winner = self.rivals.iter().find(|rival| rival.label == label)?;
         Some(GroupWinner {
@@ -256,14 +256,14 @@ impl<'v, 'r> Comparison<'v, 'r> {
         })
     }
 
-    /// Whether it distinguishes its variants.
+    /// Returns whether the comparison distinguishes its variants.
     fn is_decided(&self) -> bool {
         self.winners.len() != self.rivals.len()
     }
 }
 
-/// The sentence for all groups: the variants that are best in all, or the settings that it depends on. Empty where no
-/// comparison distinguishes its variants.
+/// The sentence for all groups: the variants that are best in all of them, or the settings that the answer depends on.
+/// Empty if no comparison distinguishes its variants.
 fn lead(
     variants: &[VariantResults<'_>],
     groups: &[VariantGroup],
@@ -304,7 +304,7 @@ fn lead(
     )
 }
 
-/// In how many draws of the constants a variant is the best in all comparisons. Empty without draws.
+/// The number of draws of the constants in which a variant is the best in all comparisons. Empty without draws.
 fn best_in_draws(label: &str, comparisons: &[Comparison<'_, '_>], is_exposure: bool) -> String {
     let mut winners: Vec<GroupWinner<'_, '_>> = Vec::new();
     for comparison in comparisons {

@@ -1,18 +1,18 @@
-//! Where the time goes, in one sentence: the parts of the critical path of the run with the median time.
+//! The critical path of the run with the median time, in one sentence.
 
 use super::sentence::listed;
 use crate::report::data::VariantResults;
 use crate::report::format::time;
 use crate::results::RunRow;
 
-/// A part of the critical path: its words, its name in charts, and its value in a run.
+/// A part of the critical path: its words, its name in charts, and the function that reads its value from a run.
 pub(in crate::report) struct PathPart {
     words: &'static str,
     pub(in crate::report) name: &'static str,
     pub(in crate::report) of: fn(&RunRow) -> Option<f64>,
 }
 
-/// The parts, in the order in which a rollout meets them.
+/// The parts, in the order of a rollout.
 pub(in crate::report) const PARTS: [PathPart; 10] = [
     PathPart {
         words: "wait for people",
@@ -68,10 +68,11 @@ pub(in crate::report) const PARTS: [PathPart; 10] = [
 
 /// Most parts in the line of the answer.
 const SHOWN: usize = 3;
-/// Least share of the time that is named.
+/// Parts with a smaller share of the time are not named.
 const NAMED: f64 = 0.05;
 
-/// The run with the median time, the lower of two. `None`: half of the runs or more did not complete.
+/// The run with the median time; the lower median of an even number. `None`: half of the runs or more did not
+/// complete.
 pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<&'r RunRow> {
     let mut runs = variant.runs.clone();
     runs.sort_by(|a, b| completion_s(a).total_cmp(&completion_s(b)));
@@ -79,7 +80,7 @@ pub(in crate::report) fn median_run<'r>(variant: &VariantResults<'r>) -> Option<
     middle.path_rule_s.is_some().then_some(middle)
 }
 
-/// The time of a run; infinite where it did not complete.
+/// The completion time of a run; infinite if it did not complete.
 fn completion_s(run: &RunRow) -> f64 {
     run.reachable_ready_s.unwrap_or(f64::INFINITY)
 }

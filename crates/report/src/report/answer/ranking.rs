@@ -30,7 +30,7 @@ pub(super) enum RankedTime {
     OfMost,
 }
 
-/// A variant that is ranked.
+/// A ranked variant.
 pub(super) struct RankedVariant<'v, 'r> {
     /// Its index in the list of all variants.
     pub(super) at: usize,
@@ -43,7 +43,7 @@ pub(super) struct RankedVariant<'v, 'r> {
 }
 
 impl<'v, 'r> RankedVariant<'v, 'r> {
-    /// `None`: it has no time or no peak to be ranked by.
+    /// `None`: it has no time or no peak to rank by.
     fn of(named: &NamedVariant<'v, 'r>) -> Option<Self> {
         Some(Self {
             at: named.at,
@@ -59,12 +59,12 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
         !self.variant.info.settings.is_empty()
     }
 
-    /// The order of completion times, then of peaks.
+    /// Compares by completion time, then by peak.
     pub(super) fn by_time(a: &&Self, b: &&Self) -> Ordering {
         in_turn([a.completion_s, a.peak], [b.completion_s, b.peak])
     }
 
-    /// The order of peaks, then of completion times.
+    /// Compares by peak, then by completion time.
     pub(super) fn by_peak(a: &&Self, b: &&Self) -> Ordering {
         in_turn([a.peak, a.completion_s], [b.peak, b.completion_s])
     }
@@ -78,7 +78,7 @@ impl<'v, 'r> RankedVariant<'v, 'r> {
     }
 }
 
-/// The variants of a group by what they are to its question.
+/// The variants of a group by their role in the question.
 pub(super) struct Sides<'v, 'r> {
     /// The user's own strategies, which the question is about. Without any, the bounds.
     pub(super) own: Vec<NamedVariant<'v, 'r>>,

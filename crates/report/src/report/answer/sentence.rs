@@ -7,7 +7,7 @@ use crate::report::format::{TimeUnit, apart, count, time};
 use crate::results::{READY_TIME, RunRow, interval_of_mean, paired_differences};
 use fleetsim_units::stats;
 
-/// Most names in one list.
+/// Maximum number of names in one list.
 const NAMED: usize = 3;
 
 /// Names in backticks.
@@ -24,7 +24,7 @@ pub(in crate::report) fn listed(items: &[String]) -> String {
     }
 }
 
-/// As [`listed`], with at most [`NAMED`] items: `a, b, c and 4 more`.
+/// Like [`listed`], with at most [`NAMED`] items: `a, b, c and 4 more`.
 pub(in crate::report) fn some_of(items: &[String]) -> String {
     match items.len().checked_sub(NAMED) {
         None | Some(0) => listed(items),
@@ -68,7 +68,7 @@ pub(in crate::report) struct ShownInterval {
 }
 
 impl ShownInterval {
-    /// The interval of a time, with enough decimals to distinguish the ends.
+    /// The interval of a time, with enough decimals to distinguish its ends.
     pub(in crate::report) fn of_time(middle: f64, low: f64, high: f64) -> Self {
         let unit = TimeUnit::for_span(middle.abs());
         let [middle, low, high] = apart([middle, low, high].map(|time| time / unit.seconds));
@@ -80,7 +80,7 @@ impl ShownInterval {
     }
 }
 
-/// By how much a measure of `other` exceeds that of `base`, in each replicate in which both have it.
+/// The difference of a measure between `other` and `base`, for each replicate in which both have it.
 pub(in crate::report) fn differences_of(
     base: &VariantResults<'_>,
     other: &VariantResults<'_>,
@@ -101,7 +101,7 @@ pub(in crate::report) fn differences_of(
     paired_differences(pairs)
 }
 
-/// The mean of differences with its interval. `None` for fewer than two, and where one is infinite.
+/// The mean of differences with its interval. `None` for fewer than two, or if one is infinite.
 pub(in crate::report) fn mean_of(differences: &[f64], seed: u64) -> Option<stats::Interval> {
     if differences.iter().all(|difference| difference.is_finite()) {
         interval_of_mean(differences, seed)
@@ -110,7 +110,7 @@ pub(in crate::report) fn mean_of(differences: &[f64], seed: u64) -> Option<stats
     }
 }
 
-/// `a and b may be as fast (95% confidence, for all 4 variants together).` Nothing without names.
+/// `a and b may be as fast (95% confidence, for all 4 variants together).` Empty without names.
 pub(in crate::report) fn may_be_too(
     names: &[String],
     claim: &str,
@@ -138,7 +138,7 @@ mod tests {
             high: high.to_owned(),
         };
         assert_eq!(shown(600.0, 60.0), words("10.0 min", "9.0", "11.0"));
-        // A minute either way of 22.3 h shows with one decimal more.
+        // An interval of ±1 minute around 22.3 h shows one more decimal.
         assert_eq!(shown(80_280.0, 60.0), words("22.30 h", "22.28", "22.32"));
         assert_eq!(
             shown(402_883.0, 100.0),

@@ -31,14 +31,14 @@ fn of_waves(waves: Vec<Wave>) -> Fleet {
     }
 }
 
-/// The only part's text.
+/// The text of the only part.
 fn text(answer: &PageAnswer) -> &str {
     assert_eq!((answer.lead.as_str(), answer.details.len()), ("", 1));
     &answer.details[0].text
 }
 
 #[test]
-fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() {
+fn without_limits_the_answer_to_a_sweep_names_the_link_and_the_cost_of_each_step() {
     let full = answered(&six_settings(), &[]);
     let said = text(&full);
     assert!(
@@ -52,7 +52,7 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
     assert!(said.contains(" and `maxUnavailable=100%` saves "), "{said}");
     assert!(said.contains("10 Gbit/s link"), "{said}");
     assert!(!said.contains("completes first"), "{said}");
-    // A link that the greatest setting fills for a minute.
+    // A link that the largest setting fills for a minute.
     let home = tempfile::tempdir().expect("a temporary folder");
     six_settings().publish(&home.path().join("results"));
     let mut results = Results::read(&home.path().join("results")).expect("readable");
@@ -76,7 +76,7 @@ fn without_limits_a_sweep_is_answered_by_the_link_and_by_what_each_step_costs() 
 }
 
 #[test]
-fn bounds_come_after_the_users_own_strategies_and_say_whose_constants_they_have() {
+fn bounds_come_after_the_users_own_strategies_and_name_the_source_of_their_constants() {
     let own = Wave {
         strategy: "mine".to_owned(),
         ..wave("mine", 100, 0)
@@ -123,7 +123,7 @@ fn the_lead_compares_the_users_own_strategies_with_each_other() {
 }
 
 #[test]
-fn a_limit_on_a_share_of_runs_is_shown_by_many_and_met_by_none_alone() {
+fn a_limit_on_a_share_of_runs_becomes_a_single_run_limit_for_draws() {
     let home = tempfile::tempdir().expect("a temporary folder");
     of_waves(vec![wave("bold", 500, 0), wave("open", 500, 2)])
         .publish(&home.path().join("results"));
@@ -150,7 +150,7 @@ fn a_limit_on_a_share_of_runs_is_shown_by_many_and_met_by_none_alone() {
 }
 
 #[test]
-fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
+fn the_answer_begins_with_the_users_own_strategy_if_it_stalls() {
     let own = Wave {
         strategy: "mine".to_owned(),
         ..wave("mine", 100, 1)
@@ -167,7 +167,7 @@ fn where_the_users_own_strategy_stalls_the_answer_begins_with_it() {
 }
 
 #[test]
-fn with_limits_the_setting_that_meets_them_leads() {
+fn with_limits_the_setting_that_meets_them_comes_first() {
     let answer = answered(&six_settings(), &["peak_pulls < 1000", "completion < 24h"]);
     let kept = text(&answer);
     assert!(
@@ -242,7 +242,7 @@ fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
 }
 
 #[test]
-fn entries_of_a_fleet_have_the_products_word() {
+fn entries_of_a_fleet_are_named_by_the_products_word() {
     let fleet = of_waves(vec![Wave {
         unreachable: 2,
         ..wave("canary", 50, 0)
@@ -285,7 +285,7 @@ fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
 }
 
 #[test]
-fn where_nothing_completes_the_answer_says_so() {
+fn the_answer_says_so_if_nothing_completes() {
     let answer = answered(
         &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]),
         &[],
@@ -324,7 +324,7 @@ fn every_variant_that_may_be_the_fastest_is_named() {
 }
 
 #[test]
-fn no_variants_give_no_answer_and_one_gives_its_numbers() {
+fn no_variants_give_no_answer_and_a_single_variant_gives_its_numbers() {
     assert_eq!(answered(&of_waves(Vec::new()), &[]), PageAnswer::default());
     let answer = answered(&of_waves(vec![wave("all", 1000, 0)]), &[]);
     assert!(text(&answer).contains("` completes after "), "{answer:?}");

@@ -1,5 +1,5 @@
-//! The answer of a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
-//! registry's link, and what each step of the setting saves and costs.
+//! The answer for a strategy whose setting was swept, without limits: the fastest setting that leaves room on the
+//! registry's link, and the savings and costs of each step of the setting.
 //! ([`RegistryLink`] has the rule.)
 
 use std::cmp::Ordering;
@@ -13,10 +13,10 @@ use crate::report::data::target_of;
 use crate::report::format::{RateUnit, count, time};
 use crate::results::Measure;
 
-/// Most steps of a setting that are listed one by one.
+/// Maximum number of steps of a setting that are listed individually.
 const STEPS_MAX: usize = 8;
 
-/// Whether the variants are settings of one strategy.
+/// Returns whether the variants are settings of one strategy.
 pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     let Some(first) = ranked.first() else {
         return false;
@@ -26,18 +26,18 @@ pub(super) fn is_sweep(ranked: &[RankedVariant<'_, '_>]) -> bool {
     ranked.len() > 1 && infos.all(|info| info.strategy == *strategy && !info.setting.is_empty())
 }
 
-/// The order of completion times.
+/// Compares by completion time.
 fn by_time(a: &&RankedVariant<'_, '_>, b: &&RankedVariant<'_, '_>) -> Ordering {
     a.completion_s.total_cmp(&b.completion_s)
 }
 
-/// The order of peaks; among equal ones, the slower comes first.
+/// Compares by peak; among equal peaks, the slower comes first.
 fn by_peak(a: &RankedVariant<'_, '_>, b: &RankedVariant<'_, '_>) -> Ordering {
     let by_peak = a.peak.total_cmp(&b.peak);
     by_peak.then(b.completion_s.total_cmp(&a.completion_s))
 }
 
-/// The sentences; the setting that the first one names, by its place in the list of all variants.
+/// Returns the sentences, and the setting that the first one names, as its index in the list of all variants.
 pub(super) fn sentences(
     ranked: &[RankedVariant<'_, '_>],
     sentences: &mut Vec<String>,
@@ -96,7 +96,7 @@ pub(super) fn sentences(
     chosen.map(|chosen| chosen.at)
 }
 
-/// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` where some cannot be updated.
+/// `It completes after 24.3 min (…)`; `296 of 299 clusters are ready after …` if some cannot be updated.
 fn completes(ranked: &RankedVariant<'_, '_>, it: &str) -> String {
     let reach = ranked.variant.reach();
     let took = completion(ranked.variant, ranked.completion_s);
@@ -143,7 +143,7 @@ fn step(before: &RankedVariant<'_, '_>, now: &RankedVariant<'_, '_>) -> String {
     }
 }
 
-/// The bounds for any pacing, after the user's own strategies, and whose constants they have.
+/// The bounds for any pacing, and whose constants they have, as a sentence after the user's own strategies.
 pub(super) fn bounds(
     bounds: &[NamedVariant<'_, '_>],
     own: &[NamedVariant<'_, '_>],

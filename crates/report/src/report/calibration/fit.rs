@@ -1,4 +1,4 @@
-//! Data against fit: the empirical distribution function of a quantity, and those of the fitted families.
+//! The empirical distribution function of a quantity, and the distribution functions of the fitted families.
 
 use crate::report::prelude::*;
 use crate::results::SampleRecord;
@@ -80,7 +80,7 @@ fn heading(sample: &SampleRecord) -> String {
     }
 }
 
-/// A logarithmic scale where the values span a factor of 4 or more, otherwise one that begins near the least value.
+/// A logarithmic scale if the values span a factor of 4 or more, otherwise a linear one that begins near the minimum.
 fn scale(sample: &SampleRecord, area: Area) -> Scale {
     let mut values = sample.curve.iter().map(|(value, _)| *value);
     let least = values.find(|value| *value > 0.0).unwrap_or(sample.max_s);

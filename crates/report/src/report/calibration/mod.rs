@@ -1,4 +1,4 @@
-//! A calibration in words and charts: the data with each fit, and what was left out.
+//! A calibration in words and charts: the data with each fit, and the skipped input.
 
 mod fit;
 mod prediction;
@@ -30,7 +30,8 @@ pub(super) fn charts(record: &CalibrationRecord, sheet: Sheet<'_>) -> Vec<(Strin
     charts
 }
 
-/// The calibration in words: what was read and left out, each quantity with its fits, and the settings to paste.
+/// The calibration in words: the input that was read or skipped, each quantity with its fits, and the settings to
+/// paste.
 #[must_use]
 pub fn calibration_text(record: &CalibrationRecord, width: usize) -> String {
     let mut text = String::new();
@@ -105,7 +106,7 @@ fn of_rates(rates: &RatesRecord, width: usize) -> String {
     )
 }
 
-/// How far simulated pulls are from the data. `None`: none were simulated.
+/// The distance of simulated pulls from the data. `None`: no pulls were simulated.
 fn simulated(rates: &RatesRecord, width: usize) -> Option<String> {
     let error = rates.simulated_error?;
     let (worst, image) = rates.simulated_worst.as_ref()?;
@@ -117,7 +118,7 @@ fn simulated(rates: &RatesRecord, width: usize) -> Option<String> {
     Some(wrapped(&text, width, "  "))
 }
 
-/// The prediction, compared with the measurement.
+/// The prediction compared with the measurement.
 fn of_prediction(prediction: &PredictionRecord, width: usize) -> String {
     let error = prediction.predicted_completion_s / prediction.completion_s - 1.0;
     let sample = if prediction.is_in_sample {
@@ -163,11 +164,11 @@ fn quantities(samples: &[SampleRecord]) -> String {
     )
 }
 
-/// A line of the table of fits: a fit of a quantity, or the quantity alone where nothing was fitted.
+/// A line of the table of fits: a fit of a quantity, or the quantity alone if nothing was fitted.
 struct FitLine<'r> {
     sample: &'r SampleRecord,
     fit: Option<&'r FitRecord>,
-    /// Whether it is the first of its quantity.
+    /// Whether it is the first line of its quantity.
     is_first: bool,
 }
 
@@ -181,7 +182,7 @@ impl FitLine<'_> {
         }
     }
 
-    /// The distribution, with a mark where it is chosen.
+    /// The distribution, marked if it is the chosen one.
     fn distribution(&self) -> String {
         let name = self.fit.map_or("empirical", |fit| &fit.distribution);
         let mark = if name == self.sample.chosen { " *" } else { "" };
@@ -204,7 +205,7 @@ impl FitLine<'_> {
         }
     }
 
-    /// Whether it fits.
+    /// The verdict on the fit, in words.
     fn verdict(&self) -> String {
         match self.fit {
             Some(fit) => fit.verdict.clone(),

@@ -80,7 +80,7 @@ pub(super) fn draw(prediction: &PredictionRecord, sheet: Sheet<'_>) -> Canvas {
     canvas
 }
 
-/// The steps of a curve, which begins where both axes are 0.
+/// The steps of a curve that begins at the origin.
 fn steps_from_zero(points: &[Position], x: &Scale, y: &Scale) -> Vec<Position> {
     let mut steps = vec![(x.from, y.from)];
     steps.extend(staircase(points.iter().copied(), x, y));

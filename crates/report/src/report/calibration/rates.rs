@@ -1,18 +1,18 @@
-//! The fitted pull model, compared with the pulls: for each image the measured durations against the fitted one.
+//! The fitted pull model compared with the pulls: for each image, the measured durations against the fitted one.
 //!
 //! On the line, both are equal; the grey band is 15% on either side.
 
 use crate::report::prelude::*;
 use crate::results::{RateParameter, RatesRecord};
 
-/// Width of the parameters beside the plot, as a share of the page, and height of each.
+/// Width of the parameters next to the plot, as a share of the page, and height of each.
 const TEXTS: f64 = 0.344;
 const PARAMETER: f64 = 58.0;
 
 /// Draws the chart. `None` without an image.
 pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     let height = 560.0;
-    // The parameters stand beside the plot, on a narrow page below it.
+    // The parameters are next to the plot, or below it on a narrow page.
     let (beside, below) = match sheet.is_narrow() {
         true => (MARGIN, PARAMETER * rates.parameters.len() as f64),
         false => (MARGIN + TEXTS * sheet.px(), 0.0),
@@ -115,7 +115,7 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The line on which one axis is this multiple of the other, from the lower end of the axes to the upper one.
+/// The line on which y is this multiple of x, from the lower end of the axes to the upper one.
 fn multiples_of(factor: f64, x: &Scale, y: &Scale) -> Vec<Position> {
     let mut line = Vec::new();
     for time in [x.low, x.high] {
@@ -124,7 +124,7 @@ fn multiples_of(factor: f64, x: &Scale, y: &Scale) -> Vec<Position> {
     line
 }
 
-/// A parameter with its interval.
+/// A parameter with its interval, as text.
 pub(super) fn value(parameter: &RateParameter) -> String {
     let Some(value) = parameter.value else {
         return "not determined".to_owned();

@@ -1,6 +1,6 @@
 //! Rollout completion time, until all reachable clusters were ready: every finished run of each variant, with the
-//! median and its interval, and a note on those that may be the fastest (`comparison.csv`). Unfinished runs have no
-//! time; they are counted, with the rule that blocked them.
+//! median and its interval, and a note on the variants that may be the fastest (`comparison.csv`). Unfinished runs
+//! have no time; they are counted, with the rule that blocked them.
 
 use super::rows::RowLayout;
 use crate::report::prelude::*;
@@ -10,7 +10,7 @@ const ROW: f64 = 46.0;
 /// Height of a row for more than [`MANY`] variants.
 const ROW_MANY: f64 = 34.0;
 const MANY: usize = 12;
-/// Widest columns of names and numbers, as shares of the page.
+/// Maximum widths of the columns of names and numbers, as shares of the page.
 const COLUMNS_MAX: [f64; 2] = [0.45, 0.24];
 
 /// Draws the chart.
@@ -92,7 +92,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     canvas
 }
 
-/// The values of single runs of a variant.
+/// The values of a variant's single runs.
 pub(super) struct RunDots {
     pub(super) measure: Measure,
     pub(super) values: Vec<f64>,
@@ -100,7 +100,7 @@ pub(super) struct RunDots {
     pub(super) below: f64,
 }
 
-/// Draws the values of single runs below the middle of a row, and there their median with its interval.
+/// Draws the values of single runs below the middle of a row, together with their median and its interval.
 pub(super) fn dots(
     canvas: &mut Canvas,
     variant: &VariantResults<'_>,
@@ -139,7 +139,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
         })
 }
 
-/// Number of finished runs, if not all finished and the headline does not say so.
+/// Number of finished runs, if not all runs finished and the headline does not say so.
 fn unfinished_note(variant: &VariantResults<'_>) -> String {
     let Some(run) = variant.unfinished() else {
         return String::new();

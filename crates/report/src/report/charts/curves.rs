@@ -1,43 +1,44 @@
-//! Curves of variants that are read against each other: progress, exposure and load.
+//! Curves of variants that are compared with each other: progress, exposure and load.
 //!
-//! One plot where few variants are compared. Otherwise each world has a plot of its own, or each product where a world
-//! has more variants than a reader tells apart; all plots have the same axes.
+//! One plot if few variants are compared. Otherwise each world has its own plot, or each product if a world has too
+//! many variants to tell apart; all plots have the same axes.
 
 use crate::report::answer::groups;
 use crate::report::names;
 use crate::report::prelude::*;
 
-/// Most variants in the plot of a world.
+/// Maximum number of variants in the plot of a world.
 const TOGETHER: usize = 7;
-/// Height of a plot: of one alone, and of one among others.
+/// Height of a plot: alone, and among others.
 const ALONE: f64 = 346.0;
 const AMONG: f64 = 186.0;
-/// Room above a plot for its heading and the title of its axis, and below for the labels and the title of the other.
+/// Room above a plot for its heading and the title of its value axis, and below for the labels and the title of the
+/// time axis.
 const ABOVE: f64 = 50.0;
 const BELOW: f64 = 56.0;
-/// Distance of two plots side by side.
+/// Distance between two plots next to each other.
 const GAP: f64 = 16.0;
-/// Widest name in the key of a plot among others, as a share of its width.
+/// Maximum width of a name in the key of a plot among others, as a share of the plot's width.
 const NAME: f64 = 0.3;
 
 /// The curve of one variant, in the units of the axes.
 pub(super) struct Curve {
     pub(super) points: Vec<Position>,
-    /// Where it has a dot.
+    /// Position of its dot, if it has one.
     pub(super) end: Option<Position>,
-    /// The text of the key below the name, where it has room.
+    /// The text below the name in the key, if there is room.
     pub(super) detail: String,
-    /// The order in the key, greatest first.
+    /// Position in the key, greatest first.
     pub(super) order: f64,
 }
 
 /// The parts that all plots share.
 pub(super) struct Axes<'a> {
     pub(super) head: Head<'a>,
-    /// Scales without places on the page.
+    /// Scales without positions on the page.
     pub(super) x: Scale,
     pub(super) y: Scale,
-    /// Titles of a linear axis of time, in which `{}` is the unit, and of a logarithmic one.
+    /// Titles of a linear time axis, in which `{}` is the unit, and of a logarithmic one.
     pub(super) x_titles: (&'a str, &'a str),
     pub(super) y_title: &'a str,
     pub(super) y_ticks: Vec<AxisTick>,
@@ -103,7 +104,7 @@ pub(super) fn draw(results: &Results, axes: &Axes<'_>, curves: &[Curve]) -> Canv
     canvas
 }
 
-/// The variants of one plot, as places in the list of all, below a heading.
+/// The variants of one plot, as indices into the list of all, and the heading.
 struct CurvePlot {
     heading: String,
     members: Vec<usize>,
@@ -117,7 +118,7 @@ struct KeyedPlot {
 }
 
 impl CurvePlot {
-    /// The plot with its key. Its names are at most so wide; where they have no room, the heading has their settings.
+    /// The plot with its key. Names have this maximum width; if they do not fit, the heading shows their settings.
     fn keyed(
         self,
         variants: &[VariantResults<'_>],
@@ -135,7 +136,7 @@ impl CurvePlot {
     }
 }
 
-/// The parts that are not empty, joined.
+/// Joins the parts that are not empty.
 fn joined_parts(parts: [String; 2], separator: &str) -> String {
     let mut parts = Vec::from(parts);
     parts.retain(|part| !part.is_empty());
@@ -173,7 +174,7 @@ fn plots(variants: &[VariantResults<'_>]) -> Vec<CurvePlot> {
     plots
 }
 
-/// The entries of a key, with the settings that they are the values of where their names have no room.
+/// The entries of a key, and the names of the settings whose values they show if the full names do not fit.
 fn entries(
     variants: &[VariantResults<'_>],
     members: &[usize],
@@ -250,7 +251,7 @@ fn draw_plot<'c>(
     }
 }
 
-/// Points of a curve that rises by one at each of these times, and continues to `until`.
+/// Points of a curve that rises by one at each of these times, and continues until `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
     let mut points = Vec::new();
     for (at, &time) in times.iter().enumerate() {

@@ -1,7 +1,7 @@
 //! The blast radius: how many clusters received a defective revision before the scheduler stopped.
 //!
-//! One row for each variant, the least exposed first: every run, the median and its interval, and when the last
-//! cluster was exposed in the displayed run.
+//! One row for each variant, the least exposed first: every run, the median and its interval, and the time of the last
+//! exposed cluster in the displayed run.
 
 use super::completion::{RunDots, dots};
 use super::curves::{self, Axes, Curve, rising};
@@ -9,10 +9,10 @@ use super::rows::RowLayout;
 use crate::report::prelude::*;
 
 const ROW: f64 = 46.0;
-/// Widest columns of names and numbers, as shares of the page.
+/// Maximum widths of the columns of names and numbers, as shares of the page.
 const COLUMNS_MAX: [f64; 2] = [0.36, 0.34];
 
-/// Draws the chart. `None` where no cluster received a defective revision.
+/// Draws the chart. `None` if no cluster received a defective revision.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let mut variants = results.variants();
     if !variants.iter().any(VariantResults::exposed) {
@@ -79,8 +79,8 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// Draws how many clusters have received the defective revision by any moment, in the displayed run of each variant.
-/// `None` where no cluster received one.
+/// Draws the number of exposed clusters over time, in the displayed run of each variant. `None` if no cluster received
+/// a defective revision.
 pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let exposed: Vec<Vec<f64>> = variants.iter().map(exposed_times).collect();
@@ -131,7 +131,7 @@ fn curve(times: &[f64], end: f64) -> Curve {
     }
 }
 
-/// When each cluster where the revision is defective was instructed to run it, sorted.
+/// The times at which clusters were instructed to run a revision that is defective there, sorted.
 fn exposed_times(variant: &VariantResults<'_>) -> Vec<f64> {
     let defective = variant.clusters.iter().filter(|cluster| cluster.defective);
     defective
@@ -140,10 +140,10 @@ fn exposed_times(variant: &VariantResults<'_>) -> Vec<f64> {
         .collect()
 }
 
-/// Logarithmic where exposures differ by a large factor and none is zero.
+/// The scale of exposures: logarithmic if they differ by a large factor and none is zero.
 fn scale(exposed: &[f64], targets: u64, area: Area) -> (Scale, Vec<AxisTick>) {
     let (_, high) = span(exposed);
-    // The axis ends at the whole fleet where exposures are close to it.
+    // The axis ends at the fleet size if exposures are close to it.
     let end = if high * 2.0 >= targets as f64 {
         targets as f64
     } else {

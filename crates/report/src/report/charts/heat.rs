@@ -1,9 +1,10 @@
-//! Two settings together: a cell for each pair of values, with the median over runs as a number and as a shade.
+//! The combined effect of two settings: a cell for each pair of values, with the median over runs as a number and as a
+//! shade.
 //!
-//! The sides are the two swept paths with the most values. Where only one path of the world is swept for several
+//! The sides are the two swept paths with the most values. If only one path of the world is swept for several
 //! strategies, the strategies are the other side. Other swept settings get separate rows of maps. Darker is higher, in
-//! one hue, so that the chart works in grey too. Cells where half of the runs or more
-//! did not finish are hatched: they have no median time.
+//! one hue, so the chart also works in grey. Cells in which half of the runs or more did not finish are hatched,
+//! because they have no median time.
 
 use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
@@ -12,14 +13,14 @@ use fleetsim_units::counted;
 
 /// Values that span more than this factor are shaded by their logarithm.
 const LOG_FROM: f64 = 10.0;
-/// Most columns of a map beside which there is room for a third one.
+/// Maximum number of columns of a map that leaves room for a third map.
 const THREE_MAPS: usize = 4;
-/// Most columns of a map; with more, the sides are swapped.
+/// Maximum number of columns of a map; with more, the sides are swapped.
 const COLUMNS_MAX: usize = 7;
 const CELL: f64 = 34.0;
 /// Distance between maps.
 const GAP: f64 = 26.0;
-/// Widest name of a row.
+/// Maximum width of a row's name.
 const ROW_NAME: f64 = 170.0;
 /// Height of the key of a map.
 const KEY: f64 = 46.0;
@@ -45,7 +46,7 @@ impl MapSide<'_> {
         }
     }
 
-    /// The label of each row or column.
+    /// The labels of the rows or columns.
     fn labels(&self) -> Vec<String> {
         match self {
             Self::Setting(axis) => axis
@@ -57,7 +58,7 @@ impl MapSide<'_> {
         }
     }
 
-    /// The row or column of a variant; `None` where it is on no map.
+    /// The row or column of a variant; `None` if it is on no map.
     fn index_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         match self {
             Self::Setting(axis) => axis.value_of(variant),
@@ -72,7 +73,7 @@ struct MapSides<'s> {
     rest: Vec<&'s SweepAxis<'s>>,
 }
 
-/// How a measure's values are written.
+/// The number format of a measure.
 enum HeatText {
     Count,
     Time,
@@ -94,9 +95,9 @@ struct MapRow<'v, 'r> {
     variants: Vec<&'v VariantResults<'r>>,
 }
 
-/// Where the parts of the maps are.
+/// Position and size of the parts of the maps.
 struct MapLayout {
-    /// Where the first map begins.
+    /// Left edge of the first map.
     left: f64,
     /// Width of a map, and of its cells.
     width: f64,
@@ -104,7 +105,7 @@ struct MapLayout {
     /// Height of a row of maps, and of the text above its cells.
     block: f64,
     above: f64,
-    /// From one map to the next: beside each other, on a narrow page below each other.
+    /// Offset from one map to the next: to the right, or downwards on a narrow page.
     step: (f64, f64),
 }
 
@@ -113,14 +114,14 @@ struct Maps<'m, 'v, 'r> {
     sheet: Sheet<'m>,
     x: &'m MapSide<'m>,
     y: &'m MapSide<'m>,
-    /// The names of the columns in lines, and of the rows.
+    /// The names of the columns, in lines, and of the rows.
     columns: Vec<Vec<String>>,
     rows: &'m [String],
     groups: &'m [MapRow<'v, 'r>],
     layout: &'m MapLayout,
 }
 
-/// Draws the chart. `None` where no two settings vary together.
+/// Draws the chart. `None` if no two settings vary together.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let axes = SweepAxis::all(&variants);
@@ -144,7 +145,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
         .map(|label| fitted_name(label, SMALL, Weight::Regular, row_name))
         .collect();
     let left = MARGIN + widest(&rows, SMALL, Weight::Regular).max(30.0) + 12.0;
-    // Maps stand beside each other, on a narrow page below each other.
+    // Maps are next to each other, or below each other on a narrow page.
     let beside = if sheet.is_narrow() {
         1.0
     } else {
@@ -216,7 +217,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
 }
 
 impl Maps<'_, '_, '_> {
-    /// Draws the maps of the `nth` measure below each other, with their key.
+    /// Draws the maps of the `nth` measure, from top to bottom, with their key.
     fn draw(&self, canvas: &mut Canvas, nth: usize, measure: &HeatMeasure) {
         let (right, down) = self.layout.step;
         let from = self.layout.left + right * nth as f64;
@@ -236,7 +237,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// The name of a row of maps, and of the rows of its first one.
+    /// Draws the name of a row of maps, and the names of the rows of its first map.
     fn draw_names(&self, canvas: &mut Canvas, group: &MapRow<'_, '_>, top: f64) {
         if self.groups.len() > 1 {
             let name = fitted_name(&group.name, LABEL, Weight::Bold, self.sheet.inner());
@@ -255,7 +256,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// The names of the columns above a map whose corner is given.
+    /// Draws the names of the columns above the map with this corner.
     fn draw_columns(&self, canvas: &mut Canvas, (left, top): Position) {
         for (column, label) in self.columns.iter().enumerate() {
             let middle = left + self.layout.cell * (column as f64 + 0.5);
@@ -273,7 +274,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// The cell of a variant on a map whose corner is given.
+    /// Draws the cell of a variant on the map with this corner.
     fn draw_variant(
         &self,
         canvas: &mut Canvas,
@@ -301,7 +302,7 @@ impl Maps<'_, '_, '_> {
     }
 }
 
-/// The two sides, and the other swept paths. `None` where no variant has two swept settings.
+/// The two sides, and the other swept paths. `None` if no variant has two swept settings.
 fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Option<MapSides<'s>> {
     if let Some([a, b]) = best_pair(axes, variants) {
         let mut rest: Vec<&SweepAxis<'_>> = axes.iter().collect();
@@ -332,8 +333,8 @@ fn sides<'s>(axes: &'s [SweepAxis<'s>], variants: &[VariantResults<'_>]) -> Opti
     })
 }
 
-/// The two swept paths with the most pairs of values, where each variant has one pair; among equals the first of the
-/// sweep.
+/// The two swept paths with the most pairs of values, if each variant has a different pair; ties go to the first in
+/// the sweep.
 fn best_pair<'s>(
     axes: &'s [SweepAxis<'s>],
     variants: &[VariantResults<'_>],
@@ -353,12 +354,12 @@ fn best_pair<'s>(
     best
 }
 
-/// Whether a variant has a value of both paths.
+/// Returns whether a variant has a value of both paths.
 fn is_on_both(a: &SweepAxis<'_>, b: &SweepAxis<'_>, variant: &VariantResults<'_>) -> bool {
     a.value_of(variant).is_some() && b.value_of(variant).is_some()
 }
 
-/// Columns and rows: the side with more values gives the columns, where its labels have room.
+/// Columns and rows: the side with more values becomes the columns if its labels fit.
 fn laid_out<'s>(sheet: Sheet<'_>, [a, b]: [MapSide<'s>; 2]) -> [MapSide<'s>; 2] {
     let [more, fewer] = if a.labels().len() >= b.labels().len() {
         [a, b]
@@ -404,7 +405,7 @@ fn groups<'v, 'r>(found: &MapSides<'_>, variants: &'v [VariantResults<'r>]) -> V
 }
 
 impl MapSides<'_> {
-    /// The row of maps of a variant: its strategy, and each of the other settings. Parts may be empty.
+    /// The key of a variant's row of maps: its strategy, and each of the other settings. Parts may be empty.
     fn row_key(&self, variant: &VariantResults<'_>) -> Vec<String> {
         let is_by_strategy = self.sides.iter().all(|side| side.title() != "strategy");
         let mut key = vec![if is_by_strategy {
@@ -425,7 +426,7 @@ impl MapSides<'_> {
     }
 }
 
-/// The measures of the maps, the first of which is the finding.
+/// The measures of the maps. The first one is used for the finding.
 fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
     const PULLS: &str = "peak concurrent pulls";
     const EGRESS: Measure = Measure::EgressPeak1s;
@@ -445,7 +446,7 @@ fn measures(variants: &[&VariantResults<'_>]) -> Vec<HeatMeasure> {
 /// The measure of exposure.
 const EXPOSED: Measure = Measure::ExposedTargets;
 
-/// The medians of a measure, of the variants that have one.
+/// The medians of a measure, for the variants that have one.
 fn medians(variants: &[&VariantResults<'_>], measure: Measure) -> Vec<f64> {
     variants
         .iter()
@@ -480,17 +481,17 @@ impl HeatMeasure {
         }
     }
 
-    /// Whether this is the exposure. A rollout that stops is what one wants of it, so it needs no end.
+    /// Returns whether this is the exposure. Its rollouts are supposed to stop, so they need not finish.
     fn is_exposure(&self) -> bool {
         self.measure == EXPOSED
     }
 
-    /// Whether the medians hardly differ.
+    /// Returns whether the medians hardly differ.
     fn alike(&self) -> bool {
         self.high - self.low <= ALIKE * self.high
     }
 
-    /// Between 0 for the least and 1 for the greatest; in the middle where all are alike.
+    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all are alike.
     fn share(&self, value: f64) -> f64 {
         if self.alike() {
             return 0.3;
@@ -502,7 +503,7 @@ impl HeatMeasure {
     }
 }
 
-/// The measure's name, and its shades from the least to the greatest value.
+/// Draws the measure's name, and its shades from the minimum to the maximum.
 fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width: f64) {
     write_bold(
         canvas,
@@ -553,14 +554,14 @@ fn key(canvas: &mut Canvas, measure: &HeatMeasure, (left, top): Position, width:
 
 /// The cell of a variant on the map of a measure.
 struct HeatCell {
-    /// The colours of its ground and of its text. `None` without a median.
+    /// The colours of its background and of its text. `None` without a median.
     shade: Option<CellColours>,
-    /// Whether it needs an end, and half of its runs or more have none.
+    /// Whether the measure needs finished runs, and half of the runs or more did not finish.
     is_late: bool,
     lines: Vec<String>,
 }
 
-/// The colours of a cell that is shaded.
+/// The colours of a shaded cell.
 struct CellColours {
     ground: Colour,
     text: Colour,
@@ -630,7 +631,7 @@ impl HeatCell {
         }
     }
 
-    /// Writes a text, on plain ground where the cell is hatched.
+    /// Writes a text, on a plain background if the cell is hatched.
     fn write(&self, canvas: &mut Canvas, text: &CellText, (x, baseline): Position) {
         let CellText { line, size } = text;
         let colours = self.shade.as_ref();
@@ -654,15 +655,14 @@ impl HeatCell {
     }
 }
 
-/// A text in the size that its cell has room for.
+/// A text in a size that fits into its cell.
 struct CellText {
     line: String,
     size: f64,
 }
 
 impl CellText {
-    /// The text in the first of these sizes that fits into `width`, or else its brief form. `None` where neither
-    /// fits.
+    /// The text in the first of these sizes that fits into `width`, otherwise its brief form. `None` if neither fits.
     fn fitting(line: &str, sizes: &[f64], width: f64) -> Option<Self> {
         let brief = line.replace(" of ", "/").replace(" runs", "");
         for text in [line, &brief] {
@@ -682,7 +682,7 @@ fn hatch(canvas: &mut Canvas, [left, top, right, bottom]: [f64; 4], colour: Colo
     let height = bottom - top;
     let mut start = left - height + 4.0;
     while start < right {
-        // From the lower end at `start` upwards to the right, cut at both sides.
+        // From the lower end at `start` upwards to the right, clipped at both sides.
         let from = start.max(left);
         let to = (start + height).min(right);
         canvas.line(

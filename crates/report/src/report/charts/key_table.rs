@@ -6,14 +6,13 @@ use fleetsim_units::stats::in_turn;
 
 const ROW: f64 = 19.0;
 const HEADING: f64 = 24.0;
-/// Distance of the two columns.
+/// Distance between the two columns.
 const GAP: f64 = 36.0;
 /// Room for a number and its mark, and for the two values.
 const NUMBER: f64 = 46.0;
 const VALUES: f64 = 138.0;
 
-/// The number of each variant, from 1 in the order of completion times and peaks; variants without a median time come
-/// last.
+/// The number of each variant, from 1, sorted by completion time and peak; variants without a median time come last.
 pub(super) fn numbers(variants: &[VariantResults<'_>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..variants.len()).collect();
     order.sort_by(|&a, &b| in_turn(time_and_peak(&variants[a]), time_and_peak(&variants[b])));
@@ -29,7 +28,7 @@ fn time_and_peak(variant: &VariantResults<'_>) -> [f64; 2] {
     [READY_TIME, Measure::PeakPulls].map(|measure| variant.median(measure).unwrap_or(f64::INFINITY))
 }
 
-/// Two columns where the page has room for them.
+/// The number of columns: two if the page has room for them.
 fn columns(sheet: Sheet<'_>) -> usize {
     if sheet.is_narrow() { 1 } else { 2 }
 }
@@ -39,7 +38,7 @@ pub(super) fn height(sheet: Sheet<'_>, variants: usize) -> f64 {
     HEADING + ROW * variants.div_ceil(columns(sheet)) as f64 + 14.0
 }
 
-/// Draws the table with its upper end at `top`.
+/// Draws the table with its upper edge at `top`.
 pub(super) fn draw(
     canvas: &mut Canvas,
     sheet: Sheet<'_>,

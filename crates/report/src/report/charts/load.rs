@@ -1,15 +1,15 @@
-//! The load-duration curve of the registry's egress: for how long it is at least as high, in the displayed run.
+//! The load-duration curve of the registry's egress in the displayed run: how long the egress is at least this high.
 //!
-//! A peak cannot size a link, since the link itself bounds it. This curve says for how long a link of any lower
+//! A peak is no guide to sizing a link, because the link itself caps it. This curve shows how long a smaller link
 //! would be full. Bins of the timeline are the resolution: within a bin, the mean is shown.
 
 use super::curves::{self, Axes, Curve};
 use crate::report::prelude::*;
 
-/// The share of the link from which a title calls it busy.
+/// The share of the link above which a title calls it busy.
 const BUSY: f64 = 0.9;
 
-/// Draws the chart. `None` where the registry sends nothing.
+/// Draws the chart. `None` if the registry sends nothing.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let loads: Vec<Vec<(f64, f64)>> = variants.iter().map(load).collect();
@@ -78,7 +78,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(curves::draw(results, &axes, &curves))
 }
 
-/// Rates from the highest, each with the time for which the rate is at least as high.
+/// Rates from the highest down, each with the time for which the rate is at least this high.
 fn load(variant: &VariantResults<'_>) -> Vec<(f64, f64)> {
     let mut rows = variant.timeline.clone();
     rows.retain(|row| row.egress_bytes_per_s > 0.0);
@@ -109,7 +109,7 @@ fn curve(load: &[(f64, f64)]) -> Curve {
     }
 }
 
-/// For how long the variants keep the link busy.
+/// How long the variants keep the link busy.
 fn finding(variants: &[VariantResults<'_>], loads: &[Vec<(f64, f64)>], link: f64) -> Vec<String> {
     let mut busy: Vec<Option<f64>> = Vec::new();
     for load in loads {
@@ -136,7 +136,7 @@ mod tests {
     use crate::report::tests::readable_quietly;
 
     #[test]
-    fn the_area_below_a_load_duration_curve_is_what_the_registry_sent() {
+    fn the_area_below_a_load_duration_curve_equals_the_bytes_that_the_registry_sent() {
         let results = readable_quietly(&six_settings());
         for variant in results.variants() {
             let sent: f64 = variant

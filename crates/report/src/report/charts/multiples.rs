@@ -1,6 +1,6 @@
-//! Every variant in a small panel, all on the same axes, with the concurrent image pulls over time.
+//! The concurrent image pulls over time, in a small panel for each variant, all on the same axes.
 //!
-//! Where a setting was swept, its values are the columns, and strategies with the other settings the rows; otherwise
+//! If a setting was swept, its values are the columns, and strategies with the other settings the rows; otherwise
 //! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
 //! share them.
 
@@ -12,31 +12,31 @@ use crate::results::TimelineRow;
 
 /// Ends or peaks that span more than this factor get a logarithmic axis.
 const LOG_FROM: f64 = 8.0;
-/// Fewest variants for a panel each.
+/// Minimum number of variants for separate panels.
 const FEWEST: usize = 4;
-/// Most columns.
+/// Maximum number of columns.
 const COLUMNS_MAX: usize = 7;
 const PANEL: f64 = 76.0;
 const GAP: f64 = 14.0;
 /// Room above a panel for its two lines, and below for the next.
 const ABOVE: f64 = 44.0;
 const ABOVE_NAMELESS: f64 = 32.0;
-/// Widest name of a row.
+/// Maximum width of a row's name.
 const ROW_NAME: f64 = 150.0;
-/// Narrowest panel: it has room for its detail.
+/// Minimum width of a panel, so that its detail fits.
 const NARROWEST: f64 = 78.0;
 
-/// A panel's place in the grid, with the variant that it shows.
+/// A panel's position in the grid, with the variant that it shows.
 struct GridPanel<'v, 'r> {
     row: usize,
     column: usize,
     variant: &'v VariantResults<'r>,
-    /// Its name, where row and column do not show it.
+    /// Its name, unless row and column show it.
     name: String,
 }
 
 impl<'v, 'r> GridPanel<'v, 'r> {
-    /// A panel that its row and column name.
+    /// A panel that is identified by its row and column.
     const fn nameless(row: usize, column: usize, variant: &'v VariantResults<'r>) -> Self {
         Self {
             row,
@@ -47,17 +47,17 @@ impl<'v, 'r> GridPanel<'v, 'r> {
     }
 }
 
-/// The grid.
+/// The panels in rows and columns.
 struct Grid<'v, 'r> {
     panels: Vec<GridPanel<'v, 'r>>,
     columns: Vec<String>,
     rows: Vec<String>,
-    /// The columns' setting, above the first.
+    /// The columns' setting, written above the first column.
     title: String,
 }
 
 impl Grid<'_, '_> {
-    /// The row of the lowest panel of a column, which carries the times.
+    /// The row of the lowest panel of a column, which has the time labels.
     fn lowest_row(&self, column: usize) -> Option<usize> {
         let in_column = self.panels.iter().filter(|panel| panel.column == column);
         in_column.map(|panel| panel.row).max()
@@ -70,7 +70,7 @@ impl Grid<'_, '_> {
     }
 }
 
-/// Where the panels are.
+/// Position and size of the panels.
 struct GridLayout {
     left: f64,
     top: f64,
@@ -96,12 +96,12 @@ impl GridLayout {
         }
     }
 
-    /// Where a column begins.
+    /// The left edge of a column.
     fn column(&self, column: usize) -> f64 {
         self.left + (self.width + GAP) * column as f64
     }
 
-    /// Where a row begins.
+    /// The upper edge of a row.
     fn row(&self, row: usize) -> f64 {
         self.top + (PANEL + self.above) * row as f64
     }
@@ -207,8 +207,8 @@ fn subtitle_of(results: &Results, variants: &[VariantResults<'_>], axes: &PanelA
     )
 }
 
-/// Writes the setting of the columns, and its values. The part of a value in parentheses goes to a second line where
-/// it does not fit.
+/// Writes the setting of the columns, and its values. If a value does not fit, its part in parentheses goes to a
+/// second line.
 fn write_columns(canvas: &mut Canvas, grid: &Grid<'_, '_>, layout: &GridLayout, tiny: f64) {
     let title_at = (layout.left, TOP + 26.0);
     write(
@@ -253,7 +253,7 @@ struct PanelAxes {
 }
 
 impl PanelAxes {
-    /// The axes of a panel with this area.
+    /// The axes, moved to this area.
     fn in_area(self, area: Area) -> Self {
         Self {
             x: Scale {
@@ -283,8 +283,8 @@ impl PanelAxes {
     }
 }
 
-/// Columns for the values of the setting with the most values, rows for everything else. `None` where more than half
-/// of the places would be empty.
+/// Columns for the values of the setting with the most values, rows for everything else. `None` if more than half of
+/// the cells would be empty.
 fn trellis<'v, 'r>(
     axes: &[SweepAxis<'r>],
     variants: &'v [VariantResults<'r>],
@@ -329,7 +329,7 @@ fn trellis<'v, 'r>(
     })
 }
 
-/// The names of the rows, where they have them.
+/// The names of the rows, if they have them.
 fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
     grid.rows
         .iter()
@@ -337,7 +337,7 @@ fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
         .collect()
 }
 
-/// Where the first column of panels begins.
+/// The left edge of the first column of panels.
 fn left_of(rows: &[String]) -> f64 {
     let names = rows
         .iter()
@@ -374,7 +374,7 @@ fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> G
     }
 }
 
-/// When the pulls of a variant end.
+/// The time at which the pulls of a variant end.
 fn active_until(variant: &VariantResults<'_>) -> f64 {
     variant.active_until(pulls_of, |row| (row.pulls_p5, row.pulls_p95))
 }
@@ -384,7 +384,7 @@ fn pulls_of(row: &TimelineRow) -> f64 {
     row.pulls as f64
 }
 
-/// The time axis of all panels. The first twentieth of the shortest rollout is drawn at the edge.
+/// The time axis of all panels. The first twentieth of the shortest rollout is clamped to the edge.
 fn time_axis(variants: &[VariantResults<'_>]) -> Scale {
     let mut ends: Vec<f64> = variants.iter().map(active_until).collect();
     ends.retain(|end| *end > 0.0);
@@ -410,7 +410,7 @@ fn pulls_axis(variants: &[VariantResults<'_>]) -> Scale {
     }
 }
 
-/// Draws a panel with its texts, its curve and its axes. The lowest of a column has labels of the times.
+/// Draws a panel with its texts, its curve and its axes. The lowest panel of a column has time labels.
 fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, is_lowest: bool) {
     let PanelAxes { x, y, tiny } = axes;
     for tick in pulls_ticks(y) {
@@ -447,7 +447,7 @@ fn draw_panel(canvas: &mut Canvas, panel: &GridPanel<'_, '_>, axes: &PanelAxes, 
     draw_times(canvas, axes, is_lowest);
 }
 
-/// Draws the curve of a variant over its band, or an envelope where the curve would be solid ink.
+/// Draws the curve of a variant over its band, or an envelope if the curve would be a solid block.
 fn draw_curve(canvas: &mut Canvas, variant: &VariantResults<'_>, axes: &PanelAxes) {
     let colour = variant.style.colour();
     let end = active_until(variant);
@@ -464,7 +464,7 @@ fn draw_curve(canvas: &mut Canvas, variant: &VariantResults<'_>, axes: &PanelAxe
     canvas.path(decimate(&pulls, 1.0), Stroke::solid(colour, 1.4));
 }
 
-/// Draws the time axis of a panel, with labels where it is the lowest of its column.
+/// Draws the time axis of a panel, with labels if it is the lowest of its column.
 fn draw_times(canvas: &mut Canvas, axes: &PanelAxes, is_lowest: bool) {
     let PanelAxes { x, y, tiny } = axes;
     let bottom = y.from;

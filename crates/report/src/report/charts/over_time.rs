@@ -1,21 +1,21 @@
 //! Load over time: concurrent image pulls, and the registry's egress.
 //!
 //! A line shows one real run, the same replicate for all variants, over the band that contains 90% of all runs in each
-//! bin. A line that would be solid ink, as that of clusters updated one by one, is an envelope with its mean instead.
-//! Up to three variants of similar duration share one plot. More variants get a panel each, with a common
-//! value axis, or separate ones where a common axis would flatten the low curves.
+//! bin. A line that would be a solid block, such as clusters updated one by one, becomes an envelope with its mean. Up
+//! to three variants of similar duration share one plot. More variants get a panel each, with a common value axis, or
+//! separate axes if a common one would flatten the low curves.
 
 use crate::report::names;
 use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
-/// Most variants that share one plot.
+/// Maximum number of variants in one plot.
 const OVERLAY_MAX: usize = 3;
-/// Variants share a time axis when the longest takes at most this many times as long as the shortest.
+/// Variants share a time axis if the longest takes at most this many times as long as the shortest.
 pub(super) const SHARED_TIME: f64 = 4.0;
-/// Panels share a value axis when the highest curve is at most this many times as high as the lowest.
+/// Panels share a value axis if the highest curve is at most this many times as high as the lowest.
 const SHARED_VALUE: f64 = 8.0;
-/// A capacity is drawn when it is at most this many times the greatest value; otherwise it would flatten the curves.
+/// A capacity is drawn if it is at most this many times the maximum value; otherwise it would flatten the curves.
 const CAPACITY_SHOWN: f64 = 3.0;
 
 /// A quantity over time.
@@ -23,17 +23,17 @@ struct CurveQuantity {
     title: &'static str,
     findings: fn(&[VariantResults<'_>]) -> Vec<String>,
     axis: String,
-    /// The definition of a point of the curve, and of the peak where it is another measure.
+    /// The definition of a point of the curve, and of the peak if it is another measure.
     point_note: &'static str,
     whole: bool,
-    /// Size of the shown unit in the recorded one.
+    /// Size of the displayed unit in the recorded one.
     unit: f64,
     unit_name: &'static str,
     value: fn(&TimelineRow) -> f64,
     band: fn(&TimelineRow) -> (f64, f64),
-    /// The capacity of a variant, in the shown unit.
+    /// The capacity of a variant, in the displayed unit.
     capacity: fn(&VariantResults<'_>) -> Option<f64>,
-    /// The measure of its peak.
+    /// The measure of the curve's peak.
     peak: Measure,
 }
 
@@ -130,14 +130,14 @@ impl CurveQuantity {
         lower
     }
 
-    /// Variants with high peaks first, so that low ones are drawn over them.
+    /// Variants with high peaks come first, so that low ones are drawn over them.
     fn by_peak<'v, 'r>(&self, variants: &'v [VariantResults<'r>]) -> Vec<&'v VariantResults<'r>> {
         let mut order: Vec<&VariantResults<'_>> = variants.iter().collect();
         order.sort_by(|a, b| self.peak_of(b).total_cmp(&self.peak_of(a)));
         order
     }
 
-    /// The peak of a variant for order and key.
+    /// The peak of a variant, for the order and the key.
     fn peak_of(&self, variant: &VariantResults<'_>) -> f64 {
         variant.median(self.peak).unwrap_or(0.0)
     }
@@ -169,16 +169,16 @@ impl CurveQuantity {
 
 /// How the variants share plots and axes.
 struct Sharing {
-    /// All are in one plot.
+    /// All variants are in one plot.
     overlay: bool,
-    /// All have one time axis.
+    /// All variants have one time axis.
     time: bool,
-    /// Each has a value axis of its own.
+    /// Each variant has its own value axis.
     own_values: bool,
 }
 
 impl Sharing {
-    /// Finds it from the ends of the curves and their heights.
+    /// Decides by the ends and heights of the curves.
     fn of(
         quantity: &CurveQuantity,
         variants: &[VariantResults<'_>],
@@ -188,7 +188,7 @@ impl Sharing {
         let longest = ends.iter().copied().fold(0.0, f64::max);
         let time = ends.iter().all(|end| end * SHARED_TIME >= longest);
         let overlay = variants.len() <= OVERLAY_MAX && time;
-        // Against the link that all share, a low curve says that it needs little of it.
+        // Relative to the shared link, a low curve shows that it needs little of it.
         let (_, highest) = span(heights);
         let shares_link = match shared_link(variants, quantity) {
             Some(link) => link <= CAPACITY_SHOWN * highest,
@@ -318,7 +318,7 @@ impl PlotAxes {
     }
 }
 
-/// A panel for each variant; with `own_values`, each has a value axis of its own.
+/// A panel for each variant; with `own_values`, each has its own value axis.
 fn in_panels(
     results: &Results,
     quantity: &CurveQuantity,
@@ -396,7 +396,7 @@ const fn density_note(is_dense: bool) -> &'static str {
     }
 }
 
-/// The greatest value that is drawn of a variant.
+/// The maximum value that is drawn for a variant.
 fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
     let mut height: f64 = 0.0;
     for row in &variant.timeline {
@@ -405,7 +405,8 @@ fn height_of(variant: &VariantResults<'_>, quantity: &CurveQuantity) -> f64 {
     height
 }
 
-/// Whether a common axis would leave the lowest curve too flat to read. Curves that are always zero do not count.
+/// Returns whether a common axis would leave the lowest curve too flat to read. Curves that are always zero do not
+/// count.
 fn differ(heights: &[f64]) -> bool {
     let mut positive = heights.to_vec();
     positive.retain(|height| *height > 0.0);
@@ -413,7 +414,7 @@ fn differ(heights: &[f64]) -> bool {
     low > 0.0 && high > SHARED_VALUE * low
 }
 
-/// The capacity that all variants share, for the line above the panels; empty where there is none or it differs.
+/// The capacity that all variants share, for the line above the panels; empty if there is none or it differs.
 fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuantity) -> String {
     let Some(capacity) = shared_link(variants, quantity) else {
         return String::new();
@@ -427,7 +428,7 @@ fn link_note(variants: &[VariantResults<'_>], tops: &[f64], quantity: &CurveQuan
     format!(" ({dashed}link {})", rate(capacity))
 }
 
-/// The capacity that all variants share, if they do.
+/// The capacity that all variants share, if there is one.
 fn shared_link(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Option<f64> {
     let mut capacities = variants.iter().map(quantity.capacity);
     let first = capacities.next()?;
@@ -437,7 +438,7 @@ fn shared_link(variants: &[VariantResults<'_>], quantity: &CurveQuantity) -> Opt
     first
 }
 
-/// Names for the panels of small multiples, all of one length.
+/// Names for the panels of small multiples, cut to the same length.
 pub(super) fn panel_names(variants: &[VariantResults<'_>], areas: &[Area]) -> Vec<String> {
     let width = areas.first().map_or(0.0, |area| area.right - area.left);
     names::within(variants, LABEL, Weight::Bold, width)
@@ -482,7 +483,7 @@ pub(super) fn panel_frame(
     value_axis(canvas, area, y, &ticks, "");
 }
 
-/// The time axis of a panel: its last label carries the unit.
+/// Draws the time axis of a panel, with the unit in its last label.
 pub(super) fn panel_time(canvas: &mut Canvas, area: Area, x: &Scale) {
     let room = ((area.right - area.left) / 48.0) as usize;
     bottom_axis(
@@ -542,7 +543,7 @@ impl<'q> Plot<'q> {
         decimate(&steps(variant, self.x.high, value, &self.x, &self.y), 2.0)
     }
 
-    /// The curve of a variant as an envelope, where it would be solid ink.
+    /// The curve of a variant as an envelope, if its line would be a solid block.
     fn envelope(&self, variant: &VariantResults<'_>) -> Option<Envelope> {
         envelope(&steps(
             variant,
@@ -553,12 +554,12 @@ impl<'q> Plot<'q> {
         ))
     }
 
-    /// Whether the curve of a variant would be solid ink.
+    /// Returns whether the line of a variant would be a solid block.
     fn is_dense(&self, variant: &VariantResults<'_>) -> bool {
         self.envelope(variant).is_some()
     }
 
-    /// Draws the band of a variant, where its curve is a line.
+    /// Draws the band of a variant if its curve is a line.
     fn band(&self, canvas: &mut Canvas, variant: &VariantResults<'_>) {
         if variant.runs.len() > 1 && !self.is_dense(variant) {
             let upper = self.steps(variant, |row| self.quantity.upper(row));
@@ -580,7 +581,7 @@ impl<'q> Plot<'q> {
         );
     }
 
-    /// The distinct capacities of the variants as reference lines, with a label where `labelled`.
+    /// Draws the distinct capacities of the variants as reference lines, with labels if `labelled`.
     fn capacities(&self, canvas: &mut Canvas, variants: &[VariantResults<'_>], labelled: bool) {
         let with_link = variants
             .iter()

@@ -1,8 +1,8 @@
-//! The measures that a sweep shows, each with a suitable axis: logarithmic where values differ by a large factor.
+//! The measures that a sweep shows, each with a suitable axis: logarithmic if values differ by a large factor.
 
 use crate::report::prelude::*;
 
-/// A capacity is drawn when it is at most this many times the greatest value.
+/// A capacity is drawn if it is at most this many times the maximum value.
 const CAPACITY_SHOWN: f64 = 3.0;
 
 /// The panels that the chart of a swept setting may have.
@@ -96,7 +96,7 @@ pub(super) struct MeasurePanel {
 /// Room below and above the values of a logarithmic axis, as factors.
 const ROOM: [f64; 2] = [1.3, 1.3];
 
-/// The peak of the registry's egress of each run.
+/// The peak of the registry's egress in each run.
 pub(super) const EGRESS: Measure = Measure::EgressPeak1s;
 
 /// A panel of counts.

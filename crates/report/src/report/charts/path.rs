@@ -1,7 +1,7 @@
-//! Where the time goes: the critical path of the run with the median time, as shares of its completion time.
+//! The critical path of the run with the median time, as shares of its completion time.
 //!
-//! One bar for each variant. Shares, because times differ by factors of a hundred between settings; the time stands
-//! beside the bar.
+//! One bar for each variant. The bars show shares because times differ by factors of a hundred between settings; the
+//! time is next to the bar.
 
 use super::rows::RowLayout;
 use crate::report::answer::path::{PARTS, median_run};
@@ -9,11 +9,11 @@ use crate::report::prelude::*;
 use crate::results::RunRow;
 
 const ROW: f64 = 34.0;
-/// Widest columns of names and times, as shares of the page.
+/// Maximum widths of the columns of names and times, as shares of the page.
 const COLUMNS_MAX: [f64; 2] = [0.45, 0.09];
 /// Height of the key above the bars.
 const KEY: f64 = 28.0;
-/// Least width of a part whose share is written into it.
+/// Minimum width of a part whose share is written into it.
 const WRITTEN: f64 = 34.0;
 
 /// Colours of the parts: waits are warm, refusals red and purple, work in the clusters is blue and green, the way of
@@ -34,7 +34,7 @@ const COLOURS: [Colour; PARTS.len()] = [
 /// Light colours, on which a share is written in ink.
 const LIGHT: [Colour; 4] = [COLOURS[1], COLOURS[5], COLOURS[6], COLOURS[8]];
 
-/// Draws the chart. `None` where no variant has a critical path.
+/// Draws the chart. `None` if no variant has a critical path.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let paths: Vec<Option<&RunRow>> = variants.iter().map(median_run).collect();
@@ -96,7 +96,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// Draws the parts of a run's critical path beside each other.
+/// Draws the parts of a run's critical path next to each other.
 fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
     let all = run
         .reachable_ready_s
@@ -125,15 +125,15 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
     }
 }
 
-/// The part that takes most of the time of a run.
+/// The part with the largest share of a run's time.
 struct LargestPart {
-    /// Its place in [`PARTS`].
+    /// Its index in [`PARTS`].
     part: usize,
     share: f64,
 }
 
 impl LargestPart {
-    /// The last of equals. `None` where the run has no critical path, or took no time.
+    /// The last one on a tie. `None` if the run has no critical path, or took no time.
     fn of(run: &RunRow) -> Option<Self> {
         let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
         let mut largest: Option<Self> = None;
@@ -150,7 +150,7 @@ impl LargestPart {
     }
 }
 
-/// The part that takes most of the time, in the variants where it takes the least and the most.
+/// The part with the largest share of the time, in the variants with the lowest and the highest share.
 fn finding(variants: &[VariantResults<'_>], paths: &[Option<&RunRow>]) -> Vec<String> {
     let mut found: Vec<LargestPart> = Vec::new();
     for run in paths.iter().flatten() {
@@ -192,7 +192,7 @@ mod tests {
     use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
-    fn a_variant_with_a_path_has_a_bar_and_others_say_that_they_are_unfinished() {
+    fn a_variant_with_a_path_has_a_bar_and_others_are_marked_unfinished() {
         let mut results = readable_quietly(&six_settings());
         assert!(
             draw(&results).is_none(),

@@ -1,6 +1,6 @@
 //! Rollout progress: the share of clusters that are ready on the new revision over time, in the displayed run of each
-//! variant. A curve that ends below 100% has clusters that never became ready, and some may not be reachable. The key
-//! has the result over all runs, and the displayed run's own time.
+//! variant. A curve that ends below 100% has clusters that never became ready; some may be unreachable. The key shows
+//! the result over all runs, and the displayed run's own time.
 
 use super::curves::{self, Axes, Curve, rising};
 use crate::report::prelude::*;
@@ -75,7 +75,7 @@ fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
         end: times
             .last()
             .map(|&last| (last, times.len() as f64 / clusters as f64)),
-        // The fastest curve is the topmost, so its entry is the first; the more clusters are missing, the later.
+        // The fastest curve is the topmost, so its entry is first. The more clusters are missing, the later the entry.
         order: match times.last() {
             Some(last) if all => -last,
             _ => -1e12 * targets.saturating_sub(times.len()) as f64,
@@ -96,7 +96,7 @@ fn curve(variant: &VariantResults<'_>, times: &[f64], end: f64) -> Curve {
     }
 }
 
-/// When each cluster that ever was ready on the new revision was, sorted.
+/// The times at which clusters became ready on the new revision, sorted.
 fn ready_times(variant: &VariantResults<'_>) -> Vec<f64> {
     variant
         .clusters

@@ -1,5 +1,5 @@
-//! Charts with a row for each variant: its name, a plot, and its numbers beside it. On a narrow page, names and numbers
-//! stand above the plot of their row.
+//! Charts with a row for each variant: its name, a plot, and its numbers next to it. On a narrow page, names and
+//! numbers are above the plot of their row.
 
 use crate::report::names;
 use crate::report::prelude::*;

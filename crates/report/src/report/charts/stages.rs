@@ -1,13 +1,13 @@
 //! The stages of a rollout over time in the displayed run, as a Gantt chart: a panel for each variant, a bar for each
 //! stage. A bar is dark while clusters are instructed to update, and light until the last of them is ready.
 //!
-//! Left out: variants with one stage or with more than anyone would read, such as batches of one cluster.
+//! Left out: variants with one stage, or with too many to read, such as batches of one cluster.
 
 use crate::report::charts::over_time::panel_time;
 use crate::report::prelude::*;
 use crate::results::ClusterRow;
 
-/// Most stages of a variant that is shown, and most variants.
+/// Maximum number of stages of a displayed variant, and of variants.
 const STAGES_MAX: usize = 12;
 const PANELS_MAX: usize = 24;
 /// Height of a row: a line of text and a bar below it.
@@ -24,7 +24,7 @@ const KEY: [(&str, Colour); 3] = [
     ("some are never ready", Colour(0xE2, 0xE3, 0xE5)),
 ];
 
-/// One stage of the displayed run, in seconds of it.
+/// One stage of the displayed run, in seconds since its start.
 #[derive(Clone, Debug, PartialEq)]
 struct StageSpan {
     name: String,
@@ -36,7 +36,7 @@ struct StageSpan {
 }
 
 impl StageSpan {
-    /// The stage of these clusters.
+    /// The stage that consists of these clusters.
     fn of(name: &str, clusters: &[&ClusterRow]) -> Self {
         let ready: Vec<f64> = clusters.iter().filter_map(|row| row.ready_s).collect();
         let instructed = clusters.iter().filter_map(|row| row.instructed_s);
@@ -49,18 +49,18 @@ impl StageSpan {
         }
     }
 
-    /// When its last cluster was instructed or ready.
+    /// The time at which its last cluster was instructed or ready.
     fn end(&self) -> f64 {
         self.instructed
             .map_or(0.0, |(_, last)| last.max(self.last_ready))
     }
 
-    /// Its first instruction; infinite if it never began.
+    /// The time of its first instruction; infinite if it never began.
     fn begin(&self) -> f64 {
         self.instructed.map_or(f64::INFINITY, |(first, _)| first)
     }
 
-    /// Its name with its number of clusters.
+    /// Its name with the number of its clusters.
     fn label(&self) -> String {
         let clusters = count(self.clusters as f64);
         let size = match self.ready {
@@ -72,8 +72,8 @@ impl StageSpan {
     }
 }
 
-/// The stages in the order in which they began; those that never did last, in the order of their clusters. None where
-/// there are more than anyone would read.
+/// The stages in the order in which they began, followed by those that never began, in the order of their clusters.
+/// Empty if there are too many to read.
 fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
     let mut named = Vec::new();
     for cluster in &variant.clusters {
@@ -96,7 +96,7 @@ fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
 /// A variant with its stages.
 type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
 
-/// Draws the chart. `None` where no variant has stages, or too many have them.
+/// Draws the chart. `None` if no variant has stages, or too many have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let all = results.variants();
     let mut variants: Vec<Staged<'_>> = Vec::new();
@@ -150,7 +150,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The height of the panels of these variants beside each other.
+/// The height of the panels of these variants next to each other.
 fn row_height(row: &[Staged<'_>]) -> f64 {
     let most = row.iter().map(|(_, stages)| stages.len()).max();
     HEADING + ROW * most.unwrap_or(0) as f64 + AXIS
@@ -168,7 +168,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
     );
     let is_open = stages.iter().any(|stage| stage.ready < stage.clusters);
     let end = stages.iter().map(StageSpan::end).fold(0.0, f64::max);
-    // A stage without an end continues beyond the last known moment.
+    // A stage that does not end continues beyond the last known time.
     let span = if is_open {
         (end * 1.1).max(1.0)
     } else {
@@ -193,7 +193,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         let Some((first, last)) = stage.instructed else {
             continue;
         };
-        // When each part of `KEY` begins and ends.
+        // Start and end of each part of `KEY`.
         let mut parts = vec![(first, last, 0)];
         if stage.end() > last {
             parts.push((last, stage.end(), 1));
@@ -203,20 +203,20 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         }
         for (from, to, entry) in parts {
             let (_, colour) = KEY[entry];
-            // A part without a duration is visible, too.
+            // A part without a duration is also visible.
             let right = x.at(to).max(x.at(from) + 1.5);
             canvas.rectangle((x.at(from), bar_top), (right, bar_bottom), colour, 1.0);
         }
     }
 }
 
-/// Whether the second of two stages begins before the first is ready.
+/// Returns whether the second of two stages begins before the first is ready.
 fn overlaps(pair: &[StageSpan]) -> bool {
     let [before, next] = pair else { return false };
     next.begin().is_finite() && (before.ready < before.clusters || next.begin() < before.end())
 }
 
-/// Whether stages overlap.
+/// Returns whether stages overlap, as a sentence.
 fn finding(variants: &[Staged<'_>]) -> Vec<String> {
     let overlapping = variants
         .iter()
@@ -242,7 +242,7 @@ mod tests {
     use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
-    fn a_bar_runs_from_the_first_instruction_to_the_last_cluster_and_stays_open_if_one_never_is() {
+    fn a_bar_ends_when_the_last_cluster_is_ready_and_is_open_if_a_cluster_never_is() {
         let mut results = readable_quietly(&six_settings());
         assert!(draw(&results).is_none(), "no stages");
         for (at, (_, row)) in results.tables.clusters.iter_mut().enumerate() {

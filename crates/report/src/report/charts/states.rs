@@ -1,5 +1,5 @@
-//! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet. Fleets of different
-//! sizes are shown as shares, so that the small ones can be read.
+//! Cluster states over time in the displayed run, stacked, so that they always add up to the fleet. Fleets of
+//! different sizes are shown as shares, so that small ones are readable.
 
 use crate::report::charts::over_time::{
     Heading, SHARED_TIME, panel_frame, panel_names, panel_time,
@@ -7,7 +7,7 @@ use crate::report::charts::over_time::{
 use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
-/// Clusters of a row in the order of the stack, from the ground.
+/// Clusters of a row in the order of the stack, from the bottom.
 fn stack(row: &TimelineRow) -> [u64; 4] {
     [row.ready_new, row.updating, row.not_ready, row.waiting]
 }
@@ -63,7 +63,8 @@ fn fleet_size(variant: &VariantResults<'_>) -> f64 {
         .max(1) as f64
 }
 
-/// Ticks of the value axis as parts of the fleet, and the size of all fleets; of different ones, shares without a size.
+/// Ticks of the value axis as parts of the fleet, and the common fleet size. If sizes differ, the ticks are shares,
+/// and the size is `None`.
 fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
     let sizes = fleets.iter().copied().minmax().into_option();
     let (small, large) = sizes.unwrap_or((1.0, 1.0));
@@ -85,7 +86,7 @@ fn detail(variant: &VariantResults<'_>) -> String {
     };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        // The exact moment where it is known: the bin ends later.
+        // The exact time if it is known: the bin ends later.
         let ready = variant
             .clusters
             .iter()
@@ -103,7 +104,7 @@ fn detail(variant: &VariantResults<'_>) -> String {
     )
 }
 
-/// When the last change of any state ends its bin; at least one bin. 0 without a series.
+/// The end of the bin with the last change of any state; at least one bin. 0 without a series.
 fn settled_after(variant: &VariantResults<'_>) -> f64 {
     let Some(last) = variant.timeline.last() else {
         return 0.0;
@@ -124,7 +125,7 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
     if shown.is_empty() {
         return;
     }
-    // From the whole stack down to its lowest part: each covers what is below it.
+    // From the whole stack down to its lowest part: each part covers those below it.
     let ground = vec![(x.at(0.0), y.at(0.0)), (x.to, y.at(0.0))];
     for (upto, (_, colour)) in [1, 2, 3, 4].into_iter().zip(STATES).rev() {
         let edge = upper_edge(&shown, upto, x, y);
@@ -132,8 +133,8 @@ fn fill(canvas: &mut Canvas, variant: &VariantResults<'_>, x: &Scale, y: &Scale)
     }
 }
 
-/// The upper edge of the first `upto` states in the stack. States are those at the end of a bin, so the curve goes from
-/// end to end; before the first one everything waits.
+/// The upper edge of the first `upto` states in the stack. States are those at the end of a bin, so the curve connects
+/// the ends of bins; before the first one, all clusters are waiting.
 fn upper_edge(shown: &[&TimelineRow], upto: usize, x: &Scale, y: &Scale) -> Vec<Position> {
     let mut points = Vec::new();
     for row in shown {
@@ -146,7 +147,7 @@ fn upper_edge(shown: &[&TimelineRow], upto: usize, x: &Scale, y: &Scale) -> Vec<
         }
         points.push((x.at(row.t_s + row.bin_s), height));
     }
-    // A variant that settles earlier than the axis ends stays as it is.
+    // A variant that settles before the end of the axis keeps its last state.
     if let Some(last) = shown.last()
         && last.t_s + last.bin_s < x.high
         && let Some(&(_, height)) = points.last()
@@ -161,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fleets_of_one_size_are_counted_and_others_are_shares() {
+    fn fleets_of_equal_size_are_shown_as_counts_and_others_as_shares() {
         let (ticks, size) = values(&[1000.0, 1000.0]);
         assert!(
             size.is_some_and(|size| (size - 1000.0).abs() < 1e-9),

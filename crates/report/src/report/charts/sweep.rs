@@ -1,18 +1,18 @@
 //! The effect of a swept setting: peak pulls, peak egress and completion time against its values.
 //!
 //! One chart for each swept path, and one line for each strategy and combination of the other swept settings. A line
-//! joins medians over runs of values that are quantities, the shade contains 90% of all runs, whiskers are 95%
-//! confidence intervals of the median. Values that are not quantities are spaced evenly, with their dots side by side.
-//! Where runs did not finish, the first panel has the share that did: without it, the other panels mislead. A link that
-//! a variant fills bounds the peak of egress, so the time for which it is full takes its place.
+//! joins the medians over runs if the values are quantities; the shade contains 90% of all runs; whiskers are 95%
+//! confidence intervals of the median. Values that are not quantities are evenly spaced, with their dots side by side.
+//! If runs did not finish, the first panel shows the share that did, because the other panels alone would mislead. A
+//! link that a variant fills limits the peak of egress, so the chart shows how long it is full instead.
 
 use crate::report::charts::panel::{EGRESS, MeasurePanel, SweepPanel};
 use crate::report::prelude::*;
 use crate::report::swept::{SweepAxis, SweepLine, SweepPoint};
 
-/// Most lines with a shade; more shades would hide each other.
+/// Maximum number of shaded lines; more shades would hide each other.
 const SHADED_MAX: usize = 4;
-/// Height of a panel, at least.
+/// Minimum height of a panel.
 const PANEL: f64 = 168.0;
 /// Height of a line's label.
 const LABEL_LINE: f64 = 16.0;
@@ -20,17 +20,17 @@ const LABEL_LINE: f64 = 16.0;
 const ABOVE: f64 = 34.0;
 /// Room for the second line of labels below the last panel.
 const SECOND_LINE: f64 = 14.0;
-/// Least room for a label: with less, only some of the labels are written.
+/// Minimum room for a label: with less, only some of the labels are written.
 const WORD: f64 = 44.0;
-/// Widest label of a line.
+/// Maximum width of a line's label.
 const NAME: f64 = 210.0;
-/// From the end of an axis to the value beside it, at least.
+/// Minimum distance from the end of an axis to the first value.
 const INSET: f64 = 30.0;
-/// From the dot of a line to that of the next where values are evenly spaced, at most; and what a dot needs.
+/// Maximum distance between the dots of neighbouring lines if values are evenly spaced, and the width of a dot.
 const STEP: f64 = 14.0;
 const DOT: f64 = 10.0;
 
-/// Draws a chart for each swept path that a line can be drawn along, with the names of their files.
+/// Draws a chart for each swept path along which a line can be drawn, with the names of their files.
 pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     let variants = results.variants();
     let axes = SweepAxis::all(&variants);
@@ -45,7 +45,7 @@ pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     chart_names(&drawn).into_iter().zip(canvases).collect()
 }
 
-/// The names of the charts of these axes, each once.
+/// The unique names of the charts of these axes.
 fn chart_names(axes: &[&SweepAxis<'_>]) -> Vec<String> {
     if axes.len() == 1 {
         return vec!["sweep".to_owned()];
@@ -72,7 +72,7 @@ fn file_name(name: &str) -> String {
     words.join("-")
 }
 
-/// Draws the chart of one swept path. `None` where no line along it has two points.
+/// Draws the chart of one swept path. `None` if no line along it has two points.
 fn draw(
     results: &Results,
     axis: &SweepAxis<'_>,
@@ -112,7 +112,7 @@ fn draw(
     };
     let last = panels.len() - 1;
     let below = layout.area(last).bottom + 58.0 + second_line(axis);
-    // On a narrow page, the names stand below.
+    // On a narrow page, the names are below.
     let is_keyed = sheet.is_narrow() && lines.len() > 1;
     let keyed = if is_keyed {
         LABEL_LINE * names.len() as f64
@@ -129,7 +129,7 @@ fn draw(
     Some(canvas)
 }
 
-/// The names of the lines, cut to the room that the page has for them.
+/// The names of the lines, cut to the available width.
 fn line_names(sheet: Sheet<'_>, lines: &[SweepLine<'_, '_>]) -> Vec<String> {
     let most = if sheet.is_narrow() {
         sheet.inner() - 18.0
@@ -151,7 +151,7 @@ fn variants_on<'v, 'r>(lines: &[SweepLine<'v, 'r>]) -> Vec<&'v VariantResults<'r
     variants
 }
 
-/// The panels that these variants need, from the top.
+/// The panels that these variants need, from top to bottom.
 fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel> {
     let mut panels = Vec::new();
     if shown.iter().any(|variant| !variant.is_whole()) {
@@ -175,7 +175,7 @@ fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel>
     panels
 }
 
-/// Whether the peak of egress of a variant is as high as the registry's link allows.
+/// Returns whether the peak of egress of a variant reaches the capacity of the registry's link.
 fn fills_its_link(variant: &VariantResults<'_>) -> bool {
     let link = variant.info.registry_egress_bytes_per_s;
     match link.zip(variant.median(EGRESS)) {
@@ -184,7 +184,7 @@ fn fills_its_link(variant: &VariantResults<'_>) -> bool {
     }
 }
 
-/// Where the panels are on the page.
+/// Position and size of the panels.
 #[derive(Clone, Copy)]
 struct PanelLayout {
     left: f64,
@@ -194,7 +194,7 @@ struct PanelLayout {
 }
 
 impl PanelLayout {
-    /// Panels with room for the names of the lines at their right; on a narrow page, those have no room there.
+    /// Panels with room for the names of the lines at their right, except on a narrow page.
     fn of(sheet: Sheet<'_>, names: &[String]) -> Self {
         let widest = if sheet.is_narrow() {
             0.0
@@ -256,16 +256,16 @@ struct PointPosition {
     high: f64,
 }
 
-/// The lines of a chart with their look and the axis that they share.
+/// The lines of a chart with their styles and their common axis.
 struct Drawing<'d> {
     axis: &'d SweepAxis<'d>,
     lines: &'d [SweepLine<'d, 'd>],
-    /// Those beside the ends of the lines; none on a narrow page.
+    /// The names at the ends of the lines; empty on a narrow page.
     names: &'d [String],
     x: Scale,
-    /// From the dot of a line to that of the next.
+    /// Distance between the dots of neighbouring lines.
     step: f64,
-    /// The look of each line.
+    /// The style of each line.
     styles: Vec<CurveStyle>,
 }
 
@@ -291,7 +291,7 @@ impl<'d> Drawing<'d> {
     }
 }
 
-/// The look of each line, by the product of its first variant.
+/// The style of each line, by the product of its first variant.
 fn styles_of(lines: &[SweepLine<'_, '_>]) -> Vec<CurveStyle> {
     let mut products: Vec<(&str, bool)> = Vec::new();
     for line in lines {
@@ -302,7 +302,7 @@ fn styles_of(lines: &[SweepLine<'_, '_>]) -> Vec<CurveStyle> {
 }
 
 impl Drawing<'_> {
-    /// Whether the spread of a line is a shade; otherwise each of its dots has a bar.
+    /// Returns whether the spread of a line is a shade; otherwise each of its dots has a bar.
     fn is_shaded(&self) -> bool {
         self.axis.numeric && self.lines.len() <= SHADED_MAX
     }
@@ -313,7 +313,7 @@ impl Drawing<'_> {
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
     }
 
-    /// Draws a panel with its axes, and the lines on it. The last one has the axis of the swept setting.
+    /// Draws a panel with its axes and lines. The last panel has the axis of the swept setting.
     fn panel(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel, last: bool) {
         for value in &self.axis.values {
             let x = self.x.at(value.place);
@@ -385,7 +385,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The names of the lines with their marks, from `top` on.
+    /// Draws the names of the lines with their marks, from `top` on.
     fn key(&self, canvas: &mut Canvas, names: &[String], top: f64) {
         let mut y = top;
         for (at, name) in names.iter().enumerate() {
@@ -400,8 +400,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// The parts of a line between values without a median, where half of the runs or more did not finish. A part may
-    /// be empty.
+    /// The parts of a line between values without a median (half of the runs or more did not finish). A part may be
+    /// empty.
     fn pieces(&self, at: usize, panel: &MeasurePanel) -> Vec<Vec<PointPosition>> {
         let mut pieces = vec![Vec::new()];
         for point in &self.lines[at].points {
@@ -413,7 +413,7 @@ impl Drawing<'_> {
         pieces
     }
 
-    /// Where a point is drawn. `None` without a median.
+    /// The position of a point. `None` without a median.
     fn position(
         &self,
         at: usize,
@@ -447,7 +447,7 @@ impl Drawing<'_> {
         })
     }
 
-    /// The spread of a line over all runs.
+    /// Draws the spread of a line over all runs.
     fn spread(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = self.styles[at].colour();
         for piece in self.pieces(at, panel) {
@@ -463,7 +463,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The medians of a line with their intervals, joined where values have an order.
+    /// Draws the medians of a line with their intervals, joined if values have an order.
     fn line(&self, canvas: &mut Canvas, at: usize, panel: &MeasurePanel) {
         let colour = self.styles[at].colour();
         let pieces = self.pieces(at, panel);
@@ -484,7 +484,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The ends of the lines that have a point, the highest first.
+    /// The right ends of the lines, the highest first.
     fn ends(&self, panel: &MeasurePanel) -> Vec<LineEnd> {
         let mut ends: Vec<LineEnd> = Vec::new();
         for line in 0..self.lines.len() {
@@ -498,7 +498,7 @@ impl Drawing<'_> {
         ends
     }
 
-    /// The names at the right, each led to the end of its line, in the order of those ends.
+    /// Writes the names at the right, each connected to the end of its line, in the order of those ends.
     fn labels(&self, canvas: &mut Canvas, area: Area, panel: &MeasurePanel) {
         let ends = self.ends(panel);
         let wished: Vec<f64> = ends.iter().map(|end| end.y).collect();
@@ -523,15 +523,15 @@ impl Drawing<'_> {
     }
 }
 
-/// Where a line ends at the right.
+/// The right end of a line.
 struct LineEnd {
     line: usize,
     x: f64,
     y: f64,
 }
 
-/// A finite end of an interval, or else the median. Where some runs did not finish, the upper ends are behind every
-/// finished one: the first panel counts those.
+/// A finite end of an interval, otherwise the median. If some runs did not finish, the upper end lies beyond every
+/// finished run; the first panel counts those runs.
 fn finite_or(end: Option<f64>, median: f64) -> f64 {
     match end {
         Some(end) if end.is_finite() => end,
@@ -539,7 +539,7 @@ fn finite_or(end: Option<f64>, median: f64) -> f64 {
     }
 }
 
-/// A line's mark: four shapes in turn, so that lines differ in grey too.
+/// Draws a line's mark: four shapes in turn, so that lines also differ in grey.
 fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     mark_of_radius(canvas, at, line, 5.6, WHITE);
     mark_of_radius(canvas, at, line, 4.4, colour);
@@ -548,7 +548,7 @@ fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     }
 }
 
-/// The shape of a line's mark in this size.
+/// Draws a line's mark in this size.
 fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, colour: Colour) {
     let outline = match line % 4 {
         0 => return canvas.dot((x, y), r, colour, 1.0),
@@ -571,7 +571,7 @@ fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, co
     canvas.area(outline, colour, 1.0);
 }
 
-/// Places at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
+/// Positions at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
 fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wished.to_vec();
     let mut least = top;
@@ -587,7 +587,7 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// Ticks whose labels have room; the others keep their place and lose their label.
+/// Ticks without the labels that do not fit; all ticks stay.
 fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
     let mut thinned = ticks.to_vec();
@@ -603,7 +603,7 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     thinned
 }
 
-/// Labels of evenly spaced values in the room that each has: what a value has in parentheses goes to a second line.
+/// Labels of evenly spaced values, each in its own room: the part in parentheses goes to a second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
     let mut first = ticks.to_vec();
     let mut second = ticks.to_vec();
@@ -650,7 +650,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_pushed_apart_no_further_than_they_must() {
+    fn labels_are_moved_apart_no_further_than_necessary() {
         let text = |places: Vec<f64>| {
             places
                 .iter()
@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_gives_a_plain_name_of_a_file() {
+    fn a_setting_gives_a_plain_file_name() {
         assert_eq!(
             file_name("strategies.a.rancherFleet.maxUnavailable"),
             "strategies-a-rancherFleet-maxUnavailable"

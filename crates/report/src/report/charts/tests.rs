@@ -1,4 +1,4 @@
-//! Charts that appear only for what an experiment has: when they do, and that values are where they belong.
+//! Charts that only some experiments have: when they appear, and that their values are at the right positions.
 
 use crate::report::canvas::Canvas;
 use crate::report::data::{Results, VariantResults};
@@ -43,7 +43,7 @@ fn texts(canvas: &Canvas) -> Vec<String> {
         .collect()
 }
 
-/// The charts beyond those that every experiment has.
+/// The charts that not every experiment has.
 fn extra(results: &Results) -> Vec<String> {
     let always = [
         "tradeoff",
@@ -61,7 +61,7 @@ fn extra(results: &Results) -> Vec<String> {
 }
 
 #[test]
-fn a_chart_appears_when_the_results_have_what_it_shows() {
+fn a_chart_appears_if_the_results_have_its_data() {
     let plain = fleet(50, vec![Wave::new("a", 10, 0), Wave::new("b", 20, 0)]);
     assert!(extra(&readable_quietly(&plain)).is_empty());
     let four = fleet(
@@ -94,7 +94,7 @@ fn a_chart_appears_when_the_results_have_what_it_shows() {
 }
 
 #[test]
-fn charts_that_add_nothing_to_another_one_are_left_out() {
+fn charts_that_add_nothing_to_another_chart_are_left_out() {
     let names = |results: &Results| {
         charts_of(results)
             .into_iter()
@@ -151,7 +151,7 @@ fn the_same_results_give_the_same_bytes() {
 }
 
 #[test]
-fn values_take_the_scale_that_they_are_of() {
+fn values_are_drawn_on_a_scale_of_their_kind() {
     let cases: [(&str, &[&str], bool, &str, &str); 8] = [
         (LIMIT, &["10", "2", "5"], true, "2 5 10", "maxUnavailable"),
         (
@@ -223,8 +223,8 @@ fn values_take_the_scale_that_they_are_of() {
 }
 
 #[test]
-fn a_share_stands_where_its_clusters_stand() {
-    // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is two thirds of the way.
+fn a_share_is_drawn_at_its_number_of_clusters() {
+    // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is at two thirds of its length.
     let waves = grid("fleet", 50, &[(LIMIT, &["1", "10%", "100%"])]);
     let results = readable_quietly(&Fleet {
         clusters: 1000,
@@ -240,7 +240,7 @@ fn a_share_stands_where_its_clusters_stand() {
 }
 
 #[test]
-fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
+fn a_pattern_of_names_is_labelled_with_its_number_of_clusters() {
     let results = of("worlds of two sizes");
     let shown = texts(&chart(&results, "sweep-name"));
     assert!(
@@ -259,14 +259,14 @@ fn a_pattern_of_names_is_told_by_the_clusters_that_it_makes() {
         limits.contains(&"40 clusters".to_owned()) && limits.contains(&"400 clusters".to_owned()),
         "{limits:?}"
     );
-    // Worlds differ in size, so a share is not a number of clusters, and next to a count it is one value of several.
+    // Worlds differ in size, so a share is not a fixed number of clusters, and next to a count it is a separate value.
     assert!(limits.contains(&"maxUnavailable".to_owned()), "{limits:?}");
 }
 
 #[test]
-fn what_did_not_finish_is_shown_before_what_did() {
+fn the_share_of_finished_runs_is_shown_before_the_other_panels() {
     let results = of("two settings, some stall");
-    // Replicates 0 and 2 of three stall in every third variant, and all in every third.
+    // Variants alternate between three cases: no run stalls, replicates 0 and 2 of three stall, and all three stall.
     let sweep = texts(&chart(&results, "sweep-maxUnavailable"));
     let place = |start: &str| sweep.iter().position(|text| text.starts_with(start));
     assert!(
@@ -296,7 +296,7 @@ fn what_did_not_finish_is_shown_before_what_did() {
 }
 
 #[test]
-fn a_line_is_broken_where_nothing_finished() {
+fn a_line_is_interrupted_at_values_where_no_run_finished() {
     let waves = grid("fleet", 5, &[(LIMIT, &["1", "2", "3", "4", "5"])]);
     let broken = waves
         .into_iter()
@@ -307,12 +307,12 @@ fn a_line_is_broken_where_nothing_finished() {
         })
         .collect();
     let dots = chart(&readable_quietly(&fleet(60, broken)), "sweep").dots_of(series_colour(0));
-    // Five dots and a mark in each of the first panels; in the last four and its mark.
+    // Five dots and a mark in each of the first panels; four and a mark in the last.
     assert_eq!(dots.len(), 6 + 6 + 6 + 5);
 }
 
 #[test]
-fn cells_carry_the_medians() {
+fn cells_show_the_medians() {
     let results = of("two settings");
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {
@@ -327,7 +327,7 @@ fn cells_carry_the_medians() {
 }
 
 #[test]
-fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
+fn exposures_are_sorted_and_show_their_share_and_the_end_of_the_rollout() {
     let results = of("defects");
     let canvas = chart(&results, "exposure");
     let shown = texts(&canvas);
@@ -337,8 +337,8 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
             .position(|other| other == text)
             .unwrap_or_else(|| panic!("{text}: {shown:?}"))
     };
-    // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; nothing for the good revision. With six runs
-    // the interval of the median goes from the least to the most.
+    // 40, 44, 48, 52, 56 and 60 of 120 clusters; 110 and five times 120; none for the good revision. With six runs,
+    // the interval of the median is from the minimum to the maximum.
     let order = [
         at("none"),
         at("3 [3–4], 2.5% of the fleet"),
@@ -358,7 +358,7 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
         shown.iter().any(|text| text == "completed"),
         "a run that exposes none has no last one: {shown:?}"
     );
-    // 50 is half way between the ticks of 0 and 100.
+    // 50 is halfway between the ticks of 0 and 100.
     let tick = |text: &str| {
         let (place, _) = canvas
             .text_boxes()
@@ -392,7 +392,7 @@ fn exposures_are_ordered_and_say_their_share_and_how_the_rollout_ended() {
 fn many_variants_are_numbered_by_their_completion_times_and_listed_with_short_names() {
     let results = of("forty values");
     let shown = texts(&chart(&results, "tradeoff"));
-    // More clusters at once are faster, so the last value is the first number.
+    // Larger batches are faster, so the last value is number 1.
     let at = |text: &str| {
         shown
             .iter()

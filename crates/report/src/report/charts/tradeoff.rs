@@ -9,30 +9,30 @@ use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::VariantInfo;
 
-/// Greatest width of a name on the plot.
+/// Maximum width of a name on the plot.
 const NAME: f64 = 260.0;
 /// Numbers in one line of a block.
 const NUMBERS_IN_LINE: usize = 4;
-/// Greatest width of a name in the strip for variants with half of their runs or more unfinished.
+/// Maximum width of a name in the strip for variants with half of their runs or more unfinished.
 const STRIP_NAME: f64 = 150.0;
 /// Distance of that strip's line from the plot.
 const STRIP: f64 = 14.0;
 /// Width of that strip without its names.
 const STRIP_ROOM: f64 = 52.0;
 
-/// One variant's place.
+/// The dot of one variant.
 struct Dot<'v> {
     variant: &'v VariantResults<'v>,
     at: Position,
     finished: bool,
-    /// Number of dots on top of it: each makes its ring wider.
+    /// Number of dots on top of it; each widens its ring.
     under: usize,
     /// Its name or number.
     label: String,
 }
 
 impl Dot<'_> {
-    /// Whether the dots hide each other.
+    /// Returns whether the dots hide each other.
     fn touches(&self, other: &Self) -> bool {
         distance(self.at, other.at) < TOUCHING
     }
@@ -42,7 +42,7 @@ impl Dot<'_> {
         DOT + 4.0 * self.under as f64
     }
 
-    /// `18 of 20 finished`; empty where all did, and in the strip.
+    /// `18 of 20 finished`; empty if all did, and in the strip.
     fn note(&self) -> String {
         let finished = self.variant.finished();
         let all = self.variant.runs.len();
@@ -54,7 +54,7 @@ impl Dot<'_> {
     }
 }
 
-/// The distance between two places.
+/// The distance between two positions.
 fn distance((from_x, from_y): Position, (to_x, to_y): Position) -> f64 {
     libm::hypot(to_x - from_x, to_y - from_y)
 }
@@ -68,7 +68,7 @@ enum TradedLoad {
 }
 
 impl TradedLoad {
-    /// Exposure, where a variant has some.
+    /// Exposure if any variant has some, otherwise the peak of pulls.
     fn of(variants: &[VariantResults<'_>]) -> Self {
         if variants.iter().any(VariantResults::exposed) {
             Self::Exposure
@@ -120,14 +120,14 @@ impl TradedLoad {
 
 /// The strip at the right for variants with half of their runs or more unfinished.
 struct Strip {
-    /// Greatest width of a name in it.
+    /// Maximum width of a name in the strip.
     name: f64,
-    /// Its width. `None` where all variants finish.
+    /// Width of the strip. `None` if all variants finish.
     width: Option<f64>,
 }
 
 impl Strip {
-    /// With room for the names of these variants, or their numbers.
+    /// A strip with room for the names of these variants, or for their numbers.
     fn of(sheet: Sheet<'_>, variants: &[VariantResults<'_>], labels: &[String]) -> Self {
         let mut unfinished: Vec<&String> = Vec::new();
         for (variant, label) in variants.iter().zip(labels) {
@@ -154,11 +154,11 @@ const NAME_LINE: f64 = 16.0;
 /// Width of the mark before a name that shares its block.
 const MARK: f64 = 16.0;
 
-/// Most variants that are labelled with their names.
+/// Maximum number of variants that are labelled with their names.
 const NAMED_MAX: usize = 8;
 /// Room for names above the highest dot.
 const HEADROOM: f64 = 14.0;
-/// Height of the plot with its axes and all above it.
+/// Height of the plot including its axes and everything above it.
 const PLOT: f64 = 520.0;
 
 /// Draws the chart.
@@ -199,7 +199,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
     }
     let groups = groups(&dots);
     for group in &groups {
-        // The first of the experiment is at the bottom, as the widest ring.
+        // The first dot in the experiment's order is at the bottom, with the widest ring.
         for (over, &at) in group.iter().rev().enumerate() {
             dots[at].under = if numbered { over.min(1) } else { over };
         }
@@ -301,7 +301,7 @@ fn swept_quantities<'r>(variants: &[VariantResults<'r>]) -> Vec<&'r str> {
     axes.iter().map(|axis| axis.path).collect()
 }
 
-/// The line that separates the strip from the plot, and its title.
+/// Draws the line that separates the strip from the plot, and the strip's title.
 fn draw_strip(canvas: &mut Canvas, sheet: Sheet<'_>, area: Area) {
     let left = area.right + STRIP;
     canvas.line(
@@ -323,7 +323,7 @@ fn draw_strip(canvas: &mut Canvas, sheet: Sheet<'_>, area: Area) {
     );
 }
 
-/// The greatest width of a name in the strip: more than usual where names that are cut would be equal.
+/// The maximum width of a name in the strip: more than usual if shortened names would be equal.
 fn strip_name(labels: &[&String], sheet: Sheet<'_>) -> f64 {
     let usual = STRIP_NAME.min(0.25 * sheet.px());
     let most = if sheet.is_narrow() { usual } else { NAME };
@@ -352,7 +352,7 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: 
     {
         canvas.line((at_x, y.at(p5)), (at_x, y.at(p95)), stroke);
     }
-    // The strip has no time axis that an interval could be on.
+    // The strip has no time axis for an interval.
     if dot.finished
         && let Some((low, high)) = dot.variant.median_interval(READY_TIME)
     {
@@ -368,8 +368,8 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: 
     }
 }
 
-/// Groups of dots that touch the first of their group, in the experiment's order. They do not grow from dot to dot:
-/// with many variants, a group could cover half of the plot.
+/// Groups of dots that touch the first of their group, in the experiment's order. A dot that only touches a later one
+/// does not join: with many variants, a group could cover half of the plot.
 fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
@@ -381,7 +381,7 @@ fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     groups
 }
 
-/// Numbers in short: `3 · 7–12`.
+/// Numbers in short form: `3 · 7–12`.
 fn ranges(numbers: &[usize]) -> Vec<String> {
     let mut texts = Vec::new();
     for run in numbers.chunk_by(|a, b| a + 1 == *b) {
@@ -400,7 +400,7 @@ struct JoinLine {
 }
 
 impl JoinLine {
-    /// The line as small squares on it, which names must not cover.
+    /// Small squares along the line, which names must not cover.
     fn beads(&self) -> Vec<[f64; 4]> {
         let (from_x, from_y) = self.from;
         let (to_x, to_y) = self.to;
@@ -432,8 +432,8 @@ fn joined(dots: &[Dot<'_>], quantities: &[&str]) -> Vec<JoinLine> {
     lines
 }
 
-/// Whether two variants of one strategy differ in one setting that is among `quantities`. Kinds, such as methods of
-/// distribution, have no order that a line could follow.
+/// Returns whether two variants of one strategy differ only in one setting that is among `quantities`. Values of other
+/// kinds, such as methods of distribution, have no order that a line could follow.
 fn differ_in_one(a: &VariantInfo, b: &VariantInfo, quantities: &[&str]) -> bool {
     let mut differ = a.settings.iter().zip(&b.settings).filter(|(a, b)| a != b);
     let (Some((first, _)), None) = (differ.next(), differ.next()) else {
@@ -451,7 +451,7 @@ struct Block<'d> {
     notes: Vec<String>,
     width: f64,
     height: f64,
-    /// Middle of the dots, and how far they reach from there.
+    /// Centre of the dots, and how far they extend from there.
     at: Position,
     reach: f64,
 }
@@ -476,7 +476,7 @@ impl BlockText {
         Self { names, notes }
     }
 
-    /// The numbers of the dots, which are short enough to share a few lines; the key has the details.
+    /// The numbers of the dots, which are short enough to share a few lines; the key shows the details.
     fn numbered(dots: &[&Dot<'_>]) -> Self {
         let mut numbers: Vec<usize> = dots
             .iter()
@@ -504,7 +504,7 @@ impl BlockText {
     }
 }
 
-/// The middle of some dots.
+/// The centre of some dots.
 fn middle_of(dots: &[&Dot<'_>]) -> Position {
     let mut x = 0.0;
     let mut y = 0.0;
@@ -546,8 +546,8 @@ impl<'d> Block<'d> {
         }
     }
 
-    /// The `step`-th place for the block: right or left of its dots, first higher than them, then lower, then beside
-    /// them; else above or below; in growing distance.
+    /// The `step`-th candidate rectangle for the block: right or left of its dots (higher first, then lower, then
+    /// level), otherwise above or below, at increasing distances.
     fn place(&self, step: usize) -> [f64; 4] {
         let (x, y) = self.at;
         let gap = self.reach + 4.0;
@@ -555,7 +555,7 @@ impl<'d> Block<'d> {
         let above = y - self.height - 1.0 - further;
         let below = y + 3.0 + further;
         let middle = x - self.width / 2.0;
-        // Right and left in turn.
+        // Alternates between right and left.
         let (close, distant) = if step.is_multiple_of(2) {
             let right = x + gap;
             (right, right + further)
@@ -575,7 +575,7 @@ impl<'d> Block<'d> {
         [left, top, left + self.width, top + self.height]
     }
 
-    /// The line to a block that is not right beside its dots.
+    /// The line to a block that is not directly next to its dots.
     fn leader(&self, [left, top, right, bottom]: [f64; 4]) -> Option<JoinLine> {
         let (x, y) = self.at;
         let near_x = x.clamp(left - 2.0, right + 2.0);
@@ -592,14 +592,14 @@ impl<'d> Block<'d> {
         })
     }
 
-    /// The room that its dots take.
+    /// The rectangle that its dots cover.
     fn room_of_dots(&self) -> [f64; 4] {
         let (x, y) = self.at;
         let reach = self.reach;
         [x - reach, y - reach, x + reach, y + reach]
     }
 
-    /// Draws the block at a place, with the line to its dots.
+    /// Draws the block in a rectangle, with the line to its dots.
     fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
         let [left, top, right, bottom] = found;
         canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
@@ -636,36 +636,36 @@ impl<'d> Block<'d> {
     }
 }
 
-/// Places that are tried for a name.
+/// Number of rectangles to try for a name.
 const MOST_STEPS: usize = 840;
 
 /// The shapes that names must not cover, and the positions for the names of a block.
 struct NameRoom<'t> {
-    /// The rooms of the dots of each block, the beads of lines between dots, and the names that have a place.
+    /// The rectangles of the dots of each block, the squares along lines between dots, and the placed names.
     taken: &'t [[f64; 4]],
-    /// The places of the beads among them.
+    /// The indices of the squares among them.
     lines: std::ops::Range<usize>,
-    /// The block whose place is searched.
+    /// The index of the block to be placed.
     own: usize,
     /// The area that its name must stay in.
     bounds: [f64; 4],
 }
 
 impl NameRoom<'_> {
-    /// Whether a place is in the area for names.
+    /// Returns whether a rectangle is in the area for names.
     fn is_inside(&self, a: &[f64; 4]) -> bool {
         let [left, top, right, bottom] = self.bounds;
         a[0] >= left && a[2] <= right && a[1] >= top && a[3] <= bottom
     }
 
-    /// Whether a place covers nothing, and the line to its dots crosses nothing.
+    /// Returns whether a rectangle covers nothing, and the line to its dots crosses nothing.
     fn is_free(&self, block: &Block<'_>, a: &[f64; 4]) -> bool {
         self.is_inside(a)
             && self.taken.iter().all(|b| is_clear(a, b))
             && !block.leader(*a).is_some_and(|line| self.crosses(&line))
     }
 
-    /// Whether a line covers something other than the block's own dots.
+    /// Returns whether a line covers something other than the block's own dots.
     fn crosses(&self, line: &JoinLine) -> bool {
         for bead in line.beads() {
             for (at, taken) in self.taken.iter().enumerate() {
@@ -677,7 +677,7 @@ impl NameRoom<'_> {
         false
     }
 
-    /// Whether a place covers at most lines between dots.
+    /// Returns whether a rectangle covers nothing but lines between dots.
     fn is_over_lines(&self, a: &[f64; 4]) -> bool {
         if !self.is_inside(a) {
             return false;
@@ -690,8 +690,8 @@ impl NameRoom<'_> {
         true
     }
 
-    /// The first place for the name of a block. Where the lines leave no room, it may cover them, but never dots or
-    /// names. `None` where there is no such place.
+    /// The first free rectangle for the name of a block. If the lines leave no room, it may cover them, but never dots
+    /// or names. `None` if there is no such rectangle.
     fn find(&self, block: &Block<'_>) -> Option<[f64; 4]> {
         let mut over_lines = None;
         for step in 0..MOST_STEPS {
@@ -707,12 +707,12 @@ impl NameRoom<'_> {
     }
 }
 
-/// Whether two rectangles have room between them.
+/// Returns whether two rectangles have a gap between them.
 fn is_clear(a: &[f64; 4], b: &[f64; 4]) -> bool {
     a[2] + 3.0 <= b[0] || b[2] + 3.0 <= a[0] || a[3] + 2.0 <= b[1] || b[3] + 2.0 <= a[1]
 }
 
-/// Places each name where it touches no dot, no other name and no line to one.
+/// Places each name so that it touches no dot, no other name and no line to a name.
 fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[JoinLine], area: Area) {
     let mut taken: Vec<[f64; 4]> = blocks.iter().map(Block::room_of_dots).collect();
     for line in joined {
@@ -720,7 +720,7 @@ fn label_blocks(canvas: &mut Canvas, blocks: &[Block<'_>], joined: &[JoinLine], 
     }
     let lines = blocks.len()..taken.len();
     for (own, block) in blocks.iter().enumerate() {
-        // A name of the strip stays on its side of the line.
+        // A name in the strip stays on its side of the line.
         let is_on_axis = block.dots.iter().any(|dot| dot.finished);
         let (left, right) = if is_on_axis {
             (area.left, area.right)
@@ -766,7 +766,7 @@ mod tests {
     }
 
     #[test]
-    fn three_numbers_in_a_row_or_more_are_a_range() {
+    fn three_or_more_consecutive_numbers_become_a_range() {
         assert_eq!(ranges(&[3, 7, 8, 9, 11, 12]), ["3", "7–9", "11", "12"]);
         assert_eq!(ranges(&[5]), ["5"]);
     }

@@ -1,9 +1,9 @@
 //! The displayed run of each variant as metrics in the OpenMetrics text format, for Prometheus.
 //!
 //! Names and labels follow Prometheus' conventions, and each sample has a time, so that `promtool tsdb
-//! create-blocks-from openmetrics` stores them beside measured series. The registry's egress has the name that
-//! node_exporter gives to what a host sends, with `instance="registry"`, so that a panel for the real registry shows
-//! the simulated one as well. The others have no counterpart that every cluster exports.
+//! create-blocks-from openmetrics` stores them next to measured series. The registry's egress has node_exporter's name
+//! for a host's outgoing traffic, with `instance="registry"`, so that a panel for the real registry shows the
+//! simulated one as well. The other metrics have no counterpart that every cluster exports.
 
 use std::io::{self, Write};
 
@@ -18,7 +18,7 @@ struct MetricFamily {
     samples: fn(&TimelineRow) -> Vec<(&'static str, f64)>,
 }
 
-/// The gauges; labels are written as they are.
+/// The gauges; labels are written verbatim.
 const GAUGES: [MetricFamily; 4] = [
     MetricFamily {
         name: "fleetsim_image_pulls",
@@ -49,7 +49,7 @@ const GAUGES: [MetricFamily; 4] = [
     },
 ];
 
-/// The labels of a series: those that all series of a variant have, and `more`.
+/// The labels of a series: those common to all series of a variant, and `more`.
 fn labels(experiment: &str, variant: &VariantResults<'_>, more: &str) -> String {
     let comma = if more.is_empty() { "" } else { "," };
     format!(
@@ -59,11 +59,11 @@ fn labels(experiment: &str, variant: &VariantResults<'_>, more: &str) -> String 
     )
 }
 
-/// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of those to write,
-/// all if there is none.
+/// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of those to
+/// write; all if it is empty.
 ///
 /// # Errors
-/// When a name is not that of a variant, or writing fails.
+/// Returns an error if a variant of that name does not exist, or writing fails.
 pub fn write_metrics(
     results: &Results,
     variants: &[String],
@@ -76,7 +76,7 @@ pub fn write_metrics(
     for family in &GAUGES {
         head(out, family.name, "gauge", None, family.help)?;
         for variant in &chosen {
-            // All samples of a series stand together.
+            // All samples of a series must be adjacent.
             let series = variant
                 .timeline
                 .first()
@@ -138,7 +138,7 @@ fn head(
     writeln!(out, "# HELP {name} {help}")
 }
 
-/// A label's value with the escapes of the format.
+/// A label's value, escaped for the format.
 fn quoted(text: &str) -> String {
     text.replace('\\', "\\\\")
         .replace('"', "\\\"")
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_contiguous_counters_never_fall_and_the_text_ends_with_its_mark() {
+    fn families_are_contiguous_counters_never_decrease_and_the_text_ends_with_eof() {
         let text = metrics(1_700_000_000.0);
         assert!(text.ends_with("# EOF\n"), "the mark");
         let mut seen: Vec<&str> = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counter_ends_at_what_the_run_has_sent() {
+    fn the_counter_ends_at_the_bytes_that_the_run_sent() {
         let results = readable_quietly(&Fleet {
             replicates: 2,
             ..six_settings()

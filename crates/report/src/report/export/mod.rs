@@ -1,7 +1,7 @@
 //! Results for other programs: an event trace for Perfetto, and metrics for Prometheus.
 //!
-//! Both show the displayed run of each variant, whose rows `timeline.csv`, `clusters.csv`, `passes.csv` and
-//! `statuses.csv` hold. Left out: single pulls and requests, which results do not record.
+//! Both show the displayed run of each variant, whose rows are in `timeline.csv`, `clusters.csv`, `passes.csv` and
+//! `statuses.csv`. Left out: single pulls and requests, which results do not record.
 
 mod metrics;
 mod trace;
@@ -16,7 +16,7 @@ use super::data::{Results, VariantResults};
 /// The variants to export: all, or those with these names.
 ///
 /// # Errors
-/// When a name is not that of a variant: the message lists the variants.
+/// Returns an error if a name is not the name of a variant; the message lists the variants.
 fn chosen<'r>(results: &'r Results, names: &[String]) -> Result<Vec<VariantResults<'r>>, String> {
     let mut chosen = results.variants();
     if names.is_empty() {

@@ -1,10 +1,10 @@
-//! The displayed run of each variant as an event trace in the JSON format that Perfetto, chrome://tracing and
-//! Speedscope read.
+//! The displayed run of each variant as an event trace, in the JSON format of Perfetto, chrome://tracing and
+//! Speedscope.
 //!
-//! A variant is a process of the trace. Its tracks: the scheduler's passes; what the product showed to people; counters
-//! of pulls, egress and cluster states; and a track for each cluster with its phases: from the instruction until the
+//! A variant is a process of the trace. Its tracks are the scheduler's passes, the product's statuses, counters of
+//! pulls, egress and cluster states, and a track for each cluster with its phases: from the instruction until the
 //! agent has applied it, the pulls, and from the last pull until the cluster is ready. Times are in microseconds since
-//! the rollout started, or since the pre-pull began where there is one.
+//! the start of the rollout, or of the pre-pull if there is one.
 
 use std::io::{self, Write};
 
@@ -14,15 +14,15 @@ use super::chosen;
 use crate::report::data::{Results, VariantResults};
 use crate::results::{ClusterRow, RunKey, Tables};
 
-/// The track of the scheduler's passes, and that of statuses; clusters follow.
+/// The tracks of the scheduler's passes and of statuses; clusters follow.
 const PASSES: usize = 1;
 const STATUSES: usize = 2;
 const FIRST_CLUSTER: usize = 10;
 
-/// Writes the trace. `variants` are the names of those to write, all if there is none.
+/// Writes the trace. `variants` are the names of those to write; all if it is empty.
 ///
 /// # Errors
-/// When a name is not that of a variant, or writing fails.
+/// Returns an error if a variant of that name does not exist, or writing fails.
 pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) -> io::Result<()> {
     let chosen = chosen(results, variants)
         .map_err(|message| io::Error::new(io::ErrorKind::InvalidInput, message))?;
@@ -47,7 +47,7 @@ pub fn write_trace(results: &Results, variants: &[String], out: &mut dyn Write) 
     writer.out.write_all(b"\n]}\n")
 }
 
-/// Writes events, with commas between them.
+/// Writes events separated by commas.
 struct EventWriter<'w> {
     out: &'w mut dyn Write,
     any: bool,
@@ -65,7 +65,7 @@ impl EventWriter<'_> {
     }
 }
 
-/// Microseconds.
+/// Converts seconds to microseconds.
 fn micros(seconds: f64) -> f64 {
     (seconds * 1e6).round()
 }

@@ -1,4 +1,4 @@
-//! Parts of the page that are text: unfinished variants with the rules that block them, parameters, and provenance.
+//! The text parts of the page: unfinished variants with the rules that block them, parameters, and provenance.
 
 use itertools::Itertools;
 
@@ -8,12 +8,12 @@ use crate::report::format::{count, rate, time};
 use crate::results::{FileDigest, Provenance, RunOutcome, RunRow, grouped};
 use fleetsim_units::counted;
 
-/// Most blocking reasons that are listed for one variant.
+/// Maximum number of blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
-/// Up to this number of unfinished variants are shown open; of more, only a line each.
+/// Up to this number of unfinished variants are shown open; if there are more, each is one line.
 const OPEN: usize = 3;
 
-/// A line for each variant with runs that did not complete, which opens to the full texts; empty when all did.
+/// A line for each variant with runs that did not complete, which expands to the full texts; empty if all did.
 pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> String {
     let mut boxes = String::new();
     let missing = variants
@@ -40,7 +40,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> S
     )
 }
 
-/// The number of runs that ended so without completing.
+/// The number of runs that ended with this outcome.
 fn count_ends(variant: &VariantResults<'_>, outcome: RunOutcome) -> usize {
     variant
         .runs
@@ -49,7 +49,7 @@ fn count_ends(variant: &VariantResults<'_>, outcome: RunOutcome) -> usize {
         .count()
 }
 
-/// The box of a variant with runs that did not complete; empty when all did.
+/// The box of a variant with runs that did not complete; empty if all did.
 fn unfinished_box(variant: &VariantResults<'_>, name: &str, open: &str) -> String {
     let stalled = count_ends(variant, RunOutcome::Stalled);
     let late = count_ends(variant, RunOutcome::Horizon);
@@ -129,11 +129,11 @@ fn held_list(held: &[HeldReason<'_>], all: usize) -> String {
 struct HeldReason<'r> {
     /// One of the runs.
     run: &'r RunRow,
-    /// Their number.
+    /// The number of such runs.
     runs: usize,
 }
 
-/// A run for each distinct reason that blocked one, with its number of runs; the most common first.
+/// The distinct reasons that blocked runs, each with one run and the number of runs; the most common first.
 fn held<'r>(variant: &VariantResults<'r>) -> Vec<HeldReason<'r>> {
     let mut blocked = Vec::new();
     for run in &variant.runs {
@@ -152,7 +152,7 @@ fn held<'r>(variant: &VariantResults<'r>) -> Vec<HeldReason<'r>> {
     held
 }
 
-/// The rule's name in bold, and the detail; readers look for the rule.
+/// The rule's name in bold, because readers look for it, and the detail.
 fn ruled(run: &RunRow) -> String {
     match run.held_detail.as_str() {
         "" => escaped(&run.held_by),
@@ -164,7 +164,7 @@ fn ruled(run: &RunRow) -> String {
     }
 }
 
-/// The line under the question: clusters, runs, seed and version.
+/// The line below the question: clusters, runs, seed and version.
 pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -> String {
     let mut parts = vec![counted(variants.len(), "variant")];
     if !variants.is_empty() {
@@ -178,7 +178,7 @@ pub(super) fn extent(provenance: &Provenance, variants: &[VariantResults<'_>]) -
     parts.join(" <span aria-hidden=\"true\">·</span> ")
 }
 
-/// For pre-pulls: where the release came later than the start, times of curves count from the start.
+/// For pre-pulls: if the release is later than the start, a note that times of curves count from the start.
 pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> String {
     let mut notes: Vec<String> = Vec::new();
     for (variant, name) in variants.iter().zip(names) {
@@ -215,7 +215,7 @@ pub(super) fn displayed(results: &Results) -> String {
     )
 }
 
-/// A square of a fleet in words, where a square is this many clusters.
+/// The meaning of a square of a fleet, in words, if a square stands for `each` clusters.
 pub(super) fn square(each: usize) -> String {
     match each {
         1 => "a cluster".to_owned(),
@@ -326,7 +326,7 @@ pub(super) fn provenance(provenance: &Provenance, variants: &[VariantResults<'_>
             &format!("<code>{}</code>{whom}", escaped(&limit.limit)),
         );
     }
-    // Not the commit: the page is equal for all builds of one model.
+    // The commit is left out, because the page is the same for all builds of one model.
     let model = format!(", model version {}", provenance.model_version);
     row(
         "program",

@@ -1,7 +1,7 @@
 //! The page of `fleetsim explore`: a rollout before and after a change, drawn over each other.
 //!
-//! It has the curves and the fleet of the page of results, with two variants. Its controls and its scripts ask an
-//! engine, a local server or a worker in the page, for the same data after every change.
+//! It has the curves and the fleet of the results page, with two variants. After every change, its controls and
+//! scripts ask an engine for the same data: a local server, or a worker in the page.
 
 use serde::Serialize;
 
@@ -17,10 +17,10 @@ use crate::report::limits::AssertedLimit;
 use crate::report::style::CurveStyle;
 use crate::results::SummaryRow;
 
-/// The names of the two variants: as the experiment has it, and with the change.
+/// The names of the two variants: the experiment as written, and with the change.
 pub const EXPLORED: [&str; 2] = ["before", "after"];
 
-/// Colours of the curve before the change, on light and on dark ground.
+/// Colours of the curve before the change, on light and on dark backgrounds.
 const GREY: [&str; 2] = ["#8b94a1", "#98a2ae"];
 
 /// The sources that the page may load from: answers of its server, or its own worker.
@@ -31,26 +31,26 @@ const TEMPLATE: &str = include_str!("../../../assets/page/explore.html");
 const STYLE_OF_CONTROLS: &str = include_str!("../../../assets/page/explore.css");
 const SCRIPT: &str = include_str!("../../../assets/page/explore.js");
 
-/// One measure or limit, before and after, in words.
+/// One measure or limit before and after, in words.
 #[derive(Debug, Default, Serialize)]
 struct ExploredRow {
     heading: String,
     note: &'static str,
-    /// The value before and after; of a limit with its verdict.
+    /// The value before and after; for a limit, with its verdict.
     values: [String; 2],
-    /// Whether each meets the limit. `None`: no limit.
+    /// Whether each value meets the limit. `None`: there is no limit.
     holds: Option<[bool; 2]>,
-    /// The paired difference, with its 95% interval when there are enough runs.
+    /// The paired difference, with its 95% interval if there are enough runs.
     difference: String,
     interval: String,
-    /// Whether the interval leaves out zero: -1 less, 1 more.
+    /// The sign of an interval that excludes zero: -1 less, 1 more; otherwise 0.
     sign: i8,
 }
 
 /// The data of both variants for the page, as JSON: curves and fleets, and the table of measures.
 ///
 /// # Panics
-/// When the results are not those of [`EXPLORED`].
+/// Panics if the results are not those of [`EXPLORED`].
 #[must_use]
 pub fn explored(results: &Results) -> serde_json::Value {
     let variants = results.variants();
@@ -90,7 +90,7 @@ fn of_limit(
     })
 }
 
-/// `None` where the measure says nothing: it is 0 before and after, or all clusters can be updated.
+/// `None` if the measure is irrelevant: it is 0 before and after, or all clusters can be updated.
 fn of_measure(
     column: &Column,
     before: &VariantResults<'_>,
@@ -105,12 +105,12 @@ fn of_measure(
     let unit = measure.unit();
     let values = rows.map(|row| in_unit(row.median.unwrap_or(f64::INFINITY), unit));
     let row = rows[1];
-    // The mean shows a change of a few runs; where a run never ends, there is a median alone.
+    // The mean also shows a change in only a few runs; if a run never ends, there is only a median.
     let never = rows
         .iter()
         .all(|row| row.median.is_none_or(f64::is_infinite));
     let change = if never {
-        // Nothing is between never and never.
+        // There is no difference between two times that are never reached.
         PairedChange::default()
     } else {
         PairedChange::of(row)
@@ -132,7 +132,7 @@ fn of_measure(
     Some(explored)
 }
 
-/// The paired difference of a measure with its 95% interval, where it is known.
+/// The paired difference of a measure with its 95% interval, if known.
 #[derive(Default)]
 struct PairedChange {
     difference: Option<f64>,
@@ -140,7 +140,7 @@ struct PairedChange {
 }
 
 impl PairedChange {
-    /// The mean difference, or else the median one.
+    /// The mean difference, or the median if there is no mean.
     fn of(row: &SummaryRow) -> Self {
         let (difference, low, high) = if row.diff_mean.is_some() {
             (
@@ -155,7 +155,7 @@ impl PairedChange {
                 row.diff_median_ci95_high,
             )
         };
-        // Sums of the same numbers in another order differ by their rounding.
+        // Sums of the same numbers in another order differ by rounding errors.
         let noise = 1e-6 * row.median.unwrap_or(0.0).abs();
         let [difference, low, high] =
             [difference, low, high].map(|value| Some(without_noise(value?, noise)));
@@ -166,7 +166,7 @@ impl PairedChange {
     }
 }
 
-/// 0 for a value that is not larger than the noise.
+/// Returns 0 for a value that is not larger than the noise.
 fn without_noise(value: f64, noise: f64) -> f64 {
     if value.abs() <= noise { 0.0 } else { value }
 }
@@ -181,7 +181,7 @@ fn signed(difference: f64, unit: &str) -> String {
     format!("{sign}{}", in_unit(difference.abs(), unit))
 }
 
-/// An end of an interval. Of counts, the difference has the unit.
+/// An end of an interval. For counts, only the difference shows the unit.
 fn end(value: f64, unit: &str) -> String {
     let text = signed(value, unit);
     match unit {

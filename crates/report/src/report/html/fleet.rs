@@ -1,5 +1,6 @@
-//! When each cluster of a variant's displayed run was instructed, applied the revision, pulled and was ready:
-//! columns of small whole numbers, each the time since the previous moment, so that 10,000 clusters take little space.
+//! The times at which each cluster of a variant's displayed run was instructed, applied the revision, pulled and
+//! became ready. They are stored as columns of small integers, each the time since the previous event, so that 10,000
+//! clusters take little space.
 
 use itertools::Itertools;
 use serde::Serialize;
@@ -7,32 +8,32 @@ use serde::Serialize;
 use crate::report::data::VariantResults;
 use crate::results::ClusterRow;
 
-/// The longest time has about this number of steps.
+/// Approximate number of steps in the longest time.
 const STEPS: f64 = 20_000.0;
 
-/// Every n-th cluster of one variant, in the fleet's order. A column that holds `null` alone is empty.
+/// Every n-th cluster of one variant, in the fleet's order. A column that holds only `null` is stored empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FleetData {
-    /// The list of names that they have.
+    /// Index of the list of their names.
     names: usize,
     /// The unit of all times, in seconds.
     step: f64,
-    /// Since the previous cluster was instructed.
+    /// Time since the previous cluster was instructed.
     instructed: Vec<Option<i64>>,
-    /// Each since the previous moment of the same cluster, or since zero.
+    /// Time since the previous event of the same cluster, or since zero.
     applied: Vec<Option<i64>>,
     first: Vec<Option<i64>>,
     last: Vec<Option<i64>>,
     ready: Vec<Option<i64>>,
-    /// Clusters that were offline at the start, and those in which the new revision is defective.
+    /// Clusters that were offline at the start, and clusters in which the new revision is defective.
     offline: Vec<usize>,
     defective: Vec<usize>,
-    /// The stages, and for each run of neighbours in one stage its place among them and its length.
+    /// The stages; and for each run of neighbours in one stage, the index of that stage and the run's length.
     stages: Vec<String>,
     runs: Vec<(usize, usize)>,
 }
 
-/// The clusters of `variant`, or one of `each`. `names` collects the distinct lists of cluster names.
+/// The clusters of `variant`, or one in every `each`. `names` collects the distinct lists of cluster names.
 pub(super) fn fleet(
     variant: &VariantResults<'_>,
     each: usize,
@@ -86,7 +87,7 @@ pub(super) fn fleet(
     data
 }
 
-/// The moments of a cluster, in their order.
+/// The times of a cluster's events, in their order.
 fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
     [
         cluster.instructed_s,
@@ -97,7 +98,7 @@ fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
     ]
 }
 
-/// The place of the names of these clusters among the lists that are known; a new list is added.
+/// The index of these clusters' names in the known lists; a new list is added.
 fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usize {
     let own: Vec<String> = clusters.iter().map(|row| row.cluster.clone()).collect();
     if let Some(known) = names.iter().position(|other| *other == own) {
@@ -122,14 +123,14 @@ impl FleetData {
     }
 }
 
-/// Whole steps until a moment, if it is known.
+/// Whole steps until an event, if its time is known.
 fn steps(moment: Option<f64>, step: f64) -> Option<i64> {
     moment.map(|seconds| steps_until(seconds, step))
 }
 
-/// Whole steps until a moment, rounded up, so that nothing is shown before it happened.
+/// Whole steps until an event, rounded up, so that the page shows nothing before it happened.
 fn steps_until(seconds: f64, step: f64) -> i64 {
-    // Slightly less, so that 10.5 s are not 106 steps of 0.1 s, which is not a binary fraction.
+    // Slightly less, because 0.1 s is not a binary fraction, and 10.5 s would become 106 steps.
     (seconds / step - 1e-6).ceil() as i64
 }
 
@@ -169,14 +170,14 @@ mod tests {
     }
 
     #[test]
-    fn moments_count_from_the_previous_one_and_stages_are_runs() {
+    fn times_count_from_the_previous_event_and_stages_are_stored_as_runs() {
         let rows = [
             cluster(
                 "a",
                 "first",
                 [Some(10.0), Some(10.5), Some(10.5), Some(20.0), Some(31.25)],
             ),
-            // Pulled ahead of the release, before it was instructed.
+            // Pulled before the release, and before the cluster was instructed.
             cluster(
                 "b",
                 "first",

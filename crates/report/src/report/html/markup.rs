@@ -1,4 +1,4 @@
-//! Texts as HTML.
+//! Converts texts to HTML.
 
 use crate::report::style::CurveStyle;
 pub(super) use crate::report::text::escaped;
@@ -23,7 +23,7 @@ pub(super) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">{title}\n{body}</section>\n")
 }
 
-/// A table in a box that scrolls, with these headings of its columns and its rows as HTML.
+/// A table in a scrolling box, with these column headings, and its rows as HTML.
 pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
     let columns: String = columns
         .iter()
@@ -35,17 +35,17 @@ pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
     )
 }
 
-/// The end of a box with a wide table, and the hint that the scripts show where columns are out of sight.
+/// The end of a box with a wide table, and the hint that the scripts show if columns are out of view.
 pub(super) const WIDE_END: &str =
     "</div>\n<p class=\"note sideways\" hidden>Scroll sideways for more columns.</p>\n";
 
-/// Whether a letter is written from right to left.
+/// Returns whether a character is written from right to left.
 const fn is_from_right(letter: char) -> bool {
     matches!(letter, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefc}'
         | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
 }
 
-/// HTML in which names that are written from right to left do not move what follows them.
+/// HTML in which right-to-left names do not affect the text after them.
 pub(super) fn isolated(html: &str) -> String {
     let mut isolated = String::new();
     let mut rest = html;
@@ -61,7 +61,7 @@ pub(super) fn isolated(html: &str) -> String {
     isolated + rest
 }
 
-/// The sample of a variant's line; its colour follows the theme.
+/// A sample of a variant's line; its colour follows the theme.
 pub(super) fn swatch(style: CurveStyle) -> String {
     let dashes: Vec<String> = style
         .dash()
@@ -76,10 +76,10 @@ pub(super) fn swatch(style: CurveStyle) -> String {
     )
 }
 
-/// The template with each `{{name}}` replaced by its text. Texts are inserted as they are.
+/// The template with each `{{name}}` replaced by its text. Texts are inserted verbatim.
 ///
 /// # Panics
-/// When the template has another name.
+/// Panics if the template contains another name.
 pub(super) fn filled(template: &str, texts: &[(&str, &str)]) -> String {
     let mut page = String::new();
     let mut rest = template;
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_from_right_to_left_are_isolated() {
+    fn right_to_left_names_are_isolated() {
         let html = isolated("`قسم أول`, 1 cluster (مرحبا-01, مرحبا)");
         assert_eq!(
             html,

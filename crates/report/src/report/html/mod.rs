@@ -1,9 +1,9 @@
-//! `report.html`: one page that needs no network: question, answer, comparison, curves, the fleet over time,
+//! `report.html`: one page that needs no network, with question, answer, comparison, curves, the fleet over time,
 //! unfinished variants, and provenance.
 //!
-//! The text is written here, so that it is readable without scripts and on paper. The scripts in `assets/page` draw
-//! the curves and the fleet from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give
-//! the same bytes.
+//! The text is HTML, so that it is readable without scripts and on paper. The scripts in `assets/page` draw the curves
+//! and the fleet from compact columns of numbers, with uPlot (`assets/uplot`, MIT). The same results give the same
+//! bytes.
 
 mod about;
 mod explored;
@@ -34,16 +34,16 @@ pub use explored::{EXPLORED, ExploredPage, explore_page, explored};
 /// The page's name in a results folder.
 pub const PAGE_FILE: &str = "report.html";
 
-/// With more variants than this, only the first group is shown initially.
+/// If there are more variants than this, only the first group is shown initially.
 const SHOWN_AT_ONCE: usize = 10;
-/// Most squares of all fleets together: with more clusters, a square is one of several.
+/// Maximum number of squares of all fleets together: for more clusters, a square stands for several.
 const SQUARES_MAX: usize = 100_000;
-/// If completion times differ by more than this factor, the time axis starts logarithmic.
+/// If completion times differ by more than this factor, the time axis is initially logarithmic.
 const LOG_FROM: f64 = 12.0;
 
 const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
 const STYLE: &str = include_str!("../../../assets/page/page.css");
-/// In the order in which they need each other.
+/// Ordered by dependency.
 const SCRIPTS: [&str; 7] = [
     include_str!("../../../assets/page/state.js"),
     include_str!("../../../assets/page/format.js"),
@@ -53,7 +53,7 @@ const SCRIPTS: [&str; 7] = [
     include_str!("../../../assets/page/fleet.js"),
     include_str!("../../../assets/page/main.js"),
 ];
-/// The curves and the fleet over time, on the page of results and on that of `fleetsim explore`.
+/// The curves and the fleet over time, shared by the results page and the page of `fleetsim explore`.
 const OVER_TIME: &str = include_str!("../../../assets/page/over_time.html");
 const UPLOT: &str = include_str!("../../../assets/uplot/uPlot.iife.min.js");
 const UPLOT_STYLE: &str = include_str!("../../../assets/uplot/uPlot.min.css");
@@ -63,23 +63,23 @@ const UPLOT_LICENCE: &str = include_str!("../../../assets/uplot/LICENSE");
 #[derive(Debug, Serialize)]
 struct PageData<'r> {
     variants: Vec<VariantData<'r>>,
-    /// Lists of cluster names, each once.
+    /// Distinct lists of cluster names.
     names: Vec<Vec<String>>,
-    /// Clusters for each square of a fleet, which is one of them.
+    /// Number of clusters per square of a fleet; the square shows one of them.
     each: usize,
     /// Names of settings (and `strategy`) with their values, for choosing variants.
     filters: Vec<(String, Vec<String>)>,
     /// Variants shown initially.
     shown: Vec<usize>,
-    /// The two variants whose fleets are shown initially; the same twice if there is one.
+    /// The two variants whose fleets are shown initially; the same one twice if there is only one.
     fleets: [usize; 2],
-    /// Whether the time axis starts logarithmic.
+    /// Whether the time axis is initially logarithmic.
     log: bool,
     /// The unit of egress: its size in bytes per second, and its name.
     rate: (f64, &'static str),
     /// The unit of the stored egress, in bytes per second.
     egress_unit: f64,
-    /// Names of the states of a cluster with their colours on light and dark ground.
+    /// Names of the states of a cluster with their colours on light and dark backgrounds.
     states: Vec<(&'static str, String, String)>,
 }
 
@@ -87,16 +87,16 @@ struct PageData<'r> {
 struct VariantData<'r> {
     label: &'r str,
     name: &'r str,
-    /// On light and on dark ground.
+    /// On light and on dark backgrounds.
     colours: [String; 2],
     dash: &'static [f64],
-    /// `strategy` and the settings, name and value.
+    /// Name and value of `strategy` and of each setting.
     settings: Vec<(&'r str, &'r str)>,
-    /// The registry's link in bytes per second; `null` when unlimited.
+    /// The registry's link in bytes per second; `null` if unlimited.
     link: Option<f64>,
     targets: u64,
     runs: usize,
-    /// End of the last change in the shown run, in seconds.
+    /// Time of the last change in the displayed run, in seconds.
     end: f64,
     series: PageSeries,
     fleet: FleetData,
@@ -179,7 +179,7 @@ pub(super) fn page(results: &Results, charts: &[String]) -> String {
 }
 
 impl<'r> PageData<'r> {
-    /// The curves and fleets of `variants`, all of which are shown.
+    /// The curves and fleets of `variants`, all of which are initially visible.
     fn of(
         results: &Results,
         variants: &'r [VariantResults<'r>],
@@ -250,7 +250,7 @@ impl<'r> VariantData<'r> {
     }
 }
 
-/// Whether rollouts with these ends are seen on a logarithmic axis alone.
+/// Returns whether rollouts with these ends are only readable on a logarithmic axis.
 fn is_log(ends: impl Iterator<Item = f64>) -> bool {
     let (least, most) = ends
         .filter(|end| *end > 0.0)
@@ -260,14 +260,14 @@ fn is_log(ends: impl Iterator<Item = f64>) -> bool {
     most > LOG_FROM * least
 }
 
-/// A value as JSON that stands in a script.
+/// A value as JSON that is safe within a script.
 fn script_json(value: &impl Serialize) -> String {
     serde_json::to_string(value)
         .expect("plain fields with text keys are always JSON")
         .replace('<', "\\u003c")
 }
 
-/// Filters for variants: every setting, and the strategy, with at least two values.
+/// Filters for variants: the strategy and every setting, if they have at least two values.
 fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     let settings: Vec<&[Setting]> = variants
         .iter()
@@ -284,8 +284,8 @@ fn filters(variants: &[VariantResults<'_>]) -> Vec<(String, Vec<String>)> {
     filters
 }
 
-/// The two fleets shown first. With a defect, the variants that expose the fewest and the most clusters; else the
-/// fastest variant beside one that stalls, or beside the compromise or the one with the lowest peak.
+/// The two fleets that are shown initially. For a defect: the variants that expose the fewest and the most clusters.
+/// Otherwise the fastest variant and one that stalls, or the compromise, or the one with the lowest peak.
 fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let best = answer.best.first().cloned().unwrap_or_default();
     if let Some(&least) = best.least_exposed.first()
@@ -300,7 +300,7 @@ fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let first = best.fastest.unwrap_or(0);
     let second = match stalls.or(best.compromise).or(best.lowest) {
         Some(second) if second != first => second,
-        // Any other one.
+        // Any other variant.
         _ if first > 0 => 0,
         _ if variants.len() > 1 => 1,
         _ => first,
@@ -381,7 +381,7 @@ fn details_html(details: &[GroupDetails]) -> String {
     )
 }
 
-/// The block on what the products' files have that is not simulated, or was read with a note; empty without notes.
+/// The block on the parts of the products' files that are not simulated or were read with a note; empty without notes.
 fn file_notes_html(notes: &[FileNotes]) -> String {
     let mut items = String::new();
     for line in cautions::file_notes(notes) {
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn what_users_wrote_is_text_on_the_page_and_never_markup() {
+    fn text_written_by_users_is_escaped_on_the_page() {
         let mut results = results(&Fleet {
             replicates: 2,
             ..six_settings()
@@ -426,7 +426,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_results_give_the_same_page_and_it_names_no_place_in_the_network() {
+    fn the_same_results_give_the_same_page_without_network_addresses() {
         let results = results(&Fleet {
             replicates: 2,
             ..six_settings()
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_runs_or_variants_make_a_page_too() {
+    fn results_without_runs_or_variants_also_make_a_page() {
         for fleet in [
             Fleet {
                 replicates: 0,
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_defect_the_exposed_come_first_and_a_limit_stands_behind_what_it_judges() {
+    fn for_a_defect_exposure_comes_first_and_a_limit_follows_its_measure() {
         let wave = |name: &str, defect: u64| Wave {
             defect: Some(defect),
             ..Wave::new(name, 50, 0)
@@ -502,12 +502,12 @@ mod tests {
             "the fewest are bold"
         );
         assert!(page.contains("Bold: the fewest exposed clusters."));
-        // The fleets beside each other: the one that stops it first, and the one that lets it through.
+        // Both fleets: first the one that stops the defect, then the one that lets it through.
         assert!(page.contains("\"fleets\":[1,0]"));
     }
 
     #[test]
-    fn a_fleet_without_a_defect_says_nothing_of_exposure() {
+    fn without_a_defect_the_page_does_not_mention_exposure() {
         let page = page(
             &results(&Fleet {
                 replicates: 2,
@@ -545,7 +545,7 @@ mod tests {
     }
 
     #[test]
-    fn many_that_do_not_complete_are_a_line_each_with_the_texts_folded() {
+    fn each_of_many_unfinished_variants_is_one_line_with_folded_texts() {
         let waves = |count: u64| {
             (0..count)
                 .map(|at| Wave::new(&format!("wave {at}"), 10 + at, 1))
@@ -570,7 +570,7 @@ mod tests {
     }
 
     #[test]
-    fn of_four_reasons_the_fourth_is_counted_and_names_keep_their_place() {
+    fn the_fourth_blocking_reason_is_only_counted_and_names_keep_their_order() {
         let waves = vec![Wave::new("wave", 10, 1)];
         let mut results = results(&Fleet {
             replicates: 4,
@@ -588,7 +588,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_with_drawn_constants_are_listed_where_there_are_any() {
+    fn the_files_with_drawn_constants_are_listed_if_there_are_any() {
         let mut results = results(&Fleet {
             replicates: 2,
             ..six_settings()
@@ -621,7 +621,7 @@ mod tests {
         results.provenance.limits = vec![limit("peak_pulls < 1000")];
         let page = page(&results, &[]);
         assert!(page.contains("peak_pulls &lt; 1000"));
-        // Three pulls a cluster: 1, 50, 100 and 250 concurrent clusters stay below, 500 and 1,000 do not.
+        // Three pulls per cluster: 1, 50, 100 and 250 concurrent clusters stay below the limit, 500 and 1,000 do not.
         assert_eq!(page.matches("class=\"ok\"").count(), 4);
         assert_eq!(page.matches("class=\"bad\"").count(), 2);
     }

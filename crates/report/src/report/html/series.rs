@@ -1,28 +1,28 @@
-//! A variant's curves in compact form: columns of whole numbers, in bins that are long enough for a page.
+//! A variant's curves in compact form: columns of integers, in bins that are long enough for a page.
 //!
-//! Bins are joined as in the tables: the maximum of counts and of egress, the last of states.
+//! Bins are merged as in the tables: the maximum of counts and of egress, the last of states.
 
 use serde::Serialize;
 
 use crate::report::data::VariantResults;
 use crate::results::TimelineRow;
 
-/// Bins of all variants together, and the least and most that one variant gets.
+/// Number of bins of all variants together, and the minimum and maximum for one variant.
 const BINS_ALL: usize = 24_000;
 const BINS: (usize, usize) = (600, 2000);
 /// Egress is stored in units of this many bytes per second: 0.1 Mbit/s.
 pub(super) const EGRESS_UNIT: f64 = 12_500.0;
 
-/// The curves of one variant. Percentiles are empty where there is one run.
+/// The curves of one variant. Percentiles are empty if there is one run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct PageSeries {
     /// Length of a bin in seconds.
     bin: f64,
-    /// Highest number of concurrent pulls in each bin: of the displayed run, and percentiles over runs.
+    /// Maximum number of concurrent pulls in each bin: of the displayed run, and percentiles over runs.
     pulls: Vec<u64>,
     pulls5: Vec<u64>,
     pulls95: Vec<u64>,
-    /// Highest egress over one second in each bin, in units of [`EGRESS_UNIT`].
+    /// Maximum egress over one second in each bin, in units of [`EGRESS_UNIT`].
     egress: Vec<u64>,
     egress5: Vec<u64>,
     egress95: Vec<u64>,
@@ -54,7 +54,7 @@ pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSerie
     series
 }
 
-/// The rows up to the last change, with the one after it.
+/// The rows up to the last change, and the row after it.
 fn moving_part<'a, 'r>(rows: &'a [&'r TimelineRow]) -> &'a [&'r TimelineRow] {
     let Some(last) = rows.last() else {
         return rows;
@@ -66,7 +66,7 @@ fn moving_part<'a, 'r>(rows: &'a [&'r TimelineRow]) -> &'a [&'r TimelineRow] {
     &rows[..shown]
 }
 
-/// Whether two bins have the same pulls and ready targets, and both or neither have traffic.
+/// Returns whether two bins have the same pulls and ready targets, and both or neither have traffic.
 fn is_same_state(a: &TimelineRow, b: &TimelineRow) -> bool {
     a.pulls == b.pulls
         && a.ready_new == b.ready_new
@@ -76,12 +76,12 @@ fn is_same_state(a: &TimelineRow, b: &TimelineRow) -> bool {
             == is_positive(b.egress_peak_1s_p95_bytes_per_s)
 }
 
-/// Whether there is some of a quantity.
+/// Returns whether a quantity is greater than 0.
 fn is_positive(quantity: f64) -> bool {
     quantity > 0.0
 }
 
-/// The greatest value of each bin in this unit.
+/// The maximum value of each bin in this unit.
 fn most_in(bins: &[&[&TimelineRow]], unit: f64, value: fn(&TimelineRow) -> f64) -> Vec<u64> {
     let mut greatest = Vec::new();
     for rows in bins {
@@ -100,7 +100,7 @@ fn ready_at_end(rows: &[&TimelineRow]) -> u64 {
 }
 
 impl PageSeries {
-    /// End of the last change, in seconds.
+    /// Time of the last change, in seconds.
     pub(super) fn end(&self) -> f64 {
         self.bin * self.ready.len() as f64
     }

@@ -1,7 +1,8 @@
-//! The products' own words on the page: what each variant's displayed run showed to people over time.
+//! The products' own words on the page: what each product showed to people over time, in the displayed run of each
+//! variant.
 //!
-//! A table of changes for each variant, closed at first. Single applications are left out, and of many changes those in
-//! the middle; `statuses.csv` has all.
+//! A table of changes for each variant, initially closed. Single applications are left out, and if there are many
+//! changes, those in the middle; `statuses.csv` has all.
 
 use itertools::Itertools;
 
@@ -10,10 +11,10 @@ use crate::report::data::Results;
 use crate::report::format::{count, time};
 use crate::results::{StatusRow, grouped};
 
-/// Most changes of a variant on the page: half of them from the start, half from the end.
+/// Maximum number of changes of a variant on the page: half of them from the start, half from the end.
 const SHOWN: usize = 40;
 
-/// The section; empty where no product showed anything.
+/// The section; empty if no product showed anything.
 pub(super) fn section(results: &Results) -> String {
     let mut rows: Vec<(&str, &StatusRow)> = Vec::new();
     for (key, row) in &results.tables.statuses {
@@ -33,7 +34,7 @@ pub(super) fn section(results: &Results) -> String {
     markup::section("statuses", "Statuses", &format!("{note}{tables}"))
 }
 
-/// The link to the section; empty without one.
+/// The link to the section; empty if there is no section.
 pub(super) fn link(results: &Results) -> &'static str {
     let has_section = results
         .tables
@@ -47,7 +48,7 @@ pub(super) fn link(results: &Results) -> &'static str {
     }
 }
 
-/// Whether the row is about one of many applications.
+/// Returns whether the row is about one of many applications.
 fn is_single(row: &StatusRow) -> bool {
     row.object.starts_with("Application/") || row.condition.starts_with("applicationStatus")
 }
@@ -101,7 +102,7 @@ mod tests {
     use crate::results::RunKey;
 
     #[test]
-    fn the_section_shows_the_words_and_leaves_out_the_middle_of_many() {
+    fn the_section_shows_the_statuses_and_leaves_out_the_middle_of_many() {
         let mut results = uncertain();
         results.tables.statuses.clear();
         assert_eq!(section(&results), "");

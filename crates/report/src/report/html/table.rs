@@ -1,9 +1,9 @@
-//! The comparison table as HTML: one row for each variant, one column for each measure in one unit, and for each
+//! The comparison table as HTML: one row for each variant, and one column for each measure, in one unit, and for each
 //! limit.
 //!
-//! A cell carries the number that it is sorted by. Times of very different lengths have their unit in the cell, other
-//! columns in the heading. A limit follows the measure that it applies to. With a defective revision the exposed
-//! clusters come first. A sentence below the table replaces columns with the same value in every variant.
+//! A cell includes the number by which it is sorted. If times differ greatly in length, their unit is in the cell; in
+//! other columns it is in the heading. A limit follows the measure that it applies to. For a defective revision the
+//! exposed clusters come first. A sentence below the table replaces columns with the same value in every variant.
 
 use super::markup::{WIDE_END, escaped, swatch};
 use crate::report::answer::groups::Best;
@@ -24,7 +24,7 @@ pub(super) fn table(
         FilledColumn::all(variants)
             .into_iter()
             .partition(|filled| filled.column.rank == 0 || filled.shared().is_none());
-    // Where every run completed, the room is better used.
+    // If every run completed, the room is better used for other columns.
     let all_done = variants.iter().all(VariantResults::is_whole);
     let columns = ordered(&shown, limits, all_done);
     let mut html = String::from(
@@ -81,7 +81,7 @@ fn ordered<'t, 'v>(
     if !all_done {
         columns.push(TableColumn::Done);
     }
-    // Limits on measures that have no column stand alone.
+    // Limits on measures without a column get their own column.
     for limit in limits {
         if !shown.iter().any(|column| is_on(limit, column)) {
             columns.push(TableColumn::Limit(limit));
@@ -93,7 +93,7 @@ fn ordered<'t, 'v>(
     columns
 }
 
-/// Adds the column of a measure, and those of the limits on it.
+/// Adds the column of a measure, and the columns of its limits.
 fn push_with_limits<'t, 'v>(
     columns: &mut Vec<TableColumn<'t, 'v>>,
     column: &'t FilledColumn<'v>,
@@ -107,7 +107,7 @@ fn push_with_limits<'t, 'v>(
     }
 }
 
-/// Whether a limit is on the measure of a column.
+/// Returns whether a limit applies to the measure of a column.
 fn is_on(asserted: &AssertedLimit, column: &FilledColumn<'_>) -> bool {
     asserted.limit.measure() == column.column.measure
 }
@@ -190,7 +190,7 @@ fn done(variant: &VariantResults<'_>) -> String {
     )
 }
 
-/// The mark of a limit and the value that was compared.
+/// The mark of a limit and the compared value.
 fn verdict(variant: &VariantResults<'_>, limit: &AssertedLimit) -> String {
     let Some(verdict) = limit.judge(variant) else {
         return "<td class=\"none\">–</td>".to_owned();
@@ -201,7 +201,7 @@ fn verdict(variant: &VariantResults<'_>, limit: &AssertedLimit) -> String {
         ("bad", "✗", "exceeded"),
     ];
     let (class, mark, word) = mark(verdict.holds, verdict.is_undecided(), marks);
-    // A number that JSON and HTML can hold stands for "never".
+    // Stands for "never", as a number that JSON and HTML can represent.
     let sort = if verdict.value.is_finite() {
         verdict.value
     } else {

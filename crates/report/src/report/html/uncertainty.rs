@@ -9,7 +9,7 @@ use crate::results::UncertaintyRow;
 /// Width of the drawn intervals.
 const WIDTH: f64 = 220.0;
 
-/// The section; empty where constants were not drawn.
+/// The section; empty if constants were not drawn.
 pub(super) fn section(results: &Results, guesses: &str) -> String {
     let measures = headline(results);
     let mut body = if guesses.is_empty() {
@@ -79,7 +79,7 @@ fn line(row: &UncertaintyRow, unit: &str, most: f64) -> String {
     )
 }
 
-/// The intervals on a scale from 0 to the greatest end; one that is never reached goes to the right edge.
+/// The intervals on a scale from 0 to the greatest end; an end that is never reached is at the right edge.
 fn drawn(row: &UncertaintyRow, most: f64) -> String {
     let total = IntervalBar {
         from: x_of(row.total_low, most),
@@ -120,7 +120,7 @@ struct IntervalBar {
 }
 
 impl IntervalBar {
-    /// The bar, wide enough to be seen.
+    /// The bar, with a minimum visible width.
     fn svg(&self) -> String {
         let Self {
             to,
@@ -163,7 +163,7 @@ mod tests {
             html.contains(">median (luck)</th>") && html.contains(">median (total)</th>"),
             "{html}"
         );
-        // Each interval beside its own median: 600 s is that of the draws.
+        // Each interval is next to its own median: 600 s is the median of the draws.
         assert!(
             html.contains("10.0 min</td><td style=\"white-space:nowrap\">5.00–90.0 min"),
             "{html}"

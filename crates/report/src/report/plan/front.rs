@@ -1,7 +1,7 @@
-//! The front of a search within a number of tries in words: its settings, and how far the present one is from it.
+//! The front of a search with a limited number of tries, in words: its settings, and the distance of the current one.
 //!
-//! All values are of the few runs that the tried settings share. Left out where there are many: settings between
-//! others on the front, which `front.csv` has.
+//! All values are from the few runs that the tried settings share. If there are many settings, those between others on
+//! the front are left out; `front.csv` has them.
 
 use super::name;
 use super::table::{load_name, load_text, named_columns, room_beside, verdict};
@@ -12,10 +12,10 @@ use crate::results::{
 };
 use fleetsim_units::counted;
 
-/// Most settings of the front that are listed.
+/// Maximum number of settings of the front that are listed.
 const ROWS: usize = 16;
 
-/// The front of a world, and where the present settings are.
+/// The front of a world, and the current settings relative to it.
 pub(super) fn front(
     plan: &PlanRecord,
     tuned: &TunedPlan,
@@ -54,12 +54,12 @@ struct PlacedSetting<'q> {
 }
 
 impl PlacedSetting<'_> {
-    /// Whether it is chosen, or as it stands.
+    /// Returns whether it is a chosen or a current setting.
     fn is_marked(&self) -> bool {
         self.place.is_present || is_best(self.candidate)
     }
 
-    /// Its standing, and whether it is the setting as it stands.
+    /// Its status, and whether it is the current setting.
     fn verdict(&self, plan: &PlanRecord, question: &Question) -> String {
         let verdict = verdict(plan, question, self.candidate);
         if self.place.is_present {
@@ -69,7 +69,7 @@ impl PlacedSetting<'_> {
         }
     }
 
-    /// Whether it is as good as values of another setting in all respects, where values within 1% are equal.
+    /// Returns whether it is at least as good as another setting's values in all respects; values within 1% are equal.
     fn is_at_most(&self, time_s: f64, place: &FrontPlace) -> bool {
         is_at_most(self.time_s, time_s)
             && is_at_most(self.place.load, place.load)
@@ -94,13 +94,13 @@ fn placed(question: &Question) -> Vec<PlacedSetting<'_>> {
     settings
 }
 
-/// Evenly chosen settings of those on the front, with the first and the last, and all that are marked.
+/// Evenly chosen settings on the front, including the first, the last, and all marked ones.
 fn chosen<'q>(all: &[PlacedSetting<'q>]) -> Vec<PlacedSetting<'q>> {
     let last = all.len().saturating_sub(1).max(1);
     let mut rows = Vec::new();
     let mut latest_row = None;
     for (at, setting) in all.iter().enumerate() {
-        // The row that it would have if all were spread over the rows.
+        // The row that it would have if all settings were spread over the rows.
         let row = at * (ROWS - 1) / last;
         let begins_row = latest_row != Some(row);
         latest_row = Some(row);
@@ -154,12 +154,12 @@ fn table(plan: &PlanRecord, question: &Question) -> String {
     text
 }
 
-/// Whether a plan chose a candidate.
+/// Returns whether a plan chose a candidate.
 fn is_best(candidate: &Candidate) -> bool {
     candidate.standing == CandidateStatus::Best
 }
 
-/// The settings of a candidate in one text, without the paths that all share.
+/// The settings of a candidate as one text, without the common part of their paths.
 pub(super) fn setting(candidate: &Candidate) -> String {
     if candidate.front.is_some_and(|place| place.is_present) {
         return "as it stands".to_owned();
@@ -179,8 +179,9 @@ fn short(path: &str) -> &str {
     }
 }
 
-/// The headings of settings with these paths: the entry of a list alone, such as a partition or a step, where one
-/// setting of each is searched. Further entries of a list have their numbers: `partitions[0]`, `[1]`, `[2]`.
+/// The headings of settings with these paths. If one setting of each entry of a list is searched, the heading is the
+/// entry, such as a partition or a step. Further entries of a list only have their index: `partitions[0]`, `[1]`,
+/// `[2]`.
 pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     let entries: Vec<Option<&str>> = paths.iter().map(|path| entry_of(path)).collect();
     let mut headings: Vec<&str> = Vec::new();
@@ -203,7 +204,7 @@ pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     texts
 }
 
-/// The entry of a list that a path leads to: `partitions[0]`. `None`: it leads to none.
+/// The list entry that a path leads to: `partitions[0]`. `None`: it does not lead to one.
 fn entry_of(path: &str) -> Option<&str> {
     let path = short(path);
     let end = path.rfind("].")? + 1;
@@ -211,13 +212,13 @@ fn entry_of(path: &str) -> Option<&str> {
     Some(&path[start..end])
 }
 
-/// The name of the list of an entry: `partitions` of `partitions[0]`. `None`: it is not an entry.
+/// The name of the list of an entry: `partitions` for `partitions[0]`. `None`: it is not an entry.
 fn list_of(heading: &str) -> Option<&str> {
     let (list, _) = heading.strip_suffix(']')?.rsplit_once('[')?;
     Some(list)
 }
 
-/// The distance of each present setting from the front.
+/// The distance of each current setting from the front.
 fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
     let mut text = String::new();
     for candidate in &question.candidates {
@@ -231,7 +232,7 @@ fn present(plan: &PlanRecord, question: &Question, width: usize) -> String {
     text
 }
 
-/// The distance of a present setting from the front.
+/// The distance of a current setting from the front.
 fn present_setting(
     plan: &PlanRecord,
     question: &Question,
@@ -273,7 +274,7 @@ fn present_setting(
     text
 }
 
-/// The most that a setting on the front saves of a quantity.
+/// The maximum saving of a quantity by a setting on the front.
 struct Saving<'p> {
     what: &'p str,
     share: String,
@@ -282,7 +283,7 @@ struct Saving<'p> {
 }
 
 impl<'p> Saving<'p> {
-    /// The greatest saving against `own`; of equals, the last. `None` for less than 1%.
+    /// The largest saving compared with `own`; the last one on a tie. `None` if it is less than 1%.
     fn of(
         better: &[PlacedSetting<'_>],
         what: &'p str,
@@ -311,7 +312,7 @@ impl<'p> Saving<'p> {
     }
 }
 
-/// At most as large, where values within 1% are equal.
+/// Returns whether a value is at most another; values within 1% are equal.
 fn is_at_most(value: f64, other: f64) -> bool {
     value <= other * 1.01
 }
@@ -321,7 +322,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_of_a_list_have_its_name_once() {
+    fn headings_contain_the_name_of_a_list_once() {
         let of = |rest: &str| format!("strategies.s.rancherFleet.{rest}");
         let found = |rest: &[&str]| {
             let paths: Vec<String> = rest.iter().map(|rest| of(rest)).collect();

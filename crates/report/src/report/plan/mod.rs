@@ -15,7 +15,7 @@ use crate::results::{
 };
 use fleetsim_units::counted;
 
-/// Most candidates with unfinished runs that are listed.
+/// Maximum number of listed candidates with unfinished runs.
 const LOSING_MAX: usize = 12;
 
 /// The plan in words: for each world the answer with its confidence and all candidates, then the settings to paste.
@@ -93,12 +93,12 @@ fn candidate<'q>(question: &'q Question, variant: &str) -> Option<&'q Candidate>
         .find(|candidate| candidate.variant == variant)
 }
 
-/// Whether the best setting of a world is not certain.
+/// Returns whether the best setting of a world is uncertain.
 fn is_open(question: &Question) -> bool {
     question.best.is_some() && !question.is_decided()
 }
 
-/// A candidate's name below the heading of its world.
+/// A candidate's name, as used below the heading of its world.
 fn name(candidate: &Candidate) -> String {
     let setting = match candidate.front {
         Some(_) => front::setting(candidate),
@@ -109,7 +109,7 @@ fn name(candidate: &Candidate) -> String {
         .to_owned()
 }
 
-/// The answer of a strategy, with a mark behind its setting.
+/// The answer of a strategy, with a mark after its setting.
 fn sentence(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer, mark: &str) -> String {
     let chosen = answer.variant.as_ref();
     let chosen = chosen.and_then(|variant| candidate(question, variant));
@@ -170,7 +170,7 @@ fn of_strategy<'q>(
         .filter(|candidate| candidate.strategy == answer.strategy)
 }
 
-/// The doubts that make an answer uncertain.
+/// The reasons why an answer is uncertain.
 fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let mut open: Vec<String> = Vec::new();
     for candidate in of_strategy(question, answer) {
@@ -278,8 +278,8 @@ fn unfinished(candidate: &Candidate) -> Option<String> {
     ))
 }
 
-/// Why a candidate is out, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212 pulls; 3 of
-/// 10 runs exceed it)`.
+/// Why a candidate is excluded, with the statistic of the limit and the runs: `exceeds peak_pulls_p95 < 200 (212
+/// pulls; 3 of 10 runs exceed it)`.
 fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     if candidate.standing == CandidateStatus::Unfinished {
         let rule = blocked_by(&candidate.reason);
@@ -294,7 +294,7 @@ fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     format!("{verb} {}{facts}", candidate.reason)
 }
 
-/// `(212 pulls; 3 of 10 runs exceed it)`, of the limit that a candidate exceeds. `None`: it is not known.
+/// `(212 pulls; 3 of 10 runs exceed it)`, for the limit that a candidate exceeds. `None`: it is not known.
 fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     let at = plan
         .limits
@@ -313,7 +313,7 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     Some(format!(" ({value}; {runs})"))
 }
 
-/// Candidates with unfinished runs: the rules that blocked them, and in how many runs.
+/// Candidates with unfinished runs: the rules that blocked them, and the number of runs.
 fn losing(question: &Question, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for candidate in &question.candidates {
@@ -334,12 +334,12 @@ fn losing(question: &Question, width: usize) -> String {
     text
 }
 
-/// A whole percentage that is at most the share.
+/// A whole percentage, rounded down.
 fn percent_down(share: f64) -> String {
     format!("{:.0}%", (share * 100.0).floor())
 }
 
-/// The guarantee of the answers, and the limits of few runs.
+/// The guarantee of the answers, and what few runs cannot show.
 fn how_sure(plan: &PlanRecord, width: usize) -> String {
     let confidence = percent(plan.confidence);
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
@@ -366,7 +366,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
             ("", true) => format!("has a greater `{}`", plan.objective),
             _ => format!("has a {} that is lower by more than {zone}", plan.objective),
         };
-        // Rare events do not move other statistics.
+        // Rare events do not change other statistics.
         let rare = if plan.objective.ends_with("_mean") {
             RARE_EVENTS
         } else {
@@ -401,7 +401,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
-/// The statement on a mean covers only what this number of runs can show.
+/// The caveat that a mean covers only events that this number of runs can show.
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 

@@ -6,7 +6,7 @@ use super::candidate;
 use crate::report::wrap::wrapped;
 use crate::results::{PlanRecord, Snippet, grouped};
 
-/// The snippets to paste into the products' own files, each once, with the variants that it is for.
+/// The distinct snippets to paste into the products' own files, with the variants that they are for.
 pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
     let offered = answers.filter(|answer| answer.is_decided || answer.snippet.is_some());
@@ -19,7 +19,7 @@ pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
         let first = variants[0];
         let variants = variants.join(", ");
         match snippet {
-            // Lines that begin with a number sign are comments in YAML, so all can be copied.
+            // Lines that begin with a number sign are comments in YAML, so all lines can be copied.
             Some(Snippet { place, text: lines }) => {
                 let heading = wrapped(&format!("# {place}: {variants}"), width, "# ");
                 text.push_str(&format!("\n{heading}{lines}"));

@@ -6,19 +6,19 @@ use crate::report::format::{RateUnit, count, in_unit, percent, time, time_with_i
 use crate::report::wrap::{column, joined, letters, shortened};
 use crate::results::{Candidate, CandidateStatus, Limit, Measure, PlanRecord, Question};
 
-/// Width of a line. The name columns have what the others leave, but at least [`NAMES_MIN`].
+/// Width of a line. The name columns get the remaining width, but at least [`NAMES_MIN`].
 const WIDTH: usize = 100;
-/// Least width of the name columns together.
+/// Minimum total width of the name columns.
 const NAMES_MIN: usize = 16;
 
-/// One line for each candidate, columns aligned.
+/// One line for each candidate, with aligned columns.
 pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     let limits: Vec<Limit> = plan
         .limits
         .iter()
         .filter_map(|limit| Limit::parse(limit).ok())
         .collect();
-    // The statistic of a limit says more than the median of its measure.
+    // The statistic of a limit is more informative than the median of its measure.
     let has_load = limits
         .iter()
         .any(|limit| limit.measure() == plan.load.measure);
@@ -63,7 +63,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     joined(&[names, columns].concat(), words)
 }
 
-/// The value of the objective; empty where it has none.
+/// The value of the objective; empty if it has none.
 fn value_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.value {
         Some(span) => in_unit(span.value, &plan.unit),
@@ -71,7 +71,7 @@ fn value_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     }
 }
 
-/// The time until ready.
+/// The time until ready, as text.
 fn time_text(candidate: &Candidate) -> String {
     match candidate.time {
         Some(span) => time(span.value),
@@ -79,7 +79,7 @@ fn time_text(candidate: &Candidate) -> String {
     }
 }
 
-/// By how much a candidate is worse than the best; empty where it is not compared.
+/// By how much a candidate is worse than the best; empty if it is not compared.
 fn difference_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match (plan.unit.as_str(), candidate.slower_by) {
         (_, None) => String::new(),
@@ -102,7 +102,7 @@ pub(super) fn load_text(plan: &PlanRecord, question: &Question, value: f64) -> S
     }
 }
 
-/// The columns that identify a candidate, with their headings: the strategy where there are several, and each searched
+/// The columns that identify a candidate, with their headings: the strategy if there are several, and each searched
 /// setting.
 pub(super) fn named_columns(
     candidates: &[&Candidate],
@@ -125,7 +125,7 @@ pub(super) fn named_columns(
     narrowed(columns, width.max(NAMES_MIN))
 }
 
-/// The value of a setting; empty where the candidate does not have it.
+/// The value of a setting; empty if the candidate does not have it.
 fn value_of(candidate: &Candidate, name: &str) -> String {
     let mut settings = candidate.settings.iter();
     match settings.find(|setting| setting.name == name) {
@@ -134,7 +134,7 @@ fn value_of(candidate: &Candidate, name: &str) -> String {
     }
 }
 
-/// The width of a line that these columns leave.
+/// The remaining width of a line next to these columns.
 pub(super) fn room_beside(columns: &[Vec<String>]) -> usize {
     WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum())
 }
@@ -160,13 +160,13 @@ fn narrowed(mut columns: Vec<Vec<String>>, width: usize) -> Vec<Vec<String>> {
     }
 }
 
-/// Whether the search finished for a strategy.
+/// Returns whether the search finished for a strategy.
 fn is_decided(question: &Question, strategy: &str) -> bool {
     let mut answers = question.answers.iter();
     answers.any(|answer| answer.strategy == strategy && answer.is_decided)
 }
 
-/// The standing of a candidate in few words.
+/// The status of a candidate in few words.
 pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candidate) -> String {
     match candidate.standing {
         CandidateStatus::Best if !is_decided(question, &candidate.strategy) => {
@@ -186,7 +186,7 @@ pub(super) fn verdict(plan: &PlanRecord, question: &Question, candidate: &Candid
     }
 }
 
-/// The statistic of a limit; for a limit on a share of all runs, the runs that meet it.
+/// The statistic of a limit; for a limit on a share of all runs, the number of runs that meet it.
 fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
     let Some(&(value, beyond)) = candidate.limits.get(at) else {
         return String::new();
@@ -200,7 +200,7 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
     }
 }
 
-/// The load's name in a column.
+/// The load's name as a column heading.
 pub(super) fn load_name(plan: &PlanRecord) -> &'static str {
     match plan.load.measure {
         Measure::PeakPulls => "peak pulls",

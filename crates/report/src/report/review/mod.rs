@@ -1,10 +1,10 @@
-//! A review: the differences that a change of an experiment makes for the fleet, variant by variant.
+//! A review: the effects of a change of an experiment on the fleet, variant by variant.
 //!
 //! Two versions of an experiment are simulated with the same seed, so replicate 7 of both has the same fleet, delays
 //! and failures. Differences are paired within replicates, as in `summary.csv`. The cause is the part of the critical
-//! path that takes more or less time; the settings that differ are compared in the form in which they are in force.
+//! path that takes more or less time. Settings are compared with all defaults filled in.
 //!
-//! Left out: constants of the model that are drawn (`uncertainty`). A difference has the interval of its runs alone.
+//! Left out: drawn constants of the model (`uncertainty`). The interval of a difference covers only its runs.
 
 mod pairs;
 mod settings;
@@ -30,13 +30,13 @@ const SCHEMA_VERSION: u32 = 1;
 /// One version of an experiment.
 #[derive(Clone, Debug)]
 pub struct ReviewSide {
-    /// The name that the reader gave it.
+    /// The name given by the user.
     pub name: String,
-    /// Its results. Of the tables, `runs` and `clusters` are read.
+    /// Its results. Only the tables `runs` and `clusters` are read.
     pub results: Results,
-    /// Every setting in force, as `resolved.yaml` has them; empty when unknown.
+    /// Every setting in force, as in `resolved.yaml`; empty if unknown.
     pub resolved: String,
-    /// The files that it was read from, by name: the experiment and what it refers to.
+    /// Its input files by name: the experiment and the files that it refers to.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -49,13 +49,13 @@ pub struct Review {
     /// The name of the new version.
     new: String,
     seed: u64,
-    /// Settings that differ, and input files with other contents.
+    /// Settings that differ, and input files with different contents.
     settings: Vec<SettingChange>,
-    /// Variants of both versions, in the order of the new one.
+    /// Variants that both versions have, in the order of the new one.
     variants: Vec<VariantReview>,
-    /// Variants that the new version does not have.
+    /// Variants that only the old version has.
     only_old: Vec<String>,
-    /// Variants that the old version does not have.
+    /// Variants that only the new version has.
     only_new: Vec<String>,
 }
 
@@ -64,13 +64,13 @@ pub struct Review {
 struct VariantReview {
     /// Its name in the new version.
     variant: String,
-    /// Replicates that both versions have.
+    /// Number of replicates that both versions have.
     pairs: u64,
-    /// Stages, partitions or steps that its clusters are in.
+    /// Number of stages, partitions or steps of its clusters.
     stages: [u64; 2],
-    /// Runs in which all reachable clusters became ready.
+    /// Number of runs in which all reachable clusters became ready.
     finished: [u64; 2],
-    /// The rule that blocked unfinished runs of the new version, where the old one has fewer of them.
+    /// The rule that blocked unfinished runs of the new version, if the old one has fewer of them.
     held_by: Option<String>,
     measures: Vec<MeasureReview>,
     /// Mean paired differences of the parts of the critical path, the largest first.
@@ -78,11 +78,11 @@ struct VariantReview {
 }
 
 /// One measure before and after: medians over runs, and the mean paired difference with its 95% interval. `None` for a
-/// time that is not reached; without an interval, for fewer than two pairs or an unfinished run.
+/// time that is not reached; there is no interval for fewer than two pairs or an unfinished run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct MeasureReview {
     measure: Measure,
-    /// Its words in tables.
+    /// Its name in tables.
     heading: &'static str,
     unit: &'static str,
     old: Option<f64>,
@@ -90,7 +90,7 @@ struct MeasureReview {
     difference: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
-    /// Whether every pair of runs has the same value.
+    /// Whether the values are equal in every pair of runs.
     is_same: bool,
 }
 
@@ -105,7 +105,7 @@ impl Review {
     /// Compares two versions.
     ///
     /// # Errors
-    /// When their runs cannot be paired, because they have other random numbers; in words.
+    /// Returns an error message if the runs cannot be paired, because their random numbers differ.
     pub fn of(old: &ReviewSide, new: &ReviewSide) -> Result<Self, String> {
         let [seed, other] = [new, old].map(|side| side.results.provenance.seed);
         if seed != other {
@@ -145,7 +145,7 @@ impl Review {
         })
     }
 
-    /// Whether no measure of any variant differs.
+    /// Returns whether no measure of any variant differs.
     #[must_use]
     pub fn is_same(&self) -> bool {
         let mut measures = self.variants.iter().flat_map(|variant| &variant.measures);
@@ -156,9 +156,9 @@ impl Review {
 }
 
 impl VariantReview {
-    /// Compares a variant of both versions.
+    /// Compares a variant that both versions have.
     fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
-        // One version may have more runs: what it says is about those that both have.
+        // One version may have more runs: only replicates that both have are compared.
         let both = [in_both(old, new), in_both(new, old)];
         let [old, new] = &both;
         let columns = FilledColumn::shown(&both);
@@ -199,7 +199,7 @@ impl VariantReview {
 }
 
 impl CauseReview {
-    /// The mean paired difference of a part of the critical path. `None` where it is infinite, or without a pair.
+    /// The mean paired difference of a part of the critical path. `None` if it is infinite, or there is no pair.
     fn of(
         part: &PathPart,
         old: &VariantResults<'_>,
@@ -218,7 +218,7 @@ impl CauseReview {
     }
 }
 
-/// A variant with those of its runs whose replicate the other one has, too.
+/// A variant, restricted to runs whose replicate the other one also has.
 fn in_both<'r>(variant: &VariantResults<'r>, other: &VariantResults<'_>) -> VariantResults<'r> {
     let mut shared = variant.clone();
     shared.runs.retain(|run| {
@@ -241,7 +241,7 @@ fn stages(variant: &VariantResults<'_>) -> u64 {
     (stages.len() - nameless) as u64
 }
 
-/// The median of a measure over the runs of a variant. `None` where it is infinite, or without runs.
+/// The median of a measure over the runs of a variant. `None` if it is infinite, or there are no runs.
 fn median_of(variant: &VariantResults<'_>, measure: Measure) -> Option<f64> {
     let mut values: Vec<f64> = Vec::new();
     for run in &variant.runs {

@@ -1,18 +1,18 @@
-//! Which variant of the new version continues which variant of the old one.
+//! Pairs the variants of the old version with those of the new one.
 //!
-//! The same name, or else the only variant of the same strategy, or else the only variant at all.
+//! Variants are paired by name, otherwise as the only variant of the same strategy, otherwise as the only variant.
 
 use crate::report::data::VariantResults;
 
 /// The variants of two versions.
 pub(super) struct Paired<'v, 'r> {
-    /// Old and new, in the new order.
+    /// Old and new variants, in the order of the new version.
     pub(super) pairs: Vec<(&'v VariantResults<'r>, &'v VariantResults<'r>)>,
     pub(super) only_old: Vec<String>,
     pub(super) only_new: Vec<String>,
 }
 
-/// Whether a new variant may continue an old one.
+/// Decides whether a new variant may correspond to an old one.
 type Rule = fn(&VariantResults<'_>, &VariantResults<'_>) -> bool;
 
 /// Pairs the variants.
@@ -20,7 +20,7 @@ pub(super) fn paired<'v, 'r>(
     olds: &'v [VariantResults<'r>],
     news: &'v [VariantResults<'r>],
 ) -> Paired<'v, 'r> {
-    // For each new variant, the old one that it continues.
+    // For each new variant, the old one that it is paired with.
     let mut continued: Vec<Option<usize>> = vec![None; news.len()];
     let mut old_left: Vec<usize> = (0..olds.len()).collect();
     let mut new_left: Vec<usize> = (0..news.len()).collect();
@@ -57,7 +57,7 @@ pub(super) fn paired<'v, 'r>(
     }
 }
 
-/// The names of the variants at these places.
+/// The names of the variants with these indices.
 fn names_at(variants: &[VariantResults<'_>], places: &[usize]) -> Vec<String> {
     places
         .iter()

@@ -1,4 +1,4 @@
-//! The settings of two versions that differ, in the form in which they are in force.
+//! The settings that differ between two versions, with all defaults filled in.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,21 +9,21 @@ use super::ReviewSide;
 use crate::report::format::number;
 use fleetsim_units::counted;
 
-/// A setting that differs, or a file with other contents.
+/// A setting that differs, or a file with different contents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingChange {
     /// Its path in the experiment, or the name of the file.
     pub setting: String,
-    /// Its value in the old version. `None`: it has none.
+    /// Its value in the old version. `None`: it has none there.
     pub old: Option<String>,
-    /// Its value in the new version. `None`: it has none.
+    /// Its value in the new version. `None`: it has none there.
     pub new: Option<String>,
 }
 
-/// Settings that decide no result.
+/// Settings that do not affect a result.
 const NAMES: [&str; 4] = ["name", "question", "replicates", "seed"];
 
-/// The changes, by path; those of files last.
+/// The changes, by path; those of files come last.
 pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let [before, after] = [old, new].map(|side| settings(&side.resolved));
     let mut changes = differing("", &before, &after);
@@ -31,7 +31,7 @@ pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> 
     changes
 }
 
-/// The values that differ between files of one name. The experiment itself, the first file, is compared by its
+/// The values that differ between files of the same name. The experiment itself, the first file, is compared by its
 /// settings.
 fn files(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let experiment = new.results.provenance.inputs.first();
@@ -48,7 +48,7 @@ fn files(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     changes
 }
 
-/// The values that differ between two versions of a file, or that it differs at all.
+/// The values that differ between two versions of a file, or the statement that it differs.
 fn file(name: &str, before: &[u8], after: &[u8]) -> Vec<SettingChange> {
     if before == after {
         return Vec::new();
@@ -81,7 +81,7 @@ fn values(bytes: &[u8]) -> Option<Value> {
     serde_saphyr::from_str(str::from_utf8(bytes).ok()?).ok()
 }
 
-/// Size and layers, of an image manifest.
+/// Size and number of layers of an image manifest.
 fn image(manifest: &Value) -> Option<String> {
     let layers = manifest.get("layers")?.as_array()?;
     // A layer that is listed twice is downloaded once.
@@ -119,7 +119,7 @@ fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The entries that differ, with keys that begin with the name of their owner.
+/// The entries that differ, with their owner's name in front of each key.
 fn differing(
     of: &str,
     before: &BTreeMap<String, String>,
@@ -139,7 +139,7 @@ fn differing(
 }
 
 /// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
-/// come after the name of the strategy. Before model version 10, each strategy repeats what holds for all.
+/// follow the name of the strategy. Before model version 10, each strategy repeats the common settings.
 fn settings(resolved: &str) -> BTreeMap<String, String> {
     let mut strategy = None;
     let mut settings = BTreeMap::new();

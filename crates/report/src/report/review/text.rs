@@ -1,7 +1,7 @@
 //! A review as text for a terminal, and as Markdown for a pull request.
 //!
-//! Both begin with the change of the completion time and its cause. Measures that do not differ share one line, and
-//! nothing but numbers depends on the run, so that two reviews of the same change are the same text.
+//! Both begin with the change of the completion time and its cause. Measures that do not differ share one line. Only
+//! numbers depend on the runs, so two reviews of the same change have the same text.
 
 use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
 use crate::report::answer::sentence::listed;
@@ -9,11 +9,11 @@ use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
 use fleetsim_units::counted;
 
-/// Least share of the change of the time that is named as a cause.
+/// Minimum share of the change of the time for a cause to be named.
 const NAMED: f64 = 0.1;
-/// Most settings that are listed.
+/// Maximum number of listed settings.
 const SETTINGS_MAX: usize = 12;
-/// Most variants whose measures are listed in a terminal.
+/// Maximum number of variants whose measures are listed in a terminal.
 const VARIANTS_MAX: usize = 6;
 
 impl MeasureReview {
@@ -26,7 +26,7 @@ impl MeasureReview {
         }
     }
 
-    /// Whether the interval of the difference shows a change.
+    /// Returns whether the interval of the difference excludes zero.
     fn is_clear(&self) -> bool {
         match self.low.zip(self.high) {
             Some((low, high)) => low > 0.0 || high < 0.0,
@@ -34,7 +34,7 @@ impl MeasureReview {
         }
     }
 
-    /// `−10.2 min [−10.5 to −9.9]`; empty when it is not known.
+    /// `−10.2 min [−10.5 to −9.9]`; empty if it is not known.
     fn change(&self) -> String {
         let Some(difference) = self.difference else {
             return String::new();
@@ -59,7 +59,7 @@ impl MeasureReview {
     }
 }
 
-/// A number with its sign; without one where it reads as 0.
+/// A number with its sign; without one if it reads as 0.
 fn with_sign(text: String) -> String {
     let is_zero = !text.chars().any(|letter| ('1'..='9').contains(&letter));
     match text.strip_prefix('-') {
@@ -70,17 +70,17 @@ fn with_sign(text: String) -> String {
     }
 }
 
-/// A value with its unit. Counts have none, because their heading says what is counted.
+/// A value with its unit. Counts have no unit, because their heading says what is counted.
 fn with_unit(value: f64, unit: &str) -> String {
     match unit {
         "s" | "bytes" | "bytes/s" | "1" => in_unit(value, unit),
-        // Of many, whole ones and halves.
+        // Large counts are whole numbers or halves.
         _ if value.abs() >= 99.95 => count(value),
         _ => number(value),
     }
 }
 
-/// Numbers that are read together, in the unit of the first and without it.
+/// Numbers to be read together, in the unit of the first, without the unit's name.
 fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
     let first = values[0].abs();
     match unit {
@@ -126,7 +126,7 @@ impl VariantReview {
         }
     }
 
-    /// Sentences on the cause of the change; empty where the time does not change.
+    /// Sentences on the cause of the change; empty if the time does not change.
     fn cause(&self) -> String {
         let mut sentences = Vec::new();
         let difference = self.time().and_then(|time| time.difference);
@@ -217,7 +217,7 @@ impl SettingChange {
 }
 
 impl Review {
-    /// The settings that differ, one in a line.
+    /// The settings that differ, one per line.
     fn setting_lines(&self) -> Vec<String> {
         let shown = self.settings.iter().take(SETTINGS_MAX);
         let mut lines: Vec<String> = shown.map(SettingChange::in_words).collect();
@@ -228,7 +228,7 @@ impl Review {
         lines
     }
 
-    /// Sentences on variants that only one version has; empty without any.
+    /// Sentences on variants that only one version has; empty if there are none.
     fn one_sided(&self) -> String {
         let mut sentences = Vec::new();
         if !self.only_old.is_empty() {
@@ -360,7 +360,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     text
 }
 
-/// A text of the experiment, perhaps from a stranger, quoted as code so that it cannot end the quotation.
+/// A text of the experiment, possibly from a stranger, quoted as code so that it cannot end the quotation.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }
@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counts_keep_their_half() {
+    fn medians_of_counts_keep_their_half() {
         let texts = [52.5, 105.5, 1_234.0, 123.4].map(|value| with_unit(value, "pulls"));
         assert_eq!(texts, ["52.5", "105.5", "1,234", "123"]);
     }

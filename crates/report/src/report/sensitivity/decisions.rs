@@ -1,7 +1,7 @@
-//! The tornado of the decisions: the part of each constant's range in which a decision has another answer.
+//! The tornado chart of the decisions: the part of each constant's range in which a decision has another answer.
 //!
-//! A panel for each decision with the constants that change it. The line in the middle is the value in force, and the
-//! ends are those of the range; the bar begins where the answer changes.
+//! There is a panel for each decision with the constants that change it. The line in the middle is the value in force,
+//! and the ends are those of the range; the bar begins where the answer changes.
 
 use super::layout::{BarLayout, heading};
 use super::{changes, condition, share};
@@ -13,7 +13,7 @@ const HEADING: f64 = 44.0;
 /// Ends of the ranges, as shares of the page; names are at the left, answers at the right.
 const BARS: [f64; 2] = [0.273, 0.523];
 
-/// Draws the chart. `None` where no constant changes a decision.
+/// Draws the chart. `None` if no constant changes a decision.
 pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     let panels: Vec<(&DecisionRecord, Vec<Vec<&DecisionEnd>>)> = record
         .decisions
@@ -87,7 +87,7 @@ pub(super) fn draw(record: &SensitivityRecord, sheet: Sheet<'_>) -> Option<Canva
     Some(canvas)
 }
 
-/// The changed ends of each constant, the constant whose change is closest first.
+/// The ends that change the decision, grouped by constant, the constant with the closest change first.
 fn by_constant(decision: &DecisionRecord) -> Vec<Vec<&DecisionEnd>> {
     let ends = changes(decision)
         .into_iter()

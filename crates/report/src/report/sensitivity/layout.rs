@@ -1,14 +1,14 @@
-//! Where a row of an analysis stands: the constant's name, its bars, and the numbers beside them. On a narrow page, the
-//! name and the numbers stand above the bars.
+//! The layout of a row of an analysis: the constant's name, its bars, and the numbers next to them. On a narrow page,
+//! the name and the numbers are above the bars.
 
 use crate::report::prelude::*;
 
 /// Height of a line of text above the bars.
 const LINE: f64 = 16.0;
 
-/// The places of a row.
+/// Positions within a row.
 pub(super) struct BarLayout {
-    /// Where bars begin and end.
+    /// Left and right end of the bars.
     pub(super) left: f64,
     pub(super) right: f64,
     /// Height of a row, and of the lines above its bars.
@@ -117,16 +117,16 @@ pub(super) fn heading(canvas: &mut Canvas, y: f64, text: &str) {
 
 /// Height of a row of bars.
 const ROW: f64 = 27.0;
-/// Most rows in a panel.
+/// Maximum number of rows in a panel.
 pub(super) const ROWS: usize = 10;
 /// Height of a panel's heading.
 const HEADING: f64 = 34.0;
-/// Where bars begin and end, as shares of the page; names are at the left, numbers at the right.
+/// Left and right end of the bars, as shares of the page; names are at the left, numbers at the right.
 const BARS: [f64; 2] = [0.294, 0.677];
 /// Height of the key.
 const KEY: f64 = 22.0;
 
-/// A measure as titles and axes name it.
+/// The name of a measure in titles and axes.
 pub(super) fn named(measure: Measure) -> &'static str {
     if measure == READY_TIME {
         "completion"
@@ -135,7 +135,7 @@ pub(super) fn named(measure: Measure) -> &'static str {
     }
 }
 
-/// Where the bars of a chart are drawn.
+/// The area, scale and unit for the bars of a chart.
 pub(super) struct BarPlot<'p> {
     pub(super) layout: &'p BarLayout,
     pub(super) scale: &'p Scale,
@@ -146,21 +146,21 @@ pub(super) struct BarPlot<'p> {
 /// Bars of constants on one scale, in a panel for each variant.
 pub(super) struct BarChart<'c, Row> {
     pub(super) subject: &'c str,
-    /// The constants that the title names.
+    /// The constants that the title may name.
     pub(super) most: &'c [&'c str],
     pub(super) note: String,
     pub(super) key: &'c [(&'c str, Colour)],
-    /// Lines of numbers beside a row.
+    /// Lines of numbers next to a row.
     pub(super) numbers: usize,
     pub(super) panels: Vec<(String, Vec<&'c Row>)>,
-    /// The values that the scale has room for.
+    /// The values that the scale must cover.
     pub(super) values: Vec<f64>,
     /// The words before the axis title.
     pub(super) of: &'c str,
 }
 
 impl<Row> BarChart<'_, Row> {
-    /// Draws the chart; `bar` draws one row from a place on.
+    /// Draws the chart; `bar` draws one row at a height.
     pub(super) fn draw(
         self,
         sheet: Sheet<'_>,
@@ -171,7 +171,7 @@ impl<Row> BarChart<'_, Row> {
         let layout = BarLayout::new(sheet, ROW, BARS, self.numbers);
         let top = TOP + if self.key.is_empty() { 0.0 } else { KEY };
         let bottom = top + self.panels.len() as f64 * HEADING + rows as f64 * layout.row;
-        // As many names, the first ones first, as the title has room for.
+        // As many names as the title has room for, the first ones first.
         let mut findings = Vec::new();
         for names in (1..=self.most.len()).rev() {
             let names = self.most[..names].join(", ");

@@ -1,7 +1,7 @@
-//! A sensitivity analysis in words and charts: what decides, and where decisions change.
+//! A sensitivity analysis in words and charts: which constants matter, and where decisions change.
 //!
-//! A tornado for each headline measure, a chart of the decisions, and one of the screening. All show constants by
-//! their paths, the one with the largest effect first.
+//! There is a tornado chart for each headline measure, a chart of the decisions, and one of the screening. All show
+//! constants by their paths, the one with the largest effect first.
 
 mod decisions;
 mod layout;
@@ -19,13 +19,13 @@ use crate::results::{
 };
 use fleetsim_units::counted;
 
-/// Constants in a table of the text.
+/// Maximum number of constants in a table of the text.
 const ROWS: usize = 8;
-/// Variants in the text, for each measure.
+/// Maximum number of variants in the text, for each measure.
 const VARIANTS: usize = 3;
-/// Fewer trajectories rank constants by chance (Morris used four).
+/// With fewer trajectories, the ranking of constants would be random (Morris used four).
 const FEWEST_TRAJECTORIES: u32 = 4;
-/// Panels of a chart: variants.
+/// Maximum number of panels of a chart, one for each variant.
 const PANELS: usize = 4;
 
 /// The charts with the names of their files.
@@ -60,7 +60,7 @@ impl Panel<'_> {
         row.swing() / value
     }
 
-    /// Its table below a heading.
+    /// Its table with a heading.
     fn in_words(&self) -> String {
         let EffectRow {
             measure,
@@ -77,7 +77,7 @@ impl Panel<'_> {
     }
 }
 
-/// The variants on whose measure constants have the largest effects, relative to its value.
+/// The variants in which constants have the largest effects on the measure, relative to its value.
 fn panels<'r>(record: &'r SensitivityRecord, measure: Measure, most: usize) -> Vec<Panel<'r>> {
     let mut effects = Vec::new();
     for row in &record.effects {
@@ -95,12 +95,12 @@ fn panels<'r>(record: &'r SensitivityRecord, measure: Measure, most: usize) -> V
     panels
 }
 
-/// A measure's value in words; `never` where it is not reached.
+/// A measure's value in words; `never` if it is not reached.
 fn value(value: Option<f64>, unit: &str) -> String {
     in_unit(value.unwrap_or(f64::INFINITY), unit)
 }
 
-/// The analysis in words: decisions with what changes them, then the constants with the largest effects.
+/// The analysis in words: decisions and the constants that change them, then the constants with the largest effects.
 #[must_use]
 pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
     let guesses = record
@@ -141,7 +141,7 @@ pub fn sensitivity_text(record: &SensitivityRecord, width: usize) -> String {
     text
 }
 
-/// The constants that move each measure most, by variant.
+/// The constants with the largest effect on each measure, by variant.
 fn tables(record: &SensitivityRecord) -> String {
     let mut text = String::new();
     for (measure, _) in &record.measures {
@@ -152,7 +152,7 @@ fn tables(record: &SensitivityRecord) -> String {
     text
 }
 
-/// Number of variants that were analysed.
+/// Number of analysed variants.
 fn variants(record: &SensitivityRecord) -> u64 {
     record
         .effects
@@ -162,7 +162,7 @@ fn variants(record: &SensitivityRecord) -> u64 {
         .count() as u64
 }
 
-/// Runs of a trajectory: of each variant, one at the start and one after each step.
+/// Runs of a trajectory: for each variant, one at the start and one after each step.
 fn trajectory_runs(record: &SensitivityRecord) -> u64 {
     let active = record
         .constants
@@ -172,7 +172,8 @@ fn trajectory_runs(record: &SensitivityRecord) -> u64 {
     variants(record) * (active + 1)
 }
 
-/// Runs of all parts with the fewest trajectories: one constant at a time and the complete searches come first.
+/// Runs of all parts with the minimum number of trajectories: one constant at a time and the complete searches come
+/// first.
 fn budget(record: &SensitivityRecord) -> u64 {
     let searches = record
         .decisions
@@ -218,7 +219,7 @@ fn changes(decision: &DecisionRecord) -> Vec<&DecisionEnd> {
     changes
 }
 
-/// The share of the range at which the answer changes; infinite where it does not.
+/// The share of the range at which the answer changes; infinite if it does not.
 fn share(end: &DecisionEnd) -> f64 {
     match &end.changes {
         Some((share, _)) => *share,
@@ -236,7 +237,7 @@ fn condition(end: &DecisionEnd) -> String {
     format!("{} {sign} {at}", end.constant)
 }
 
-/// A decision with what changes it.
+/// A decision and the constants that change it.
 fn decided(decision: &DecisionRecord, width: usize) -> String {
     let mut text = wrapped(
         &format!("{}: {}", decision.decision, decision.answer),
@@ -248,7 +249,7 @@ fn decided(decision: &DecisionRecord, width: usize) -> String {
         text.push_str("  no constant changes it within its range\n");
     }
     for end in changes {
-        // Breaking lines drops spaces at the start.
+        // Wrapping removes spaces at the start.
         let line = wrapped(
             &format!("if {}: {}", condition(end), end.answer),
             width - 2,
@@ -380,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_the_decisions_and_what_changes_them_first() {
+    fn the_text_names_decisions_and_the_constants_that_change_them_first() {
         let text = sensitivity_text(&record(), 100);
         let expected = "least completion_s: quick\n  if agent.apply > 4.1 s: careful limit=5%\n  if fleet[*].downlink < \
                         31 Mbit/s: careful limit=5%\n\ncompletion < 1h: holds\n  no constant changes it within its range\n";
@@ -426,14 +427,14 @@ mod tests {
     }
 
     #[test]
-    fn two_trajectories_rank_nothing() {
+    fn two_trajectories_are_too_few_for_a_ranking() {
         let few = SensitivityRecord {
             trajectories: 2,
             ..record()
         };
         let text = sensitivity_text(&few, 200);
-        // Two variants, and one of two constants has an effect. One at a time takes 2 · 5 · (1 + 2 · 2) runs, the two
-        // searches 2 · 5 · 6 each, and the trajectories 4 · 4.
+        // There are two variants, and one of two constants has an effect. One at a time takes 2 · 5 · (1 + 2 · 2)
+        // runs, the two searches 2 · 5 · 6 each, and the trajectories 4 · 4.
         let why = "the budget allows 2 trajectories of 4 runs; `--budget 186` allows 4";
         assert!(text.contains(why), "{text}");
         let provenance = &Provenance::new("waves", "How long?", 1, 5);

@@ -1,7 +1,8 @@
-//! The screening: mu* of each constant (the mean size of its elementary effects) with their standard deviation.
+//! The screening: mu* of each constant (the mean size of its elementary effects) with the standard deviation of the
+//! effects.
 //!
-//! A bar as long as mu*, and a line as long as sigma from its end. A line as long as the bar means that the effect
-//! depends on the other constants, or is not linear.
+//! Each bar has the length of mu*, and the line from its end has the length of sigma. A line as long as the bar means
+//! that the effect depends on the other constants, or is not linear.
 
 use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::tornado::short_name;
@@ -9,7 +10,7 @@ use super::{FEWEST_TRAJECTORIES, Panel};
 use crate::report::prelude::*;
 use crate::results::{ScreeningRow, SensitivityRecord};
 
-/// Draws the chart. `None` without a screening, or where no constant has an effect on the measure.
+/// Draws the chart. `None` without a screening, or if no constant has an effect on the measure.
 pub(super) fn draw(
     record: &SensitivityRecord,
     sheet: Sheet<'_>,

@@ -1,7 +1,8 @@
-//! The tornado: a measure at both ends of each constant's range, the largest change first.
+//! The tornado chart: a measure at both ends of each constant's range, the largest change first.
 //!
-//! A panel for each variant whose measure changes most, all on one scale. The upper bar of a row goes from the value in
-//! force to the one at the low end of the constant's range, the lower bar to the one at the high end.
+//! There is a panel for each of the variants whose measure changes most, all on one scale. The upper bar of a row goes
+//! from the value in force to the value at the low end of the constant's range, the lower bar to the value at the high
+//! end.
 
 use super::layout::{BarChart, BarPlot, ROWS, named};
 use super::{Panel, value};
@@ -9,7 +10,7 @@ use crate::report::prelude::*;
 use crate::results::{EffectRow, SensitivityRecord};
 use fleetsim_units::counted;
 
-/// Draws the chart. `None` where no constant has an effect on the measure.
+/// Draws the chart. `None` if no constant has an effect on the measure.
 pub(super) fn draw(
     record: &SensitivityRecord,
     sheet: Sheet<'_>,
@@ -94,7 +95,7 @@ fn draw_bars(canvas: &mut Canvas, plot: &BarPlot<'_>, y: f64, row: &EffectRow) {
     );
 }
 
-/// The place of a value on the scale; one that is not reached is at its right end.
+/// The position of a value on the scale; a value that is not reached is at its right end.
 fn end_of(value: Option<f64>, plot: &BarPlot<'_>) -> f64 {
     match value {
         Some(value) => plot.scale.at(value),
@@ -102,7 +103,7 @@ fn end_of(value: Option<f64>, plot: &BarPlot<'_>) -> f64 {
     }
 }
 
-/// The end of a path behind its lists: `downlink` of `fleet[*].downlink`.
+/// The last part of a path, after its lists: `downlink` for `fleet[*].downlink`.
 pub(super) fn short_name(path: &str) -> &str {
     path.rsplit("[*].").next().unwrap_or(path)
 }

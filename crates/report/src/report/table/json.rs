@@ -10,7 +10,7 @@ use fleetsim_units::serial::Ordered;
 /// The version of the JSON form; raised when a field changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 2;
 
-/// The measures whose medians it has.
+/// The measures whose medians are included.
 const MEDIANS: [Measure; 14] = [
     READY_TIME,
     Measure::Completion,
@@ -31,7 +31,7 @@ const MEDIANS: [Measure; 14] = [
 /// A value of a row.
 type SummaryValue = fn(&SummaryRow) -> Option<f64>;
 
-/// The ends of their ranges: the measure, the name, and the value.
+/// The ends of ranges: the measure, the name, and the value.
 const ENDS: [(Measure, &str, SummaryValue); 4] = [
     (READY_TIME, "reachable_ready_median_ci95_low_s", |row| {
         row.median_ci95_low
@@ -51,7 +51,7 @@ struct ComparisonJson<'r> {
     seed: u64,
     command: &'r str,
     variants: Vec<VariantJson<'r>>,
-    /// Both kinds of interval; left out where constants were not drawn.
+    /// Both kinds of interval; left out if constants were not drawn.
     #[serde(skip_serializing_if = "<[UncertaintyRow]>::is_empty")]
     uncertainty: &'r [UncertaintyRow],
     assertions: Vec<AssertionJson>,
@@ -72,14 +72,14 @@ struct AssertionJson {
 struct VerdictJson {
     variant: String,
     holds: bool,
-    /// The value that was compared; `null` for a time that was never reached.
+    /// The compared value; `null` for a time that was never reached.
     value: Option<f64>,
     unit: &'static str,
     runs: usize,
     runs_outside: usize,
 }
 
-/// One variant in the JSON form: medians over runs; `null` where no run has the measure.
+/// One variant in the JSON form: medians over runs; `null` if no run has the measure.
 #[derive(Debug, Serialize)]
 struct VariantJson<'r> {
     variant: &'r str,
@@ -89,12 +89,12 @@ struct VariantJson<'r> {
     finished: usize,
     held_by: Option<&'r str>,
     held_detail: Option<&'r str>,
-    /// By their names.
+    /// Measures by name.
     #[serde(flatten)]
     measures: Ordered<Option<f64>>,
 }
 
-/// The comparison as JSON: `schema_version`, the experiment, and one object a variant.
+/// The comparison as JSON: `schema_version`, the experiment, and one object per variant.
 #[must_use]
 pub fn json(results: &Results) -> String {
     let variants = results.variants();

@@ -24,12 +24,12 @@ pub use json::{SCHEMA_VERSION, json};
 const ANSWERS_MAX: usize = 2;
 /// The width of the words at the start of an answer's lines.
 const KEY_WIDTH: usize = 5;
-/// Most variants with unfinished runs that are listed: a screen is full of them.
+/// Maximum number of listed variants with unfinished runs: they fill a screen.
 const UNFINISHED_MAX: usize = 12;
 
 /// A column in characters: all lines have the same width.
 struct TextColumn {
-    /// Its heading in one line.
+    /// Its heading on one line.
     name: &'static str,
     rank: u32,
     /// The phrase that may replace the column.
@@ -86,7 +86,7 @@ impl TextColumn {
             });
         }
         let unit = filled.heading_unit();
-        // Two words without a unit go on two lines, so that the column is narrow.
+        // A heading of two words without a unit takes two lines, so that the column is narrow.
         let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
             (false, _) => [column.heading.to_owned(), unit],
             (true, Some((first, second))) => [first.to_owned(), second.to_owned()],
@@ -100,7 +100,7 @@ impl TextColumn {
         Self::aligned(column.heading, heading, &cells, column.rank, shared)
     }
 
-    /// Aligns the parts of the cells below each other: numbers at the right, units and ranges at the left.
+    /// Aligns the parts of the cells in a column: numbers at the right, units and ranges at the left.
     fn aligned(
         name: &'static str,
         heading: [String; 2],
@@ -131,8 +131,8 @@ impl TextColumn {
     }
 }
 
-/// The parts of a cell in their widths: the number at the right, the others at the left, those without width left
-/// out. A cell of one part is as it is.
+/// Pads the parts of a cell to their widths: the number at the right, the others at the left; parts of width 0 are
+/// left out. A cell of one part is unchanged.
 fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
     let [number, others @ ..] = parts else {
         return String::new();
@@ -149,8 +149,8 @@ fn aligned_cell(parts: &[String], widths: [usize; 3]) -> String {
     text
 }
 
-/// The answer and the comparison table as plain text, no line wider than `width` characters where possible. To that
-/// end, a sentence replaces columns with the same value in every variant, then names lose their common start, then
+/// The answer and the comparison table as plain text, with lines of at most `width` characters if possible. To achieve
+/// that, a sentence replaces columns with the same value in every variant, then names lose their common start, then
 /// columns are left out, the least important first, and a note names them. Unfinished variants are listed with the
 /// rule that blocks them, and the last line is the command that reproduces the results.
 ///
@@ -204,13 +204,13 @@ pub fn table(results: &Results, width: usize, detail: Detail) -> String {
     text.push_str(&unfinished(&variants, width));
     text.push_str(&file_notes(results, width));
     if !results.provenance.command.is_empty() {
-        // A command is to be copied, so it is not broken.
+        // A command is meant to be copied, so it is not wrapped.
         text.push_str(&format!("Reproduce: {}\n", results.provenance.command));
     }
     text
 }
 
-/// What the products' files have that is not simulated, or was read in a way that few people mean.
+/// The parts of the products' files that are not simulated, or were read in a way that users may not expect.
 fn file_notes(results: &Results, width: usize) -> String {
     let mut text = String::new();
     for line in cautions::file_notes(&results.provenance.file_notes) {
@@ -229,7 +229,7 @@ pub enum Detail {
     All,
 }
 
-/// How to read the table.
+/// Explains how to read the table.
 fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -> String {
     let mut notes = "Medians with p5–p95 across runs. Pulls include unpacking.".to_owned();
     if variants.iter().any(|variant| !variant.is_whole()) {
@@ -305,12 +305,12 @@ fn behind(answer: &PageAnswer, width: usize) -> String {
     if text.is_empty() { text } else { text + "\n" }
 }
 
-/// The columns for which a line has no room: replaced by phrases, or left out.
+/// The columns that do not fit into a line: replaced by phrases, or left out.
 #[derive(Default)]
 struct Fitted {
     /// Phrases that replace columns.
     shared: Vec<SharedPhrase>,
-    /// Headings of columns that are not shown.
+    /// Headings of omitted columns.
     left_out: Vec<&'static str>,
 }
 
@@ -337,7 +337,7 @@ fn line_width(names: &Names, columns: &[TextColumn]) -> usize {
     names.width() + columns.sum::<usize>()
 }
 
-/// The least important of the columns that can be left out.
+/// The least important removable column.
 fn least_important(columns: &[TextColumn], may_go: fn(&TextColumn) -> bool) -> Option<usize> {
     (0..columns.len())
         .filter(|&at| may_go(&columns[at]))
@@ -361,7 +361,7 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     }
 }
 
-/// How these runs ended, with the detail of the rule that blocks them where it is the same.
+/// How these runs ended, with the detail of the blocking rule if it is the same in all of them.
 fn end_in_words(runs: &[&RunRow]) -> String {
     let run = runs[0];
     let mut details = runs.iter().map(|run| &run.held_detail);
@@ -378,7 +378,7 @@ fn end_in_words(runs: &[&RunRow]) -> String {
     format!("{}{rule}", ended(run.outcome))
 }
 
-/// A line for each variant with unfinished runs: how many, and why.
+/// A line for each variant with unfinished runs: their number, and the reason.
 fn unfinished(variants: &[VariantResults<'_>], width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     for variant in variants {

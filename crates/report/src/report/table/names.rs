@@ -1,5 +1,5 @@
 //! The left columns of the comparison, which identify the variant of a line: its strategy and its swept settings, each
-//! in a separate column, or its name where nothing was swept.
+//! in a separate column, or its name if nothing was swept.
 
 use std::collections::BTreeSet;
 
@@ -8,18 +8,18 @@ use crate::report::swept::SweepAxis;
 use crate::report::text::common_start;
 use crate::report::wrap::{letters, shortened, side_by_side};
 
-/// Widest text where the variants stay distinguishable, and where they do not.
+/// Maximum width of a text if the variants stay distinguishable, and if they do not.
 const TEXT_MAX: usize = 30;
 const TEXT_LONGEST: usize = 60;
 
 /// The left columns.
 pub(super) struct Names {
     columns: Vec<NameColumn>,
-    /// The widest that a text may be.
+    /// The maximum width of a text.
     most: usize,
-    /// Values that all variants share and no column shows.
+    /// Values that all variants share, which no column shows.
     shared: Option<String>,
-    /// Bytes with which all names begin; they can be left out.
+    /// Number of bytes that all names begin with; they can be left out.
     start: usize,
 }
 
@@ -97,7 +97,7 @@ impl Names {
         names
     }
 
-    /// Makes them shorter. Returns whether that was possible.
+    /// Shortens the columns. Returns whether that was possible.
     pub(super) fn shorten(&mut self) -> bool {
         if self.most <= TEXT_LONGEST {
             return false;
@@ -118,7 +118,7 @@ impl Names {
         true
     }
 
-    /// Whether all rows differ where texts are at most so wide.
+    /// Returns whether all rows differ if texts have at most this width.
     fn are_distinct(&self, most: usize) -> bool {
         let rows = self.columns.first().map_or(0, |column| column.texts.len());
         let mut distinct: BTreeSet<Vec<String>> = BTreeSet::new();

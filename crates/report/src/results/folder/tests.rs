@@ -179,7 +179,7 @@ fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
         b"name: waves"
     );
 
-    // A copy that is left out of what is shared keeps its checksum.
+    // A copy that is not shared keeps its checksum.
     let files = || Provenance::of_results(&target).expect("results").files;
     let listed = files();
     fs::remove_file(target.join("inputs/experiment.yaml")).expect("removed");
@@ -295,7 +295,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     publish(&target, "waves", "a").expect("published");
-    // Missing new results represent any reason for a failing rename.
+    // Missing new results stand for any reason why a rename fails.
     let error = swap(&target, &home.path().join("gone"))
         .expect_err("nothing to publish")
         .to_string();
@@ -308,7 +308,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
 }
 
 #[test]
-fn leftovers_of_killed_runs_are_removed_and_those_of_others_are_not() {
+fn leftovers_of_killed_runs_are_removed_but_not_those_of_running_ones() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let running = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");

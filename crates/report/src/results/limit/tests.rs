@@ -108,7 +108,7 @@ fn a_limit_on_a_share_of_all_runs_holds_fails_or_is_undecided() {
         (holds, found.is_undecided, found.runs_needed),
         (false, true, Some(59))
     );
-    // One of 93 is enough: P(X <= 1 | 93, 0.05) = 0.0500.
+    // One failure in 93 runs is allowed: P(X <= 1 | 93, 0.05) = 0.0500.
     assert_eq!(judged(limit, 1, 20).1.runs_needed, Some(93));
     let (holds, found) = judged(limit, 5, 20);
     assert!(
@@ -180,7 +180,7 @@ fn verdicts_on_a_share_are_wrong_at_most_as_often_as_their_confidence() {
         };
         (0..1_000).map(of_study).filter(|wrong| *wrong).count()
     };
-    // At the limit itself and just below it, 5% and four standard deviations of 0.7% at the most.
+    // At the limit itself and just below it, at most 5% plus four standard deviations of 0.7%.
     let holds = judged(0.8999, |verdict| verdict.holds);
     assert!(holds < 78, "it holds in {holds} of 1,000");
     let fails = judged(0.9, |verdict| {

@@ -1,4 +1,4 @@
-//! Shards that are missing, mixed or damaged: each has one error, with its fix.
+//! Missing, mixed or damaged shards: each has a specific error, with its fix.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn error(folders: &[PathBuf]) -> String {
 }
 
 #[test]
-fn whole_shards_have_all_runs_wherever_they_lie() {
+fn complete_shards_have_all_runs_in_any_folder() {
     let (home, shards) = three();
     for folders in [vec![home.path().to_owned()], shards.clone()] {
         let set = ShardSet::read(&folders).expect("whole");
@@ -137,7 +137,7 @@ fn missing_shards_are_named_with_the_command_that_simulates_them() {
 }
 
 #[test]
-fn a_round_that_was_begun_must_be_whole_and_its_runs_come_first() {
+fn a_started_round_must_be_complete_and_its_runs_come_first() {
     let (home, _) = three();
     let at = [home.path().to_owned()];
     write(home.path(), described(2, 3, 2), own(2));
@@ -174,7 +174,7 @@ fn a_round_that_was_begun_must_be_whole_and_its_runs_come_first() {
 }
 
 #[test]
-fn mixed_shards_are_refused_with_what_differs() {
+fn mixed_shards_are_refused_with_the_difference() {
     type Change = fn(&mut Provenance);
     let cases: [(&str, Change); 7] = [
         ("same number of shards, but it is 4 in ", |one| {
@@ -227,7 +227,7 @@ fn mixed_shards_are_refused_with_what_differs() {
 
 #[cfg(unix)]
 #[test]
-fn links_beside_shards_are_not_followed() {
+fn links_next_to_shards_are_not_followed() {
     let (home, shards) = three();
     let elsewhere = tempfile::tempdir().expect("a temporary folder");
     let moved = elsewhere.path().join("moved");
@@ -267,7 +267,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         (
             "2-of-3/runs.bin does not have the runs that its provenance states",
             |shard| {
-                // Those of another shard, with a forged hash.
+                // The runs of another shard, with a forged hash.
                 let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE))
                     .expect("readable");
                 let mut provenance = Provenance::read(shard).expect("readable").expect("there");

@@ -1,4 +1,4 @@
-//! The proposal's `strategy` as in its text. Unknown fields are ignored.
+//! The `strategy` as defined in the text of the proposal. Unknown fields are ignored.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -43,16 +43,16 @@ pub struct ProposalStrategy {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub struct RollingUpdateBlock {
-    /// In the order in which they are updated. None: applications one by one.
+    /// The steps in the order in which they are updated. Empty: applications one by one.
     #[serde(default, deserialize_with = "null_is_default")]
     pub steps: Vec<RolloutStep>,
 }
 
-/// An error in a strategy. The text has no list of them: values that it does not define are rejected.
+/// An error in a strategy. The text lists no errors: values that it does not define are rejected.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{field} {problem}")]
 pub struct ProposalError {
-    /// The place in the `spec`, e.g. `strategy.rollingUpdate.steps[0].maxUpdate`.
+    /// Path of the field in the `spec`, e.g. `strategy.rollingUpdate.steps[0].maxUpdate`.
     pub field: String,
     problem: ProposalProblem,
 }
@@ -66,16 +66,16 @@ enum ProposalProblem {
     /// An operator that the text does not define.
     #[error("has the operator `{0}`; use In or NotIn")]
     UnknownOperator(String),
-    /// A `maxUpdate` that is neither a whole number from 0 nor a percentage from `0%`.
+    /// A `maxUpdate` that is neither a non-negative whole number nor a percentage of at least `0%`.
     #[error("is `{0}`; write a number from 0, or a percentage such as 10%")]
     InvalidMaxUpdate(IntOrString),
 }
 
 impl ProposalStrategy {
-    /// The steps. `None`: AllAtOnce; an empty list: one by one.
+    /// Returns the steps. `None`: AllAtOnce; an empty list: one by one.
     ///
     /// # Errors
-    /// The strategy is invalid.
+    /// If the strategy is invalid.
     pub fn steps(&self) -> Result<Option<&[RolloutStep]>, ProposalError> {
         match self.kind.as_str() {
             "" | "AllAtOnce" => return Ok(None),
@@ -106,7 +106,7 @@ impl ProposalStrategy {
     }
 }
 
-/// Number of a step's applications that are changed concurrently. `None`: all.
+/// Returns how many of a step's applications are changed concurrently. `None`: all.
 pub(super) fn limit_of(
     index: usize,
     step: &RolloutStep,

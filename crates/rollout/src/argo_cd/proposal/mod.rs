@@ -1,21 +1,22 @@
 //! The rollout strategy that was proposed for ApplicationSets and never shipped: `RollingUpdate`.
 //!
-//! Follows the text of argoproj/argo-cd#9437 and of
-//! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. No
-//! code exists to compare with: its tests are scripts written by hand from the text. The text states:
+//! Follows the text of argoproj/argo-cd#9437 and of `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md`
+//! at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. No code exists to compare with, so the tests are scripts written by
+//! hand from the text. The text states:
 //!
 //! - It orders changes of the Application objects themselves. An application whose step has not started is neither
 //!   created nor changed; afterwards it syncs by its own policy. New commits in a source are not ordered.
-//! - A step starts when the previous one is finished entirely. `maxUpdate` 0 or absent: its applications together.
+//! - A step starts when the previous one is completely finished. `maxUpdate` 0 or absent: all applications of the step
+//!   together.
 //! - No steps: one by one, in a fixed order.
-//! - A failing application stalls the step. The rest within `maxUpdate` continues; no later step starts.
+//! - A failing application stalls the step. The others within `maxUpdate` continue; no later step starts.
 //! - A changed set abandons the running rollout: applications are not changed back, and a new rollout starts.
 //!
-//! Choices where the text leaves one: a percentage of the step's applications is rounded as in the shipped strategy
-//! ([`limit`](super::limit)); the fixed order is that of names; an application that several steps select is in the
-//! first; one that no step selects is never changed; the expressions are those of the shipped strategy; an
-//! application whose health never leaves Healthy counts as Progressing for no time; and one that stops being Healthy
-//! later is no longer complete.
+//! Choices where the text is silent: a percentage of the step's applications is rounded as in the shipped strategy
+//! ([`limit`](super::limit)). The fixed order is that of names. An application that several steps select is in the
+//! first of them; an application that no step selects is never changed. The expressions are those of the shipped
+//! strategy. An application whose health never leaves Healthy is never Progressing. An application that stops being
+//! Healthy later is no longer complete.
 
 mod config;
 #[cfg(test)]
@@ -35,19 +36,19 @@ pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, Ro
 #[derive(Clone, Debug)]
 pub struct ProposedRollingUpdate {
     names: Vec<String>,
-    /// False: AllAtOnce, which is one step of all applications.
+    /// False: AllAtOnce, which is a single step with all applications.
     is_rolling: bool,
     stages: Vec<Stage>,
     /// Applications that no step selects.
     unselected: Vec<u32>,
 }
 
-/// One step, or the whole set where there are no steps.
+/// One step, or the whole set if there are no steps.
 #[derive(Clone, Debug)]
 struct Stage {
-    /// By name.
+    /// Applications in the order of their names.
     members: Vec<u32>,
-    /// Concurrent applications. `None`: all.
+    /// Maximum number of concurrent applications. `None`: all.
     limit: Option<usize>,
 }
 
@@ -55,7 +56,7 @@ struct Stage {
 struct CurrentStage<'a> {
     index: usize,
     limit: Option<usize>,
-    /// Applications that are changed and not complete, and those that are not changed.
+    /// Applications that were changed and are not complete.
     updating: Vec<u32>,
     waiting: Vec<u32>,
     later: &'a [Stage],
@@ -64,9 +65,9 @@ struct CurrentStage<'a> {
 /// One ApplicationSet in the controller's cache.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ProposalView {
-    /// The revision that the set's spec wants.
+    /// The revision in the set's spec.
     pub wanted: Revision,
-    /// The Application objects, in the scheduler's order. `None`: it does not exist.
+    /// The Application objects, in the scheduler's order. `None`: the object does not exist.
     pub applications: Vec<Option<ProposalObject>>,
 }
 
@@ -75,7 +76,7 @@ pub struct ProposalView {
 pub struct ProposalObject {
     /// The revision in its spec, as last written.
     pub revision: Revision,
-    /// Its sync to that revision has succeeded.
+    /// Whether its sync to that revision has succeeded.
     pub is_synced: bool,
     /// Its current health.
     pub health: Health,
@@ -108,7 +109,7 @@ impl ProposalView {
         self.is_changed(application) && self.is_synced_and(Health::Healthy, application)
     }
 
-    /// Returns true if an application was synced successfully, and has this health now.
+    /// Returns true if an application was synced successfully and has this health now.
     fn is_synced_and(&self, health: Health, application: u32) -> bool {
         let live = self.applications[application as usize];
         live.is_some_and(|live| live.is_synced && live.health == health)
@@ -119,15 +120,17 @@ impl ProposalView {
     }
 }
 
-/// The decision of a pass: the applications that are written with the wanted revision, each of which is instructed to
-/// run it now. Its status: applications of the current step that were changed and are not complete, before the pass.
+/// The decision of a pass: the applications that are written with the wanted revision and instructed to run it now.
+/// Its status: the number of applications of the current step, before the pass, that were changed and are not
+/// complete.
 pub type ProposalDecision = Pass<TargetId, usize>;
 
 impl ProposedRollingUpdate {
-    /// A scheduler for applications with these names and labels; the index of an application is its [`TargetId`].
+    /// Creates a scheduler for applications with these names and labels. The index of an application is its
+    /// [`TargetId`].
     ///
     /// # Errors
-    /// The strategy is invalid.
+    /// If the strategy is invalid.
     pub fn new(
         strategy: &ProposalStrategy,
         applications: &[(String, Arc<Labels>)],
@@ -172,14 +175,15 @@ impl ProposedRollingUpdate {
         Ok(proposed)
     }
 
-    /// Applications that no step selects and that are therefore never changed, by name.
+    /// Returns the applications that no step selects and that are therefore never changed, by name.
     pub fn unselected(&self) -> impl Iterator<Item = &str> {
         self.unselected
             .iter()
             .map(|application| self.names[*application as usize].as_str())
     }
 
-    /// For each step its applications, and how many of them are changed concurrently (`None`: all). Empty: AllAtOnce.
+    /// Returns the applications of each step, and how many of them are changed concurrently (`None`: all). Empty:
+    /// AllAtOnce.
     pub fn steps(&self) -> impl Iterator<Item = (Vec<TargetId>, Option<usize>)> {
         let stages = self.stages.iter().filter(|_| self.is_rolling);
         stages.map(|stage| {
@@ -190,7 +194,7 @@ impl ProposedRollingUpdate {
         })
     }
 
-    /// The first step that is not complete at `view`.
+    /// Returns the first step that is not complete at `view`.
     fn current(&self, view: &ProposalView) -> Option<CurrentStage<'_>> {
         let mut stages = self.stages.iter();
         let index = stages.position(|stage| !stage.is_complete(view))?;
@@ -219,7 +223,7 @@ impl ProposedRollingUpdate {
         listed(names, "application")
     }
 
-    /// One pass. It has no timer: only a change requires another one.
+    /// Runs one pass. It has no timer: only a change requires another pass.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
@@ -249,7 +253,7 @@ impl ProposedRollingUpdate {
         }
     }
 
-    /// The rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
+    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -270,7 +274,7 @@ impl ProposedRollingUpdate {
         Some(self.step_hold(&current, view))
     }
 
-    /// The hold of a step that changes no application now.
+    /// Returns the hold of a step in which no application can be changed now.
     fn step_hold(&self, current: &CurrentStage<'_>, view: &ProposalView) -> Hold {
         let CurrentStage {
             index,
@@ -315,7 +319,7 @@ impl ProposedRollingUpdate {
     }
 }
 
-/// Those of the applications in `order` whose first step is this one.
+/// Returns the applications in `order` whose first step is this one.
 fn members_of(plan: &Steps, order: &[u32], step: Option<u32>) -> Vec<u32> {
     let mut members = order.to_vec();
     members.retain(|application| plan.step_of[*application as usize] == step);
@@ -329,7 +333,7 @@ impl Stage {
 }
 
 impl CurrentStage<'_> {
-    /// Applications that the next pass changes.
+    /// Returns the applications that the next pass changes.
     fn started(&self) -> &[u32] {
         let room = match self.limit {
             Some(limit) => limit.saturating_sub(self.updating.len()),

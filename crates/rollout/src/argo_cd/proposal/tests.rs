@@ -1,4 +1,4 @@
-//! Rollouts of the proposal as stories, each from a sentence of its text.
+//! Rollouts of the proposal as scripts, each based on a sentence of its text.
 //!
 //! A line is `event => outcome`. Events: `pass` (nothing), `synced LIST`, `failed LIST` (synced, and Degraded until it
 //! is synced again), `progressing LIST`, `healthy LIST`, `degraded LIST`, `release N` (the template changes). A list is
@@ -114,7 +114,7 @@ fn play(strategy: &str, steps: &[(&str, usize)], mut view: ProposalView, story: 
     assert_eq!(played.trim(), story.trim());
 }
 
-/// The example of the text.
+/// The example in the text.
 const EXAMPLE: &str = "
 type: RollingUpdate
 rollingUpdate:
@@ -313,8 +313,8 @@ fn limits_are_relative_to_the_step_and_zero_means_all() {
 }
 
 proptest! {
-    /// For all events, a step's limit holds for the applications that the rollout itself started, and nothing of a
-    /// later step is changed before the earlier ones are complete.
+    /// For all events, a step's limit holds for the applications that the rollout itself started, and no application
+    /// of a later step is changed before the earlier steps are complete.
     #[test]
     fn limits_and_the_order_of_steps_are_not_violated(events in proptest::collection::vec((0..8_u32, 0..5_usize), 0..60)) {
         let set = scheduler(EXAMPLE, &FLEET);

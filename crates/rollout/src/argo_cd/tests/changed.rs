@@ -1,5 +1,4 @@
-//! A pass over what changed decides as a pass over all applications, over random worlds with many events between
-//! passes.
+//! A partial pass makes the same decision as a full pass, in random worlds with many events between passes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +9,7 @@ use super::*;
 
 const FLEET: [(&str, usize); 3] = [("dev", 40), ("prod", 30), ("lab", 10)];
 
-/// The applications that differ.
+/// Returns the applications that differ.
 fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
     let mut changed = TargetSet::new(new.len());
     let pairs = (0..).zip(old.iter().zip(new));
@@ -20,7 +19,7 @@ fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
     changed
 }
 
-/// A set and the view of its last pass. Each pass compares itself with one over all applications.
+/// A set and the view of its last pass. Each pass compares itself with a full pass.
 struct Watched {
     story: SetStory,
     known: Vec<ApplicationView>,
@@ -38,7 +37,7 @@ impl Watched {
         Self { story, known }
     }
 
-    /// One pass, from which `omitted` changes are kept.
+    /// Runs one pass without the `omitted` changes.
     fn pass(&mut self, now: SimTime, is_stored: bool, omitted: &[u32]) {
         let mut changed = changes(&self.known, &self.story.view);
         omitted.iter().for_each(|index| _ = changed.remove(*index));
@@ -68,7 +67,7 @@ impl Watched {
 
 proptest! {
     #[test]
-    fn it_decides_as_a_full_pass(
+    fn a_pass_over_changes_decides_like_a_full_pass(
         steps in prop::sample::select(STEPS.to_vec()),
         options in options(),
         settled in any::<bool>(),
@@ -104,7 +103,7 @@ proptest! {
 
 #[test]
 #[should_panic(expected = "a pass over what changed decides as a pass over all")]
-fn a_change_that_is_not_named_makes_a_difference() {
+fn an_unreported_change_makes_the_two_passes_differ() {
     let mut watched = Watched::new(
         rolling("{maxUpdate: 2}"),
         ControllerOptions::default(),
@@ -117,7 +116,7 @@ fn a_change_that_is_not_named_makes_a_difference() {
 }
 
 #[test]
-fn it_looks_at_few() {
+fn a_pass_over_changes_visits_few_applications() {
     let mut watched = Watched::new(
         rolling("{maxUpdate: 2}"),
         ControllerOptions::default(),

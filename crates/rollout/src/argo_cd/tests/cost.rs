@@ -1,12 +1,12 @@
-//! The cost of a pass, counted in visits, so that it does not depend on the machine.
+//! The cost of a pass, measured in visits so that it does not depend on the machine.
 
 use super::super::super::{TargetSet, cost::visits_of};
 use super::*;
 
-/// A state of a set, and the set of its applications.
+/// A name of a state, and a function that creates a set of a given size in it.
 type State = (&'static str, fn(usize) -> SetStory);
 
-/// Half `dev`, half `prod`, all of them settled.
+/// Creates a settled set: half `dev`, half `prod`.
 fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: usize) -> SetStory {
     let half = applications / 2;
     SetStory::new(
@@ -17,7 +17,7 @@ fn settled(spec: ApplicationSetSpec, options: ControllerOptions, applications: u
     )
 }
 
-/// Passes over everything in these seconds, each stored.
+/// Runs and stores a full pass in each of these seconds.
 fn passes(story: &mut SetStory, seconds: std::ops::Range<u64>) {
     let all = TargetSet::all(story.view.len());
     for now in seconds.map(SimTime::from_secs) {
@@ -44,7 +44,7 @@ fn count_idle(story: &SetStory) -> usize {
     })
 }
 
-/// A tenth of a set is in a sync.
+/// Creates a set in which a tenth of the applications is syncing.
 fn syncing(applications: usize) -> SetStory {
     let mut story = settled(
         rolling("{maxUpdate: 10%}"),
@@ -69,7 +69,8 @@ fn syncing(applications: usize) -> SetStory {
     story
 }
 
-/// A tenth of a set was promoted in a step that has closed since, and waits for a sync.
+/// Creates a set in which a tenth of the applications was promoted in a step that has closed since, and waits for a
+/// sync.
 fn closed(applications: usize) -> SetStory {
     let steps = "{matchExpressions: [{key: env, operator: In, values: [dev]}]}, {maxUpdate: 20%}";
     let mut story = settled(rolling(steps), ControllerOptions::default(), applications);
@@ -84,7 +85,7 @@ fn closed(applications: usize) -> SetStory {
     story
 }
 
-/// A tenth of a set is Pending, and its policy forbids syncs.
+/// Creates a set in which a tenth of the applications is Pending, and whose policy forbids syncs.
 fn forbidden(applications: usize) -> SetStory {
     let mut spec = rolling("{maxUpdate: 10%}");
     spec.sync_policy = serde_saphyr::from_str("applicationsSync: create-only").ok();
@@ -95,7 +96,7 @@ fn forbidden(applications: usize) -> SetStory {
     story
 }
 
-/// All but one are asked to be compared with that one's new revision.
+/// Creates a set in which one application has a new revision, and all others have been requested to be compared.
 fn behind(applications: usize) -> SetStory {
     let version = ArgoCdVersion::V3_6;
     let options = ControllerOptions {
@@ -110,7 +111,7 @@ fn behind(applications: usize) -> SetStory {
     story
 }
 
-/// Visits of a pass after which 100 applications have become unhealthy, and of one over all of them.
+/// Counts the visits of a pass after 100 applications became unhealthy, and those of a full pass.
 fn visits(mut story: SetStory) -> [u64; 2] {
     let (now, applications) = (SimTime::from_secs(60), story.view.len());
     let mut changed = TargetSet::new(applications);
@@ -129,7 +130,7 @@ fn visits(mut story: SetStory) -> [u64; 2] {
 }
 
 #[test]
-fn a_pass_visits_as_much_in_a_set_of_20_000_as_in_one_of_1_000() {
+fn a_pass_visits_the_same_number_of_rows_in_sets_of_20_000_and_1_000() {
     let states: [State; 4] = [
         ("syncing", syncing),
         ("closed", closed),

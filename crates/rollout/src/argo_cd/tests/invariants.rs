@@ -42,7 +42,7 @@ prop_compose! {
         keep_spec_changes in any::<bool>(),
         version in prop::sample::select(vec![ArgoCdVersion::V3_3, ArgoCdVersion::V3_5, ArgoCdVersion::V3_6]),
     ) -> ControllerOptions {
-        // A hold is asked for a second after the last pass, when a grace period would not be over.
+        // The hold is checked one second after the last pass, when a grace period would not be over.
         let refresh_grace_period = SimDuration::ZERO;
         ControllerOptions {
             trigger_once, keep_spec_changes, version, refresh_grace_period, ..ControllerOptions::default()
@@ -63,7 +63,7 @@ fn story(steps: &str, options: ControllerOptions, settled: bool) -> SetStory {
     )
 }
 
-/// Forbidden transitions of a row in one pass.
+/// Checks for forbidden transitions of a row in one pass.
 fn check_row(old: Option<&ApplicationStatus>, new: Option<&ApplicationStatus>) {
     let (Some(old), Some(new)) = (old, new) else {
         return;
@@ -103,7 +103,7 @@ proptest! {
             let hold = story.set.hold(&story.view);
             let pass = story.set.reconcile(now, &story.view);
 
-            // State besides the rows only saves work; a pass that promotes nothing leaves the conditions.
+            // State other than the rows only saves work; a pass that promotes nothing keeps the conditions.
             let mut again = fresh.reconcile(now, &story.view);
             if pass.status.barrier.is_some() {
                 again.status.conditions = pass.status.conditions;
@@ -158,7 +158,7 @@ proptest! {
         options in options(),
         settled in any::<bool>(),
     ) {
-        // A toy controller that is not asked compares nothing.
+        // The toy controller compares only on request.
         let options = ControllerOptions { version: options.version.min(ArgoCdVersion::V3_5), ..options };
         let mut story = SetStory::new(
             rolling(steps), options, &FLEET[..2], if settled { Begin::Settled } else { Begin::Empty },
@@ -185,7 +185,7 @@ proptest! {
         prop_assert_eq!(story.set.conditions().rollout, Some(Rollout::Complete));
     }
 
-    /// Promotion follows names, not the order of the list.
+    /// Promotion follows the names, not the order of the list.
     #[test]
     fn the_order_of_the_list_has_no_effect(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
         let story = story(steps, ControllerOptions::default(), true);

@@ -1,12 +1,12 @@
-//! Rollouts as stories: events, and the resulting actions and stored rows of a pass, or the rule that blocks it.
+//! Rollouts as scripts: events, and the resulting actions and stored rows of a pass, or the rule that blocks it.
 //!
-//! A line of a story is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events: `pass`
-//! (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected: OutOfSync at
-//! revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators), `drift` (detected:
-//! OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the operation is running),
-//! `synced`, `failed` (its result; a synced application is Progressing), `healthy`, `degraded`, `gone`.
-//! Each event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and deleted; started
-//! syncs; rows by new status; or, without a change, the hold or `done`.
+//! A line of a script is `SECOND event LIST => outcome`; a list is `0-3,7`, by index, and absent for all. Events:
+//! `pass` (nothing), `compared` (first comparison: OutOfSync and Missing at revision 1), `commit N` (detected:
+//! OutOfSync at revision N), `template N` (other parameters), `move ENV`, `drop` and `add` (by the generators),
+//! `drift` (detected: OutOfSync), `refresh` (compared: Synced), `reconciled` (compared: as before), `start` (the
+//! operation is running), `synced`, `failed` (its result; a synced application is Progressing), `healthy`, `degraded`,
+//! `gone`. Each event is followed by a pass, which is stored. Outcome: objects created, updated, refreshed and
+//! deleted; started syncs; rows by new status; or, without a change, the hold or `done`.
 
 mod changed;
 mod cost;
@@ -47,7 +47,7 @@ pub(super) fn env(name: &str) -> Arc<Labels> {
 }
 
 impl SetStory {
-    /// Applications a00, a01 ... with these labels `env`.
+    /// Creates applications a00, a01 ... with these labels `env`.
     pub(super) fn new(
         spec: ApplicationSetSpec,
         options: ControllerOptions,
@@ -113,7 +113,7 @@ impl SetStory {
         }
     }
 
-    /// Makes and stores one pass; returns its requests and changes.
+    /// Runs and stores one pass; returns its requests and changes.
     pub(super) fn pass(&mut self, now: SimTime) -> String {
         let before = self.set.rows().to_vec();
         let hold = self.set.hold(&self.view);
@@ -226,7 +226,7 @@ impl SetStory {
     }
 }
 
-/// The application controller's reaction to an event.
+/// Applies the application controller's reaction to an event.
 fn observe(live: &mut Application, now: SimTime, event: &str, argument: Option<&str>) {
     let state = |phase, started_at| Some(OperationState { phase, started_at });
     let started_at = live.operation_state.map_or(now, |state| state.started_at);

@@ -1,9 +1,9 @@
-//! Stories under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
-//! stories cover holds and serve as examples.
+//! Scripts under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! scripts cover holds and serve as examples.
 
 use super::*;
 
-/// dev without a limit, prod one at a time.
+/// All dev applications concurrently, prod one at a time.
 const DEV_PROD: &str = "{matchExpressions: [{key: env, operator: In, values: [dev]}]},
     {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 1}";
 

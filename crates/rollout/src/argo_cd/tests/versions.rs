@@ -50,9 +50,9 @@ fn nothing_is_promoted_in_3_6_until_all_applications_were_compared_since_the_las
 
 #[test]
 fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
-    // All have the new revision in the second of the change; no cluster is behind.
+    // All applications have the new revision in the second of the change, so none is behind.
     story(ArgoCdVersion::V3_6, 0, 2).plays("10 commit 2 => Waiting: 1; Pending: 0");
-    // Without a pending change there is no barrier: new applications are promoted as before.
+    // Without a pending change the barrier does not apply: new applications are promoted as before.
     let new = SetStory::new(
         rolling("{}"),
         options(ArgoCdVersion::V3_6, 30),

@@ -6,10 +6,10 @@ use proptest::strategy::Strategy;
 
 use super::*;
 
-/// Random events of instances between two passes.
+/// Random reports of instances between two passes.
 #[derive(Clone, Debug)]
 struct Weather {
-    /// Instances of the new process, by index; excess entries are ignored.
+    /// States of the new process's instances, by index; excess entries are ignored.
     lrps: Vec<LrpState>,
     /// Whether stopped old instances have exited.
     torn_down: bool,
@@ -70,7 +70,7 @@ fn rules() -> impl Strategy<Value = RuleSet> {
     prop_oneof![Just(RuleSet::Shipped), Just(RuleSet::Documented)]
 }
 
-/// Reports `weather` to the app.
+/// Applies the reports in `weather` to the app.
 fn blow(app: &mut AppView, weather: &Weather) {
     let index = app.deployments.len() - 1;
     let new = app.deployments[index].process;
@@ -90,12 +90,12 @@ fn blow(app: &mut AppView, weather: &Weather) {
         }
     }
     if weather.continues {
-        // Rejected unless it is paused.
+        // Rejected unless the deployment is paused.
         let _ = app.continue_deployment(index);
     }
 }
 
-/// Existing instances: the desired ones, and those that are being stopped.
+/// Returns the number of existing instances: the desired ones, and those that are being stopped.
 fn existing(app: &AppView) -> u64 {
     app.desired_instances()
         + app
@@ -106,8 +106,8 @@ fn existing(app: &AppView) -> u64 {
 }
 
 proptest! {
-    /// No batch starts more than max in flight beyond what is routable, and none while an instance is unhealthy
-    /// (shipped). New instances are never removed; old ones are never added.
+    /// A batch starts at most max in flight beyond what is routable and, under shipped rules, nothing while an
+    /// instance is unhealthy. New instances are never removed; old ones are never added.
     #[test]
     fn no_limit_is_exceeded(
         instances in 0..12_u32, options in options(), rules in rules(), weathers in vec(weather(), 1..20),
@@ -166,7 +166,7 @@ proptest! {
     fn without_failures_every_rollout_ends(
         instances in 0..40_u32, options in options(), rules in rules(),
     ) {
-        // Only deployments that keep the number of instances are explained.
+        // The explanation covers only deployments that keep the number of instances.
         let options = DeploymentOptions { web_instances: None, ..options };
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);
@@ -200,7 +200,7 @@ proptest! {
         }
     }
 
-    /// A cancelled deployment leaves one process with the original number of instances, from any state.
+    /// From any state, a cancelled deployment leaves one process with the original number of instances.
     #[test]
     fn a_cancelled_rollout_is_rolled_back_in_one_pass(
         instances in 0..12_u32, options in options(), rules in rules(), weathers in vec(weather(), 0..8),

@@ -1,10 +1,10 @@
-//! Rollouts as stories: events, and the resulting actions of the updater or the rule that blocks it.
+//! Rollouts as scripts: events, and the resulting actions of the updater or the rule that blocks it.
 //!
-//! A line of a story is `event => outcome`. Events: `create OPTIONS`, `continue`, `cancel` are a user's; all others
-//! report the new process's instances by index (`3 up, 1 starting, 1 crashed`, the rest is not reported), with `2
-//! ending` for stopped old instances that still exist, and make a pass; `no Diego` makes one without a report.
-//! Outcome: instances of old processes from the oldest on, of the new one, and the status that a client sees; the
-//! hold after a pass without changes; the error of a rejected request.
+//! A line of a script is `event => outcome`. Events: `create OPTIONS`, `continue`, `cancel` are user requests; all
+//! others report the new process's instances by index (`3 up, 1 starting, 1 crashed`, the rest is not reported), with
+//! `2 ending` for stopped old instances that still exist, and run a pass; `no Diego` runs a pass without a report.
+//! Outcome: instances of old processes, oldest first, and of the new process, and the status that a client sees; the
+//! hold after a pass without changes; or the error of a rejected request.
 
 mod documented;
 mod invariants;
@@ -35,7 +35,7 @@ impl AppStory {
         }
     }
 
-    /// Plays the events of `story` and compares the outcomes.
+    /// Runs the events of `story` and compares the outcomes.
     pub(super) fn plays(&mut self, story: &str) {
         let lines: Vec<&str> = story
             .lines()
@@ -127,7 +127,7 @@ impl AppStory {
             .map(|deployment| deployment.state)
     }
 
-    /// `old 4+2, new 6, ACTIVE/DEPLOYING`
+    /// Formats the app's state: `old 4+2, new 6, ACTIVE/DEPLOYING`.
     fn shown(&self) -> String {
         let deployment = self.app.deployments.last().expect("a deployment");
         let is_new = |process: &&Process| Some(process.id) == deployment.process;
@@ -147,7 +147,7 @@ impl AppStory {
     }
 }
 
-/// `ACTIVE/PAUSED, step 2 of 5`, and the error.
+/// Formats a deployment's status: `ACTIVE/PAUSED, step 2 of 5`, and the error.
 fn api_status(deployment: &Deployment) -> String {
     let steps = deployment.options.canary_steps.as_ref().map_or(1, Vec::len);
     let step = deployment
@@ -166,7 +166,7 @@ fn api_status(deployment: &Deployment) -> String {
     )
 }
 
-/// Limits on instances of the organization alone.
+/// Returns a quota that only limits the organization's instances.
 pub(super) fn quota_of_organization(name: &str, limit: u64, other_instances: u64) -> AppQuota {
     let name = name.to_owned();
     let organization = QuotaLimits {

@@ -1,4 +1,4 @@
-//! Tests of reading, rejecting and overriding bodies.
+//! Tests of reading, rejecting and overriding request bodies.
 
 use super::super::request::{DeploymentOptions, DeploymentRequest, DeploymentStrategy};
 

@@ -1,5 +1,5 @@
-//! Stories under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
-//! stories cover holds and serve as examples.
+//! Scripts under the shipped rules. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! scripts cover holds and serve as examples.
 
 use super::*;
 
@@ -185,7 +185,7 @@ create {strategy: canary, options: {max_in_flight: 5, canary: {steps: [{instance
 5 up => old 6, new 5, ACTIVE/PAUSED, step 1 of 1
 create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
 ";
-    // The canary's five are removed, but count: 6 + 5 are one too many.
+    // The canary's five are removed, but still count: 6 + 5 is one too many.
     let mut story = AppStory::new(RuleSet::Shipped, 10);
     story.plays(canary);
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");

@@ -1,28 +1,28 @@
 //! A cluster's progress with its work, and the conditions of a binding that follow from it.
 //!
 //! Follows `pkg/utils/condition/reason.go`, `pkg/utils/binding/binding.go` and
-//! `pkg/controllers/workgenerator/controller.go`: every refresh rewrites all conditions of the work generator, with the
-//! time of the refresh. So the state of the work says them all.
+//! `pkg/controllers/workgenerator/controller.go`: every refresh rewrites all conditions of the work generator, with
+//! the time of the refresh. The state of the work therefore determines all of them.
 
 use super::super::KubeFleetBugs;
 use fleetsim_units::SimTime;
 
-/// A condition's status, in the order of a placement's reasons; a missing condition is `None` elsewhere.
+/// A condition's status, in the order of a placement's reasons. Elsewhere a missing condition is `None`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
     /// In progress.
     Unknown,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// It holds.
+    /// The condition holds.
     True,
 }
 
 /// A cluster's progress with its work, as the work generator writes it: each state corresponds to one set of
-/// conditions. Left out: `NoOverrideSpecified`, which decides as `OverriddenSucceeded`.
+/// conditions. Left out: `NoOverrideSpecified`, which has the same effect as `OverriddenSucceeded`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum WorkState {
-    /// Nothing is known.
+    /// No condition is known.
     #[default]
     Unknown,
     /// Overrides cannot be applied.
@@ -35,27 +35,27 @@ pub enum WorkState {
     Applying,
     /// The cluster failed to apply them.
     ApplyFailed,
-    /// Exempted from being a failure; the work generator never writes it.
+    /// Would be exempt from counting as a failure, but the work generator never writes it.
     ApplyPending,
     /// Applied; availability is unknown.
     Applied,
-    /// Applied, and not available: pods are starting or failing.
+    /// Applied but not available: pods are starting or failing.
     Unavailable,
-    /// Exempted from being a failure; the work generator never writes it.
+    /// Would be exempt from counting as a failure, but the work generator never writes it.
     NotAvailableYet,
     /// Available.
     Available,
-    /// Applied; the kind has no availability tracking.
+    /// Applied; this kind has no availability tracking.
     AvailableUntrackable,
-    /// The difference was reported.
+    /// The difference from the cluster was reported.
     DiffReported,
     /// The difference could not be reported.
     DiffFailed,
 }
 
 impl WorkState {
-    /// The statuses of Overridden, WorkSynchronized, Applied and Available: those before the one that decides the state
-    /// hold. Left out: DiffReported, which decides the two states of differences.
+    /// Returns the statuses of Overridden, WorkSynchronized, Applied and Available: the conditions before the one that
+    /// determines the state hold. Left out: DiffReported, which determines the two states of differences.
     pub(in super::super) fn statuses(self) -> [Option<ConditionStatus>; 4] {
         use ConditionStatus::{False, True};
         match self {
@@ -74,16 +74,16 @@ impl WorkState {
         }
     }
 
-    /// True if Available or DiffReported is among its conditions.
+    /// Returns whether Available or DiffReported is among its conditions.
     pub(in super::super) fn is_observed(self) -> bool {
         self.statuses()[3].is_some() || matches!(self, Self::DiffReported | Self::DiffFailed)
     }
 
-    /// True if one of its conditions is False for a reason that counts as a failure.
+    /// Returns whether one of its conditions is False for a reason that counts as a failure.
     pub(super) const fn is_failure(self, bugs: KubeFleetBugs) -> bool {
         match self {
             Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
-            // While work is being applied and while it starts.
+            // True while work is being applied and while it starts.
             Self::Applying | Self::Unavailable => bugs.in_progress_is_failure,
             _ => false,
         }
@@ -95,8 +95,8 @@ impl WorkState {
 pub struct WorkReport {
     /// The cluster's progress.
     pub state: WorkState,
-    /// The binding's generation when it was observed.
+    /// The binding's generation that the report refers to.
     pub generation: u64,
-    /// When it was written, in whole seconds.
+    /// The time of the write, in whole seconds.
     pub since: SimTime,
 }

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use super::super::super::{TargetId, TargetSet};
 use super::{Binding, BindingState};
 
-/// The name that the scheduler gives a binding, with `suffix` in place of eight random hexadecimal digits; both parts
-/// are cut so that it fits into 63 characters (`pkg/scheduler/framework/uniquename`).
+/// Returns the name that the scheduler gives a binding, with `suffix` instead of eight random hexadecimal digits. Both
+/// parts are truncated so that the name fits into 63 characters (`pkg/scheduler/framework/uniquename`).
 pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
     const PART: usize = (63 - 8 - 2) / 2;
     let placement_len = placement.chars().count();
     let cluster_len = cluster.chars().count();
-    // One part may use the length that the other leaves unused.
+    // Each part may use characters that the other leaves unused.
     let placement_most = PART.max(2 * PART - cluster_len.min(2 * PART));
     let cluster_most = PART.max(2 * PART - placement_len.min(2 * PART));
     let placement: String = placement.chars().take(placement_most).collect();
@@ -23,34 +23,34 @@ pub fn binding_name(placement: &str, cluster: &str, suffix: u32) -> String {
 
 /// All bindings of a placement, in the byte order of their names.
 ///
-/// A binding keeps its place when others go or come back, so passes can keep what they know by place. Those that were
+/// A binding keeps its index when others are removed or return, so passes can store data by index. Bindings that were
 /// borrowed mutably since [`Self::clear_changed`] are in [`Self::changed`].
 #[derive(Clone, Debug, Default)]
 pub struct Bindings {
-    /// Those that exist, and those that are gone and may come back under the same name.
+    /// Existing bindings, and removed ones that may return under the same name.
     list: Vec<Binding>,
     layout: Arc<Layout>,
-    /// Places of those that are gone.
+    /// Indices of removed bindings.
     gone: TargetSet,
     changed: TargetSet,
-    /// Clusters that were not available when it was last looked at what has changed.
+    /// Clusters whose binding had not succeeded when changes were last examined.
     unavailable: TargetSet,
 }
 
-/// The places of bindings. When places change, the layout is another object.
+/// The indices of bindings. When indices change, a new layout replaces it.
 #[derive(Debug, Default)]
 pub(in super::super) struct Layout {
-    /// For each cluster the place of its binding, one that is not being deleted if there are several; `NOWHERE` for
-    /// none.
+    /// The index of each cluster's binding, preferring one that is not being deleted; `NOWHERE` if there is no
+    /// binding.
     place_of: Vec<u32>,
-    /// No cluster has several bindings.
+    /// Whether no cluster has several bindings.
     are_single: bool,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
 impl Bindings {
-    /// All bindings, in the order of their names.
+    /// Returns all bindings in the order of their names.
     pub fn iter(&self) -> impl Iterator<Item = &Binding> {
         (0..)
             .zip(&self.list)
@@ -58,12 +58,12 @@ impl Bindings {
             .map(|(_, binding)| binding)
     }
 
-    /// The binding of a cluster; if it has several, one that is not being deleted.
+    /// Returns the binding of a cluster; if it has several, one that is not being deleted.
     pub fn get(&self, target: TargetId) -> Option<&Binding> {
         self.at(self.place(target)?)
     }
 
-    /// Mutable [`Bindings::get`]; the caller must not change name and cluster.
+    /// Returns the binding like [`Bindings::get`], mutably. The caller must not change name and cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
         let place = self.place(target)?;
         if self.gone.contains(place) {
@@ -73,19 +73,19 @@ impl Bindings {
         self.list.get_mut(place as usize)
     }
 
-    /// The binding of a cluster that a pass has decided about.
+    /// Returns the binding of a cluster in a pass's decision.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     pub(in super::super) fn decided(&mut self, target: TargetId) -> &mut Binding {
         self.get_mut(target)
             .expect("a binding that a pass decided about exists")
     }
 
-    /// The binding of a cluster that a staged run rolls: the last that is not unscheduled.
+    /// Returns the binding of a cluster that a staged run rolls: the last that is not unscheduled.
     ///
     /// # Panics
-    /// If there is none.
+    /// If it does not exist.
     pub(in super::super) fn selected(&mut self, target: TargetId) -> &mut Binding {
         let bindings = self.of_mut(target);
         let selected = bindings.filter(|binding| binding.state != BindingState::Unscheduled);
@@ -94,7 +94,7 @@ impl Bindings {
             .expect("a binding that a pass decided about exists")
     }
 
-    /// Mutable bindings of a cluster; the caller must not change name and cluster.
+    /// Returns the mutable bindings of a cluster. The caller must not change name and cluster.
     pub fn of_mut(&mut self, target: TargetId) -> impl Iterator<Item = &mut Binding> {
         let places = match self.place(target) {
             Some(place) if self.layout.are_single => place as usize..place as usize + 1,
@@ -109,10 +109,10 @@ impl Bindings {
             .inspect(move |_| _ = changed.insert(target.0))
     }
 
-    /// A binding comes back under the name that it had before it was gone.
+    /// Adds a binding under the name that it had before it was removed.
     ///
     /// # Panics
-    /// If its cluster never had one.
+    /// If its cluster never had a binding.
     pub fn insert(&mut self, binding: Binding) {
         let place = self
             .place(binding.target)
@@ -122,7 +122,7 @@ impl Bindings {
         self.list[place as usize] = binding;
     }
 
-    /// Removes the binding of a cluster that has only one: it is gone.
+    /// Removes the binding of a cluster that has only one.
     pub fn remove(&mut self, target: TargetId) {
         if let Some(place) = self.place(target) {
             self.gone.insert(place);
@@ -130,23 +130,23 @@ impl Bindings {
         }
     }
 
-    /// Whether no cluster has several bindings.
+    /// Returns whether no cluster has several bindings.
     pub fn are_single(&self) -> bool {
         self.layout.are_single
     }
 
-    /// The clusters whose bindings may have changed since the last [`Self::clear_changed`]; at first all.
+    /// Returns the clusters whose bindings may have changed since the last [`Self::clear_changed`]; at first all.
     pub const fn changed(&self) -> &TargetSet {
         &self.changed
     }
 
-    /// Everybody knows what has changed so far.
+    /// Forgets the changes so far.
     pub fn clear_changed(&mut self) {
         self.count_unavailable();
         self.changed.clear();
     }
 
-    /// Number of clusters whose bindings have not succeeded, at the cost of what changed.
+    /// Returns how many clusters have a binding that has not succeeded, at a cost that depends on what changed.
     pub fn count_unavailable(&mut self) -> usize {
         for cluster in self.changed.iter() {
             let is_unavailable = self
@@ -157,12 +157,12 @@ impl Bindings {
         self.unavailable.len()
     }
 
-    /// The number of places.
+    /// Returns the number of indices.
     pub(in super::super) fn places(&self) -> usize {
         self.list.len()
     }
 
-    /// The binding at a place. `None`: it is gone.
+    /// Returns the binding at an index. `None`: it was removed.
     pub(in super::super) fn at(&self, place: u32) -> Option<&Binding> {
         if self.gone.contains(place) {
             return None;
@@ -170,12 +170,12 @@ impl Bindings {
         self.list.get(place as usize)
     }
 
-    /// The cluster of the binding at a place, also of one that is gone.
+    /// Returns the cluster of the binding at an index, even if the binding was removed.
     pub(in super::super) fn target_at(&self, place: u32) -> TargetId {
         self.list[place as usize].target
     }
 
-    /// The place of a cluster's binding, also of one that is gone.
+    /// Returns the index of a cluster's binding, even if the binding was removed.
     pub(in super::super) fn place(&self, target: TargetId) -> Option<u32> {
         let place = *self.layout.place_of.get(target.index())?;
         (place != NOWHERE).then_some(place)
@@ -188,7 +188,7 @@ impl Bindings {
 
 impl FromIterator<Binding> for Bindings {
     /// # Panics
-    /// If two have the same name.
+    /// If two bindings have the same name.
     fn from_iter<I: IntoIterator<Item = Binding>>(bindings: I) -> Self {
         let mut list: Vec<Binding> = bindings.into_iter().collect();
         list.sort_by(|a, b| a.name.cmp(&b.name));
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn the_live_binding_of_a_cluster_is_found_beside_a_deleted_one() {
+    fn the_live_binding_of_a_cluster_is_found_next_to_a_deleted_one() {
         let named = |name: &str| Binding::scheduled(name.to_owned(), TargetId(2), 0);
         let mut old = named("a");
         old.delete();
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_comes_back_takes_its_old_place() {
+    fn a_binding_that_returns_gets_its_old_position() {
         let named =
             |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
         let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)]

@@ -1,8 +1,8 @@
 //! A binding: the placement's object for one cluster, with the conditions that the work generator writes on it.
 //!
-//! Follows `pkg/utils/binding/binding.go` and `pkg/controllers/workgenerator/controller.go`. A change of a binding's
-//! spec, and marking it for deletion, raise its generation; a condition counts only if it was observed at the current
-//! one. Left out: overrides, and the works behind the binding.
+//! Follows `pkg/utils/binding/binding.go` and `pkg/controllers/workgenerator/controller.go`. Changing a binding's spec
+//! or marking it for deletion increments its generation. A condition counts only if it was observed at the current
+//! generation. Left out: overrides, and the works behind the binding.
 
 mod condition;
 mod list;
@@ -26,7 +26,7 @@ pub enum BindingState {
     Unscheduled,
 }
 
-/// A placement's apply strategy; equal numbers mean equal strategies.
+/// A placement's apply strategy; equal numbers denote equal strategies.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApplyStrategy(pub u32);
 
@@ -39,27 +39,27 @@ pub struct Binding {
     pub target: TargetId,
     /// Its state.
     pub state: BindingState,
-    /// Unscheduled, and previously Bound.
+    /// Whether it is Unscheduled and was previously Bound.
     pub was_bound: bool,
     /// The policy snapshot under which it was scheduled.
     pub policy: u32,
-    /// The resource snapshot assigned to the cluster. `None`: none yet.
+    /// The resource snapshot assigned to the cluster. `None`: not assigned yet.
     pub snapshot: Option<Revision>,
-    /// `None`: not set since the scheduler created the binding.
+    /// The apply strategy. `None`: not set since the scheduler created the binding.
     pub apply_strategy: Option<ApplyStrategy>,
     /// Incremented by every change of the spec.
     pub generation: u64,
-    /// Marked for deletion; it exists until the cluster is cleaned up.
+    /// Whether it is marked for deletion; it exists until the cluster is cleaned up.
     pub deleting: bool,
-    /// RolloutStarted, which the rollout writes: whether the spec may be applied to the cluster, and the generation at
-    /// which that was observed. `None`: not written yet.
+    /// RolloutStarted, which the rollout writes: whether the spec may be applied to the cluster, and the observed
+    /// generation. `None`: not written yet.
     pub rollout_started: Option<(bool, u64)>,
     /// The other conditions, which the work generator writes.
     pub work: WorkReport,
 }
 
 impl Binding {
-    /// A binding as the scheduler creates it.
+    /// Creates a binding like the scheduler.
     pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
         Self {
             name,
@@ -76,7 +76,7 @@ impl Binding {
         }
     }
 
-    /// A settled binding to `snapshot`, with RolloutStarted and all conditions of an available cluster.
+    /// Creates a settled binding to `snapshot`, with RolloutStarted and all conditions of an available cluster.
     pub fn settled(
         name: String,
         target: TargetId,
@@ -93,7 +93,7 @@ impl Binding {
         binding
     }
 
-    /// The cluster's progress with the current spec: conditions of older generations do not count.
+    /// Returns the cluster's progress with the current spec: conditions of older generations do not count.
     pub fn work_state(&self) -> WorkState {
         if self.work.generation == self.generation {
             self.work.state
@@ -102,17 +102,17 @@ impl Binding {
         }
     }
 
-    /// Whether the rollout of its current spec has started.
+    /// Returns whether the rollout of its current spec has started.
     pub fn has_started(&self) -> bool {
         self.rollout_started == Some((true, self.generation))
     }
 
-    /// Whether it says that the rollout of its current spec waits.
+    /// Returns whether its RolloutStarted condition is False for the current spec.
     pub(super) fn is_marked_blocked(&self) -> bool {
         self.rollout_started == Some((false, self.generation))
     }
 
-    /// Whether its cluster has finished its current spec: available, or its difference reported.
+    /// Returns whether its cluster has finished its current spec: available, or its difference reported.
     pub fn has_succeeded(&self) -> bool {
         use WorkState::{Available, AvailableUntrackable, DiffReported};
         matches!(
@@ -121,7 +121,7 @@ impl Binding {
         )
     }
 
-    /// Whether upstream considers it failed. As shipped that includes a cluster that is still in progress.
+    /// Returns whether upstream considers it failed. As shipped, this includes clusters that are still in progress.
     pub fn has_failed(&self, bugs: KubeFleetBugs) -> bool {
         self.work_state().is_failure(bugs)
     }
@@ -135,14 +135,14 @@ impl Binding {
         };
     }
 
-    /// The scheduler's change when the cluster is no longer picked.
+    /// Applies the scheduler's change when the cluster is no longer picked.
     pub fn unschedule(&mut self) {
         self.was_bound = self.state == BindingState::Bound;
         self.state = BindingState::Unscheduled;
         self.generation += 1;
     }
 
-    /// The scheduler's change when a cluster is picked again whose binding was not deleted yet.
+    /// Applies the scheduler's change when a cluster is picked again before its binding was deleted.
     pub fn reschedule(&mut self) {
         self.state = if self.was_bound {
             BindingState::Bound
@@ -162,7 +162,7 @@ impl Binding {
         self.set_rollout_started(true);
     }
 
-    /// Marks it for deletion, once.
+    /// Marks it for deletion if it is not marked yet.
     pub(super) fn delete(&mut self) {
         if !self.deleting {
             self.deleting = true;

@@ -1,8 +1,8 @@
-//! The bindings of a placement, sorted by what a pass does with them.
+//! The bindings of a placement, sorted by what a pass may do with them.
 //!
 //! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds have the
-//! names of its lists. A pass asks [`CandidateSets`] for numbers and for the bindings of a kind in the order of names.
-//! They follow changes; tests run the same pass on sets that are built again from all bindings.
+//! names of its lists. A pass queries [`CandidateSets`] for counts and for the bindings of a kind in the order of
+//! names. The sets are updated with changes; tests run the same pass on sets that are rebuilt from all bindings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use fleetsim_units::SimTime;
 /// A reason to count or pick a binding. A binding can be of several kinds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BindingKind {
-    /// Its apply strategy is not the placement's.
+    /// Its apply strategy differs from the placement's.
     OtherStrategy,
     /// Scheduled or Bound.
     SchedulerTargeted,
@@ -25,7 +25,7 @@ pub(super) enum BindingKind {
     /// Ready, and being deleted.
     CanBeUnavailable,
     CanBeReady,
-    /// Not ready, at no known time.
+    /// Not ready, and without a known time at which it becomes ready.
     NotReady,
     /// Scheduled.
     BoundingCandidate,
@@ -33,28 +33,28 @@ pub(super) enum BindingKind {
     RemoveCandidate,
     /// Bound to another resource snapshot.
     UpdateCandidate,
-    /// The same, and failed.
+    /// An update candidate that has failed.
     ApplyFailedUpdateCandidate,
     /// Bound to the newest resource snapshot, without RolloutStarted.
     UpToDateBound,
     /// Scheduled or Bound, without RolloutStarted.
     LacksStart,
-    /// A BoundingCandidate whose RolloutStarted does not say yet that it is blocked.
+    /// A BoundingCandidate whose RolloutStarted does not show yet that it is blocked.
     BoundingCandidateUnmarked,
-    /// An UpdateCandidate whose RolloutStarted does not say yet that it is blocked.
+    /// An UpdateCandidate whose RolloutStarted does not show yet that it is blocked.
     UpdateCandidateUnmarked,
-    /// It keeps the rollout from being done.
+    /// It prevents the rollout from being done.
     Behind,
 }
 
 const COUNT: usize = BindingKind::Behind as usize + 1;
 
-/// The kind of the binding at a rank, as a pass sees it. A removed binding has no kind.
+/// The kinds of one binding, as a pass sees it. A removed binding has no kinds.
 #[derive(Clone, Copy, Default)]
 struct SeenBinding {
     /// One bit for each [`BindingKind`].
     kinds: u32,
-    /// The known time after which it becomes ready by itself.
+    /// The known time after which it becomes ready without a change.
     ready_after: Option<SimTime>,
 }
 
@@ -89,13 +89,14 @@ impl SeenBinding {
         seen
     }
 
-    /// Whether the binding of a cluster that may have the resources is ready, or may become so.
+    /// Determines whether a binding whose cluster may have the resources is ready, or may become ready.
     fn see_readiness(&mut self, update: &RollingUpdate, binding: &Binding, has_failed: bool) {
         let state = binding.work_state();
         let is_diff = matches!(state, WorkState::DiffReported | WorkState::DiffFailed);
         self.set(BindingKind::CanBeReady, !has_failed && !is_diff);
         let is_ready = if state == WorkState::AvailableUntrackable {
-            // Without availability tracking: at exactly the period it is not ready yet, and no wait is left.
+            // Without availability tracking: exactly at the end of the period it is not ready yet, and the remaining
+            // wait is 0.
             let ready_after = binding.work.since + update.period();
             let is_ready = ready_after < update.last;
             if !is_ready {
@@ -113,7 +114,7 @@ impl SeenBinding {
         );
     }
 
-    /// The action that a pass may take on a binding that is not being deleted.
+    /// Determines the action that a pass may take on a binding that is not being deleted.
     fn see_candidate(&mut self, view: &RollingView, binding: &Binding, has_failed: bool) {
         if binding.state == BindingState::Unscheduled {
             self.set(BindingKind::RemoveCandidate, true);
@@ -139,21 +140,21 @@ impl SeenBinding {
     }
 }
 
-/// The places of each kind as the last pass saw them. They follow changes of placements without a cluster that has
-/// several bindings; for others they are built again.
+/// The indices of each kind as the last pass saw them. They are updated with changes if no cluster has several
+/// bindings; otherwise they are rebuilt.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateSets {
     layout: Arc<Layout>,
     apply_strategy: ApplyStrategy,
     latest: Option<Revision>,
     kinds: [TargetSet; COUNT],
-    /// The known times after which bindings become ready by themselves, by place and in their order.
+    /// The known times after which bindings become ready without a change, by index and in time order.
     ready_after: Vec<Option<SimTime>>,
     by_time: BTreeSet<(SimTime, u32)>,
 }
 
 impl CandidateSets {
-    /// The sets at the time of the last pass.
+    /// Builds the sets at the time of the last pass.
     pub(super) fn new(update: &RollingUpdate, view: &RollingView) -> Self {
         let places = view.bindings.places();
         let mut sets = Self {
@@ -170,8 +171,8 @@ impl CandidateSets {
         sets
     }
 
-    /// Observes the bindings of these clusters again, and those that have become ready by themselves. `None`: all have
-    /// to be observed.
+    /// Examines the bindings of these clusters again, and those that have become ready in the meantime. `None`: all
+    /// must be examined.
     pub(super) fn update(
         mut self,
         update: &RollingUpdate,
@@ -212,17 +213,17 @@ impl CandidateSets {
         }
     }
 
-    /// Number of bindings of a kind.
+    /// Returns the number of bindings of a kind.
     pub(super) fn count(&self, kind: BindingKind) -> usize {
         self.kinds[kind as usize].len()
     }
 
-    /// All bindings of a kind at or after a place.
+    /// Returns all bindings of a kind at or after an index.
     pub(super) fn from(&self, kind: BindingKind, from: u32) -> impl Iterator<Item = u32> {
         self.kinds[kind as usize].iter_from(from)
     }
 
-    /// The clusters of all bindings of a kind at or after a place.
+    /// Returns the clusters of all bindings of a kind at or after an index.
     pub(super) fn targets(
         &self,
         view: &RollingView,
@@ -233,7 +234,7 @@ impl CandidateSets {
             .map(|place| view.bindings.target_at(place))
     }
 
-    /// The controller's counters.
+    /// Returns the controller's counters.
     pub(super) fn binding_counts(&self, view: &RollingView) -> BindingCounts {
         let target = match view.requested {
             Some(requested) => i64::from(requested),
@@ -251,7 +252,7 @@ impl CandidateSets {
         }
     }
 
-    /// The first known time after which a binding becomes ready by itself.
+    /// Returns the first known time after which a binding becomes ready without a change.
     pub(super) fn first_ready_after(&self) -> Option<SimTime> {
         let (time, _) = self.by_time.first()?;
         Some(*time)

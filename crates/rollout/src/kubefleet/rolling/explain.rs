@@ -7,14 +7,14 @@ use super::{PERIOD_SECONDS, RollingUpdate};
 /// The limits of a rolling update applied to a placement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RollingExplanation {
-    /// Both limits in clusters, the passes that roll bindings if each wave becomes ready as a whole, and the period
-    /// after which resources that cannot be tracked count as available.
+    /// Both limits in clusters, the number of passes that roll bindings if each wave becomes ready as a whole, and the
+    /// period after which resources without availability tracking count as available.
     pub limits: String,
     /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
 }
 
-/// Applies `config` to an update of `target` clusters, at least one, all of them ready on another version.
+/// Applies `config` to an update of `target` clusters (at least one) that are all ready on another version.
 pub fn explain(config: &RollingUpdateConfig, rules: RuleSet, target: u32) -> RollingExplanation {
     let target = i64::from(target);
     let limits =

@@ -12,8 +12,8 @@ use super::candidates::CandidateSets;
 use super::view::{BindingCounts, RollingDecision, RollingStatus, RollingView, Room};
 
 impl RollingUpdate {
-    /// The rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or the next
-    /// pass makes progress. The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or
+    /// the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &RollingView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -98,12 +98,12 @@ impl RollingUpdate {
     }
 }
 
-/// The number of clusters that the placement requests.
+/// Returns the number of clusters that the placement requests, as text.
 fn requested(counts: BindingCounts) -> String {
     count(usize::try_from(counts.target).unwrap_or(0), "cluster")
 }
 
-/// Whether a binding waits for its update or its deletion.
+/// Returns whether a binding waits for its update or its deletion.
 fn is_outdated(view: &RollingView, binding: &Binding) -> bool {
     if binding.deleting {
         return false;

@@ -3,9 +3,9 @@
 //! Follows `pkg/controllers/rollout/controller.go` of kubefleet-dev/kubefleet at
 //! e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
-//! Invariants: of the bindings that are ready when a pass starts, the pass leaves at least the requested number minus
-//! `maxUnavailable`, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both
-//! limits. A pass over what changed ([`RollingUpdate::reconcile_changed`]) costs what changed.
+//! Invariants: a pass keeps at least the requested number minus `maxUnavailable` of the bindings that are ready when
+//! it starts, and it binds at most `maxSurge` above the requested number. Failed bindings are outside both limits. The
+//! cost of a partial pass ([`RollingUpdate::reconcile_changed`]) depends on what changed.
 
 mod candidates;
 mod explain;
@@ -33,9 +33,9 @@ const PERIOD_SECONDS: i64 = 60;
 /// The limits of a rolling update for a number of clusters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct RollingLimits {
-    /// Clusters that may be unavailable.
+    /// Maximum number of unavailable clusters.
     pub max_unavailable: i64,
-    /// Clusters above the requested number.
+    /// Maximum number of clusters above the requested number.
     pub max_surge: i64,
 }
 
@@ -53,7 +53,7 @@ pub struct RollingUpdate {
 }
 
 impl RollingUpdate {
-    /// A scheduler with these limits. `clusters` provide only names; the index of a cluster is its
+    /// Creates a scheduler with these limits. `clusters` only provides names; the index of a cluster is its
     /// [`TargetId`](super::super::TargetId).
     pub fn new(
         config: RollingUpdateConfig,
@@ -71,14 +71,14 @@ impl RollingUpdate {
         }
     }
 
-    /// Replaces the limits, as a change of the placement does; this alone does not start a pass.
+    /// Replaces the limits, like a change of the placement; this does not start a pass.
     #[cfg(test)]
     pub(super) fn set_config(&mut self, config: RollingUpdateConfig) {
         self.config = config;
         self.sets = None;
     }
 
-    /// The limits for `target` requested clusters. An invalid value, which admission rejects, is 0.
+    /// Returns the limits for `target` requested clusters. An invalid value, which admission rejects, becomes 0.
     pub fn limits(&self, target: i64) -> RollingLimits {
         let total = usize::try_from(target).unwrap_or(0);
         let max_unavailable = resolved(self.config.max_unavailable.as_ref(), total);
@@ -101,7 +101,7 @@ impl RollingUpdate {
     }
 }
 
-/// A limit of a rolling update of `total` clusters.
+/// Resolves a limit for a rolling update of `total` clusters.
 fn resolved(value: Option<&IntOrString>, total: usize) -> i64 {
     let default = IntOrString::String("25%".to_owned());
     let value = value.unwrap_or(&default);

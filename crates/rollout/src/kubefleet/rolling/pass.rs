@@ -4,7 +4,7 @@
 //! `calculateMaxToRemove` and `calculateMaxToAdd` in `pkg/controllers/rollout/controller.go`.
 //!
 //! `maxUnavailable` is a budget on *ready* bindings: every binding that is not ready uses it, for any reason. Failed
-//! bindings, which as shipped are all those in progress, are updated regardless of it.
+//! bindings are updated regardless of it. As shipped, all bindings in progress count as failed.
 
 use std::collections::BTreeMap;
 
@@ -20,23 +20,23 @@ use super::view::{
 };
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Bindings of the largest placement whose passes tests compare with passes over sets built again.
+/// Maximum number of bindings of a placement whose passes are compared, in tests, with passes over rebuilt sets.
 #[cfg(test)]
 const SCANNED_MAX: usize = 100;
 
 impl RollingUpdate {
-    /// One pass of the rollout reconciler over all bindings. Its status has the request to the queue.
+    /// Runs one pass of the rollout reconciler over all bindings. Its status has the request to the queue.
     ///
-    /// Of [`RollingStatus::blocked`] it lists only those that do not say so yet.
+    /// [`RollingStatus::blocked`] lists only bindings that do not show this yet.
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> RollingDecision {
         self.sets = None;
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
-    /// in `changed` differ from those of the last pass, also by what storing it changed
-    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and one after a change of the limits
-    /// or of the newest resource snapshot, looks at all.
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
+    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and a pass after a change of the
+    /// limits or of the newest resource snapshot, examines all bindings.
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
@@ -64,7 +64,7 @@ impl RollingUpdate {
         decision
     }
 
-    /// Clusters whose binding this pass, the last one, has blocked: all of them.
+    /// Returns all clusters whose binding is blocked by this pass, which must be the last.
     pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
         let mut blocked = Vec::new();
         let Some(sets) = &self.sets else {
@@ -80,7 +80,7 @@ impl RollingUpdate {
         blocked
     }
 
-    /// [`RollingView::is_done`], at the time of the last pass.
+    /// Returns [`RollingView::is_done`] at the time of the last pass.
     pub fn is_done(&self, view: &RollingView) -> bool {
         match &self.sets {
             Some(sets) => sets.count(BindingKind::Behind) == 0,
@@ -164,7 +164,7 @@ impl RollingUpdate {
         status.next = self.next(wait, is_waiting);
     }
 
-    /// The number of bindings that the limits allow a pass to roll.
+    /// Returns how many bindings the limits allow a pass to roll.
     fn room(&self, counts: BindingCounts) -> Room {
         let limits = self.limits(counts.target);
         let least_ready = counts.target - limits.max_unavailable;
@@ -189,16 +189,16 @@ impl RollingUpdate {
     }
 }
 
-/// Candidates in order; a pass deploys to the first of them.
+/// Candidates in order; a pass deploys to the first ones.
 struct RollingWave {
     kind: BindingKind,
-    /// Those of them whose RolloutStarted does not say yet that they are blocked.
+    /// Candidates whose RolloutStarted does not show yet that they are blocked.
     unmarked: BindingKind,
     size: usize,
 }
 
 impl RollingWave {
-    /// Bindings with an older snapshot.
+    /// Creates a wave of bindings with an older snapshot.
     const fn updates(size: usize) -> Self {
         Self {
             kind: BindingKind::UpdateCandidate,
@@ -207,7 +207,7 @@ impl RollingWave {
         }
     }
 
-    /// Bindings that are only scheduled.
+    /// Creates a wave of bindings that are only scheduled.
     const fn bindings(size: usize) -> Self {
         Self {
             kind: BindingKind::BoundingCandidate,
@@ -216,7 +216,7 @@ impl RollingWave {
         }
     }
 
-    /// Deploys to the first candidates. Returns the place from which on they are blocked.
+    /// Deploys to the first candidates. Returns the index from which candidates are blocked.
     fn deploy(
         &self,
         view: &RollingView,
@@ -233,7 +233,7 @@ impl RollingWave {
     }
 }
 
-/// Whether a cluster that needs the resources is still being cleaned up; nothing is rolled then.
+/// Returns whether a cluster that needs the resources is still being cleaned up; then nothing is rolled.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
     if view.bindings.are_single() {
         return Ok(false);

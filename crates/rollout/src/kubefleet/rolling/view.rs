@@ -7,9 +7,9 @@ use super::super::{BindingState, KubeFleetBugs};
 /// One placement in the hub cluster, whose strategy is `RollingUpdate`.
 #[derive(Clone, Debug)]
 pub struct RollingView {
-    /// The number of clusters that it requests. `None`: all that match.
+    /// Number of requested clusters. `None`: all that match.
     pub requested: Option<u32>,
-    /// Method of applying its resources.
+    /// How its resources are applied.
     pub apply_strategy: ApplyStrategy,
     /// The newest version of its resources, if any.
     pub latest_snapshot: Option<Revision>,
@@ -24,22 +24,22 @@ pub struct BindingCounts {
     pub target: i64,
     /// Bindings that are ready.
     pub ready: i64,
-    /// Ready ones that are being deleted.
+    /// Ready bindings that are being deleted.
     pub can_be_unavailable: i64,
-    /// Bindings whose cluster has the resources and may be or become ready.
+    /// Bindings whose cluster has the resources and that are ready or may become ready.
     pub can_be_ready: i64,
-    /// Scheduled ones.
+    /// Scheduled bindings.
     pub bounding_candidates: i64,
-    /// Unscheduled ones that must be deleted.
+    /// Unscheduled bindings that must be deleted.
     pub remove_candidates: i64,
-    /// Bound ones with a snapshot other than the newest.
+    /// Bound bindings with a snapshot other than the newest.
     pub update_candidates: i64,
-    /// The same, but failed: they are updated regardless of the limits.
+    /// Update candidates that have failed: they are updated regardless of the limits.
     pub failed_update_candidates: i64,
 }
 
 impl BindingCounts {
-    /// Candidates of all kinds.
+    /// Returns the number of candidates of all kinds.
     pub(super) const fn all_candidates(&self) -> i64 {
         self.bounding_candidates
             + self.remove_candidates
@@ -48,7 +48,7 @@ impl BindingCounts {
     }
 }
 
-/// Number of bindings that the limits allow a pass to roll. Negative numbers mean none.
+/// Number of bindings that the limits allow a pass to roll; 0 or less: no binding.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Room {
     /// Deletions and updates, limited by `maxUnavailable`.
@@ -73,27 +73,27 @@ pub enum RollingError {
 /// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
-    /// Its request to the queue.
+    /// How it asks the queue to requeue.
     pub next: QueueRequest,
-    /// Why it must be repeated, if so.
+    /// Why it must be repeated. `None`: it succeeded.
     pub error: Option<RollingError>,
-    /// `None`: the pass ended before it counted.
+    /// The counters. `None`: the pass ended before it counted.
     pub counts: Option<BindingCounts>,
-    /// `None`: no binding had to be rolled.
+    /// The limits in this pass. `None`: no binding had to be rolled.
     pub room: Option<Room>,
-    /// Clusters whose binding received the placement's apply strategy; such a pass does nothing else
+    /// Clusters whose binding received the placement's apply strategy. Such a pass does nothing else
     /// (`processApplyStrategyUpdates`).
     pub patched: Vec<TargetId>,
-    /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not say so
-    /// yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
+    /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not show
+    /// this yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
     pub blocked: Vec<TargetId>,
-    /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`, and
-    /// `checkAndUpdateStaleBindingsStatus` where nothing is rolled).
+    /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`,
+    /// and `checkAndUpdateStaleBindingsStatus` if nothing is rolled).
     pub restarted: Vec<TargetId>,
     pub(super) blocked_from: BlockedFrom,
 }
 
-/// The places from which on bindings are blocked by the limits. `None`: none is.
+/// The indices from which bindings are blocked by the limits. `None`: no binding is blocked.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct BlockedFrom {
     /// Bindings to update.
@@ -115,7 +115,7 @@ pub enum RollingAction {
 pub type RollingDecision = Pass<RollingAction, RollingStatus>;
 
 impl RollingAction {
-    /// The cluster that it is about.
+    /// Returns the cluster of the action.
     pub const fn target(self) -> TargetId {
         match self {
             Self::Deploy(target, _) | Self::Delete(target) => target,
@@ -149,7 +149,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only that the rollout of these bindings has started, or that it is blocked.
+    /// Stores only that the rollout of these bindings has started or is blocked.
     ///
     /// # Panics
     /// If a cluster has no binding.
@@ -173,12 +173,13 @@ impl RollingView {
         }
     }
 
-    /// Whether every requested cluster has the newest resources and is available, and no other cluster has them.
+    /// Returns whether every requested cluster has the newest resources and is available, and no other cluster has
+    /// them.
     pub fn is_done(&self) -> bool {
         self.bindings.iter().all(|binding| self.has(binding))
     }
 
-    /// True if the binding's cluster has the newest resources, and they are available.
+    /// Returns whether the binding's cluster has the newest resources, and they are available.
     pub(super) fn has(&self, binding: &Binding) -> bool {
         binding.state == BindingState::Bound
             && !binding.deleting
@@ -187,10 +188,10 @@ impl RollingView {
     }
 }
 
-/// Whether this change of a binding starts a pass: its generation, Available or DiffReported changed.
+/// Returns whether this change of a binding starts a pass: its generation, Available or DiffReported changed.
 ///
-/// As shipped ([`KubeFleetBugs::missed_wake_ups`]) a condition with only a higher observed generation counts as
-/// unchanged, because the old and the new object are compared in the wrong order.
+/// As shipped ([`KubeFleetBugs::missed_wake_ups`]), a condition of which only the observed generation changed counts
+/// as unchanged, because the old and the new object are compared in the wrong order.
 pub fn wakes(before: &Binding, after: &Binding, bugs: KubeFleetBugs) -> bool {
     let old = before.work;
     let new = after.work;

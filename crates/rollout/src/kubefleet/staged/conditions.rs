@@ -1,8 +1,8 @@
-//! The conditions of a staged update run's status: of the run, of its stages and of their tasks.
+//! The conditions in a staged update run's status: for the run, its stages and their tasks.
 //!
 //! Follows `pkg/controllers/updaterun/{initialization,execution,validation,stop,controller}.go` and
-//! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/closed-loop/kubefleet` contain those
-//! of runs and stages. Left out: messages that only repeat a reason, and the conditions of each cluster.
+//! `pkg/utils/condition/reason.go`. The recorded rollouts in `tests/closed-loop/kubefleet` contain the conditions of
+//! runs and stages. Left out: messages that only repeat a reason, and the conditions of each cluster.
 
 use itertools::Itertools;
 
@@ -10,7 +10,7 @@ use super::super::super::ObjectCondition;
 use super::run::{ProgressCondition, RunReason, RunStatus, StageStatus};
 use super::{StagedUpdateRun, TaskTime};
 
-/// Clusters that the message of a stuck run names.
+/// Maximum number of clusters that the message of a stuck run names.
 const STUCK_NAMED: usize = 3;
 
 /// The stage in which clusters that are no longer picked lose their resources.
@@ -20,7 +20,7 @@ const DELETE_STAGE: &str = "kubernetes-fleet.io/deleteStage";
 const STAGE: &str = "StageUpdating";
 
 impl StagedUpdateRun {
-    /// The conditions that the run shows after its last pass.
+    /// Returns the conditions that the run shows after its last pass.
     pub fn conditions(&self) -> Vec<ObjectCondition> {
         let run = &self.run;
         let object = format!("ClusterStagedUpdateRun/{}", self.inputs.run_name);
@@ -62,7 +62,7 @@ impl StagedUpdateRun {
         list
     }
 
-    /// The tasks or the clusters that a run waits for.
+    /// Describes the tasks or the clusters that a run waits for.
     fn waits_for(&self) -> String {
         let stage = self.run.stage(self.run.current_stage());
         match self.run.progressing.map(|progress| progress.reason) {
@@ -95,7 +95,7 @@ impl StagedUpdateRun {
         }
     }
 
-    /// The tasks before and after a stage, once the run has come to them.
+    /// Returns the conditions of the tasks before and after a stage, once the run has reached them.
     fn task_conditions(
         &self,
         object: &str,
@@ -132,7 +132,7 @@ impl StagedUpdateRun {
     }
 }
 
-/// The conditions of an approval's task, with the name of its request.
+/// Returns the conditions of an approval's task, with the name of its request.
 fn approval(object: &str, name: &str, is_approved: bool) -> Vec<ObjectCondition> {
     let object = format!("{object}/{name}");
     let mut kinds = vec!["ApprovalRequestCreated"];
@@ -151,7 +151,7 @@ fn is_complete(stage: &StageStatus) -> bool {
     stage.finished == stage.clusters.len()
 }
 
-/// A condition of an ended run or stage. One that is false says why the run has failed.
+/// Returns a condition of a finished run or stage. If it is false, it shows why the run failed.
 fn outcome(
     object: &str,
     kind: &str,
@@ -172,7 +172,7 @@ fn outcome(
     )
 }
 
-/// Progressing, and Succeeded of an ended run or stage.
+/// Returns Progressing and, once a run or stage has ended, Succeeded.
 fn progress(
     object: &str,
     prefix: &str,

@@ -21,7 +21,7 @@ pub(super) struct RunPass<'a> {
     pub(super) view: &'a StagedView,
     pub(super) collected: Collected<'a>,
     pub(super) stage: &'a mut StageLedger,
-    /// The first cluster of the stage whose binding somebody else has changed.
+    /// The first cluster of the stage whose binding another writer has changed.
     pub(super) preempted: Option<RunError>,
     pub(super) run: &'a mut RunStatus,
     pub(super) decision: &'a mut StagedDecision,
@@ -30,24 +30,24 @@ pub(super) struct RunPass<'a> {
 /// The result of a pass for a cluster that may start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterStart {
-    /// Its binding gets the resources of the run.
+    /// Its binding gets the run's resources.
     Deployed,
-    /// Its binding has them already, and is marked as started.
+    /// Its binding already has them, and is marked as started.
     Restarted,
-    /// Its binding has them, and was marked before.
+    /// Its binding already has them, and was already marked.
     AlreadyCurrent,
 }
 
 /// The state of a cluster of the stage, as a pass finds it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterUpdate {
-    /// It is being updated.
+    /// It is still being updated.
     Going,
-    /// It has what the run rolls out, and is available.
+    /// It has the resources of the run and is available.
     Done,
     /// It counts as failed; a later pass may find it done.
     Failing,
-    /// Somebody else has changed its binding since it started.
+    /// Another writer has changed its binding since it started.
     Preempted,
 }
 
@@ -70,7 +70,7 @@ enum ClusterDeletion {
 }
 
 impl ClusterDeletion {
-    /// `binding`: the cluster's binding that is to be deleted, if it is left.
+    /// `binding`: the cluster's binding to delete, if it still exists.
     fn of(cluster: &ClusterStatus, binding: Option<&Binding>) -> Self {
         let Some(binding) = binding else {
             return Self::Done;
@@ -86,11 +86,11 @@ impl ClusterDeletion {
     }
 }
 
-/// Failing clusters that the error of a pass names.
+/// Maximum number of failing clusters that the error of a pass names.
 const NAMED: usize = 10;
 
 impl<'a> RunPass<'a> {
-    /// State `Run`.
+    /// Runs a pass in state `Run`.
     pub(super) fn execute(&mut self) -> Result<(), RunError> {
         let reason = self.run.progressing.map(|progress| progress.reason);
         if !matches!(reason, Some(RunReason::Waiting | RunReason::Stuck)) {
@@ -137,8 +137,9 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// `executeUpdatingStage`: observes the clusters of a stage that may have changed and, with a limit, starts others
-    /// in the order of the stage. Returns how many keep their slots for this pass although they are no longer updating.
+    /// Observes the clusters of a stage that may have changed and, with a limit, starts others in the order of the
+    /// stage (`executeUpdatingStage`). Returns how many clusters keep their slots in this pass although they are no
+    /// longer updating.
     fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
         for position in std::mem::take(&mut self.stage.to_observe) {
@@ -179,8 +180,8 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// Observes a cluster, or starts it if the pass may start clusters. Returns whether it keeps its slot for this pass
-    /// although it is no longer updating: `executeUpdatingStage` counts the slots before it hears of these.
+    /// Observes a cluster, or starts it if the pass may start clusters. Returns whether it keeps its slot in this pass
+    /// although it is no longer updating: `executeUpdatingStage` counts the slots before it observes such clusters.
     fn update_cluster(&mut self, index: usize, position: u32, may_start: bool) -> bool {
         let before = self.run.stages[index].clusters[position as usize];
         let binding = self.binding(before.target);
@@ -213,7 +214,7 @@ impl<'a> RunPass<'a> {
         cluster.succeeded == Some(false) || (starts && update == ClusterUpdate::Done)
     }
 
-    /// The binding of a cluster of a stage.
+    /// Returns the binding of a cluster in a stage.
     fn binding(&self, target: TargetId) -> &'a Binding {
         let selected = self.collected.selected.get(target.index()).copied();
         selected
@@ -222,7 +223,7 @@ impl<'a> RunPass<'a> {
             .expect("the check at the start found a binding for every cluster of a stage")
     }
 
-    /// Starts a cluster. One that has what the run rolls out is observed in the same pass.
+    /// Starts a cluster. If it already has the resources of the run, it is observed in the same pass.
     fn start_or_observe(&mut self, binding: &Binding) -> ClusterUpdate {
         match self.start(binding) {
             ClusterStart::Deployed | ClusterStart::Restarted => ClusterUpdate::Going,
@@ -230,7 +231,7 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// Rolls the binding of a cluster that starts.
+    /// Rolls the binding of a cluster to start it.
     fn start(&mut self, binding: &Binding) -> ClusterStart {
         if !self.run.is_in_sync(binding) {
             let snapshot = self
@@ -248,7 +249,8 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// Observes a cluster that has started. Only a pass that may start clusters checks who has changed the binding.
+    /// Observes a cluster that has started. Only a pass that may start clusters checks for other writers of the
+    /// binding.
     fn observe(&self, binding: &Binding, may_start: bool) -> ClusterUpdate {
         let is_own = self.run.is_in_sync(binding) && binding.has_started();
         if may_start && !is_own {
@@ -258,7 +260,7 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// The state of a cluster by its binding (`checkClusterUpdateResult`).
+    /// Returns the state of a cluster by its binding (`checkClusterUpdateResult`).
     fn result(&self, binding: &Binding) -> ClusterUpdate {
         if binding.has_succeeded() {
             ClusterUpdate::Done
@@ -269,7 +271,7 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// Keeps the error of the first cluster whose binding somebody else has changed.
+    /// Records the error of the first cluster whose binding another writer has changed.
     fn note_preemption(&mut self, index: usize, target: TargetId) {
         if self.preempted.is_none() {
             self.preempted = Some(RunError::Preempted {
@@ -284,7 +286,7 @@ impl<'a> RunPass<'a> {
         error
     }
 
-    /// All clusters of the stage are done; continues with the tasks after it (`handleStageCompletion`,
+    /// Runs the tasks after a stage whose clusters are all done (`handleStageCompletion`,
     /// `checkAfterStageTasksStatus`).
     fn complete_stage(&mut self, index: usize) {
         self.run.mark(self.now, RunReason::Waiting);
@@ -314,7 +316,8 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// The rest of a wait that started when the stage's Progressing condition last changed its status.
+    /// Returns the remaining wait of a task. It started when the stage's Progressing condition last changed its
+    /// status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
         let since = self.run.stages[index]
             .progressing
@@ -324,12 +327,12 @@ impl<'a> RunPass<'a> {
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// `handleStageApprovalTask`: accepts a given approval. Without a request one is created, which cannot be approved
-    /// yet.
+    /// Returns whether an approval was given, and accepts it (`handleStageApprovalTask`). Without a request it creates
+    /// one, which cannot be approved yet.
     fn ask(&mut self, approval: String) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
-            // Another task of the same name may have created it in this pass.
+            // Another task with the same name may have created it in this pass.
             if !self.decision.actions.contains(&action) {
                 self.decision.actions.push(action);
             }
@@ -344,7 +347,7 @@ impl<'a> RunPass<'a> {
         request.approved || request.accepted
     }
 
-    /// Deletes all bindings together; done when none is left.
+    /// Deletes all bindings together; the stage is done when no binding is left.
     fn execute_delete_stage(&mut self) -> Result<(), RunError> {
         self.run.deletion.mark(self.now, RunReason::Started);
         self.follow_deletions(NewDeletions::Start)?;
@@ -357,14 +360,14 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Starts no deletion, and observes those in progress.
+    /// Starts no deletions, and observes those in progress.
     fn stop_delete_stage(&mut self) -> Result<(), RunError> {
         self.run.deletion.mark(self.now, RunReason::Stopping);
         let in_progress = self.follow_deletions(NewDeletions::Hold)?;
         if in_progress == 0 {
             self.run.deletion.mark(self.now, RunReason::Stopped);
         }
-        // Also a run that is stopped waits for the bindings that still have to be deleted.
+        // A stopped run also waits for the bindings that still have to be deleted.
         if self.collected.to_delete.is_empty() {
             self.run.mark(self.now, RunReason::Stopped);
         } else {
@@ -373,8 +376,8 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Observes the deletions of the delete stage, and starts others in its order. Returns the number of those that
-    /// were in progress before.
+    /// Observes the deletions of the delete stage, and starts others in its order. Returns how many deletions were
+    /// already in progress.
     fn follow_deletions(&mut self, new: NewDeletions) -> Result<usize, RunError> {
         let mut binding_of: BTreeMap<TargetId, &Binding> = BTreeMap::new();
         for binding in &self.collected.to_delete {
@@ -407,14 +410,14 @@ impl<'a> RunPass<'a> {
         Ok(in_progress)
     }
 
-    /// State `Stop`: starts nothing, and observes the updates in progress.
+    /// Runs a pass in state `Stop`: starts nothing, and observes the updates in progress.
     pub(super) fn stop(&mut self) -> Result<(), RunError> {
         self.run.mark(self.now, RunReason::Stopping);
         let index = self.run.current_stage();
         if index == self.run.stages.len() {
             return self.stop_delete_stage();
         }
-        // For a waiting stage this moves the start of its wait.
+        // For a waiting stage this changes the start of its wait.
         self.run.stages[index].mark(self.now, RunReason::Stopping);
         self.update_clusters(index, None)?;
         if self.run.stages[index].in_progress == 0 {

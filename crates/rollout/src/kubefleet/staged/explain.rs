@@ -8,7 +8,7 @@ use super::{RunBehaviour, RunError, StageConfig, StageTask, StagedUpdateRun, Str
 /// A strategy applied to a fleet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StagedExplanation {
-    /// In the order in which they are updated.
+    /// The stages in the order in which they are updated.
     pub stages: Vec<StageExplanation>,
     /// Surprising effects of settings, one sentence each.
     pub warnings: Vec<String>,
@@ -19,9 +19,9 @@ pub struct StagedExplanation {
 pub struct StageExplanation {
     /// Its name.
     pub name: String,
-    /// Its clusters.
+    /// Number of its clusters.
     pub count: usize,
-    /// Number of clusters updated concurrently; 0 for a value that admission rejects.
+    /// Maximum number of clusters updated concurrently; 0 for a value that admission rejects.
     pub max_concurrency: i64,
     /// The names of its first clusters, in the order in which they are updated.
     pub first: Vec<String>,
@@ -31,10 +31,10 @@ pub struct StageExplanation {
     pub after_tasks: Vec<String>,
 }
 
-/// Applies `strategy` to these clusters, like a run whose placement has picked them all. Sets defaults.
+/// Applies `strategy` to these clusters, like a run whose placement has picked them all. Applies defaults.
 ///
 /// # Errors
-/// Why the run could not be initialized.
+/// The reason why the run could not be initialized.
 pub fn explain(
     strategy: &StrategySpec,
     rules: RuleSet,
@@ -66,7 +66,7 @@ pub fn explain(
     })
 }
 
-/// One stage with these clusters, in the order in which they are updated.
+/// Explains a stage with these clusters, in the order in which they are updated.
 fn explain_stage(run: &StagedUpdateRun, index: usize, targets: &[TargetId]) -> StageExplanation {
     let inputs = &run.inputs;
     let config = inputs.config(index);

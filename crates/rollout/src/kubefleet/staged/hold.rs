@@ -1,6 +1,6 @@
 //! The rule that blocks a staged run, with numbers and names.
 //!
-//! Derived from the status that one more pass at the time of the last one would leave.
+//! Derived from the status after one more pass at the time of the last one.
 
 use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
@@ -13,8 +13,8 @@ use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use fleetsim_units::SimTime;
 
 impl StagedUpdateRun {
-    /// The rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all updated
-    /// clusters are available, or the next pass makes progress. The call costs as much as several passes.
+    /// Returns the rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all
+    /// updated clusters are available, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
         let StagedDecision {
@@ -40,7 +40,7 @@ impl StagedUpdateRun {
         Some(self.reason(view, &run, &status))
     }
 
-    /// The end of a timed wait that continues during this approval.
+    /// Returns the end of a timed wait that runs concurrently with this approval.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
         let mut stages = 0..self.run.stages.len();
         let index =
@@ -70,7 +70,7 @@ impl StagedUpdateRun {
         Hold::new(rule, explanation)
     }
 
-    /// A run that has succeeded observes nothing any more, not even clusters that fail later.
+    /// Returns the hold of a succeeded run, which no longer observes its clusters, even if they fail later.
     fn lost(&self, run: &RunStatus, view: &StagedView) -> Option<Hold> {
         let mut lost = Vec::new();
         for cluster in run.stages.iter().flat_map(|stage| &stage.clusters) {
@@ -206,7 +206,7 @@ impl StagedUpdateRun {
     }
 }
 
-/// Clusters of all stages that are not done.
+/// Returns the clusters of all stages that are not done.
 fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     let mut unfinished = Vec::new();
     for stage in run.stages.iter().chain([&run.deletion]) {
@@ -219,7 +219,7 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     unfinished
 }
 
-/// The end of a timed wait after a stage, once its clusters are done.
+/// Returns the end of a timed wait after a stage, once its clusters are done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
     let progress = stage.progressing?;
     if progress.reason.status() != ConditionStatus::False {

@@ -1,7 +1,7 @@
-//! Initialization of a run, and the check at the start of every later pass that its inputs have not changed.
+//! Initializes a run, and checks at the start of every later pass that its inputs have not changed.
 //!
-//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. Left out of the check: conditions
-//! out of sequence, and more clusters updating than allowed, which only other writers could cause.
+//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. The check leaves out conditions out
+//! of sequence, and more clusters updating than allowed, which only other writers could cause.
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
@@ -14,7 +14,7 @@ use super::view::StagedView;
 /// The placement's bindings as seen by a run.
 #[derive(Default)]
 pub(super) struct Collected<'v> {
-    /// Each picked cluster's binding.
+    /// The binding of each picked cluster.
     pub(super) selected: Vec<Option<&'v Binding>>,
     /// The bindings of clusters that are no longer picked, by name.
     pub(super) to_delete: Vec<&'v Binding>,
@@ -23,7 +23,7 @@ pub(super) struct Collected<'v> {
 }
 
 impl RunInputs {
-    /// Computes the stages, once.
+    /// Computes the stages. Only the first call has an effect.
     pub(super) fn initialize<'v>(
         &self,
         run: &mut RunStatus,
@@ -75,7 +75,7 @@ impl RunInputs {
                 observed,
             });
         }
-        // A run that has completed all deletions finds no binding and fails: a bug of upstream.
+        // A run that has completed all deletions finds no binding and fails: an upstream bug.
         let needs_bindings =
             self.behaviour.bugs.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
@@ -161,7 +161,7 @@ impl RunInputs {
         if !text.parse().is_ok_and(|index: i64| index >= 0) {
             return Err(RunError::ResourceSnapshotIndexInvalid(text.clone()));
         }
-        // The text is the value of the label that snapshots are listed by, so `07` finds none.
+        // The text is compared with a label of the snapshots, so `07` does not match.
         for snapshot in &view.resource_snapshots {
             if snapshot.0.to_string() == *text {
                 return Ok(*snapshot);
@@ -170,7 +170,7 @@ impl RunInputs {
         Err(RunError::ResourceSnapshotNotFound(text.clone()))
     }
 
-    /// `maxConcurrency` of a stage of `total` clusters: rounded down, and 1 in place of 0.
+    /// Returns `maxConcurrency` of a stage of `total` clusters, rounded down to at least 1.
     pub(super) fn max_concurrency(
         &self,
         stage: usize,
@@ -188,7 +188,7 @@ impl RunInputs {
         Ok(if number == 0 { 1 } else { number })
     }
 
-    /// As [`Self::max_concurrency`], of a stage whose clusters are known.
+    /// Returns [`Self::max_concurrency`] of a stage whose clusters are known.
     pub(super) fn limit(&self, index: usize, stage: &StageStatus) -> Result<i64, RunError> {
         let limit = self.max_concurrency(index, stage.clusters.len());
         limit.map_err(|source| RunError::MaxConcurrency {

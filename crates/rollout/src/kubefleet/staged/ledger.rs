@@ -1,10 +1,10 @@
-//! The state of a stage that saves a pass from looking at clusters that did not change.
+//! The state of a stage, so that a pass need not examine clusters that did not change.
 //!
-//! A run checks in every pass that its stages are unchanged. That depends on which bindings exist, are no longer picked
-//! or have an old policy, on the placement and on its policy; as long as none of these changes, a [`RunLedger`] stands
-//! for the check. Clusters start in the order of their stage, so a pass needs to know how far it came and which
-//! clusters are failing or stuck ([`StageLedger`]). Left out, so that such passes look at all: the delete stage, a run
-//! that is stopped, and placements that have several bindings for one cluster.
+//! A run checks in every pass that its stages are unchanged. The result depends on the placement, on its policy, and
+//! on which bindings exist, are no longer picked or have an old policy. As long as none of these changes, a
+//! [`RunLedger`] replaces the check. Clusters start in the order of their stage, so a pass only needs the next cluster
+//! to start and the clusters that are failing or stuck ([`StageLedger`]). Always examined in full: the delete stage, a
+//! stopped run, and placements that have several bindings for one cluster.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -18,17 +18,17 @@ use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{RunInputs, RunState};
 use fleetsim_units::SimTime;
 
-/// The part of a binding on which the check of the stages depends.
+/// The part of a binding that affects the check of the stages.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct PickedBinding {
     /// The policy under which it was picked.
     policy: u32,
-    /// It is still picked.
+    /// Whether it is still picked.
     is_picked: bool,
 }
 
 impl PickedBinding {
-    /// Of the binding at a place. `None`: it is gone.
+    /// Returns the part of the binding at an index. `None`: it was removed.
     fn at(view: &StagedView, place: u32) -> Option<Self> {
         let binding = view.bindings.at(place)?;
         Some(Self {
@@ -38,7 +38,7 @@ impl PickedBinding {
     }
 }
 
-/// A cluster's stage, and its position there.
+/// A cluster's stage, and its position in the stage.
 #[derive(Clone, Copy, Debug)]
 struct StagePosition {
     stage: u32,
@@ -51,9 +51,9 @@ pub(super) struct RunLedger {
     layout: Arc<Layout>,
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
-    /// By place. `None`: the binding is gone.
+    /// The bindings by index. `None`: removed.
     picked: Vec<Option<PickedBinding>>,
-    /// By cluster. `None`: it is in no stage.
+    /// The positions by cluster. `None`: in no stage.
     positions: Vec<Option<StagePosition>>,
     pub(super) stage: StageLedger,
 }
@@ -62,20 +62,20 @@ pub(super) struct RunLedger {
 #[derive(Clone, Debug)]
 pub(super) struct StageLedger {
     index: usize,
-    /// The first cluster that no pass has tried to start.
+    /// Position of the first cluster that no pass has tried to start.
     pub(super) frontier: usize,
-    /// Clusters that could not start, because they count as failed: they take slots.
+    /// Clusters that could not start because they count as failed; they still take slots.
     pub(super) refused: TargetSet,
-    /// Clusters that have been tried, are not done, and count as failed.
+    /// Clusters that have been tried, are not done and count as failed.
     pub(super) failing: TargetSet,
     /// Clusters that are updating, in the order of their start.
     updating: BTreeSet<(SimTime, u32)>,
-    /// Clusters that the next pass observes, in the order of the stage: those whose bindings have changed.
+    /// Clusters whose bindings have changed, in the order of the stage; the next pass observes them.
     pub(super) to_observe: Vec<u32>,
 }
 
 impl RunLedger {
-    /// The ledger after a pass that has looked at all. `None`: the next one must do so too.
+    /// Creates the ledger after a full pass. `None`: the next pass must also be full.
     pub(super) fn new(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> Option<Self> {
         if !is_covered(inputs, run, view) || !view.bindings.are_single() {
             return None;
@@ -100,7 +100,7 @@ impl RunLedger {
         })
     }
 
-    /// The ledger with what the next pass has to look at. `None`: it has to look at all.
+    /// Adds to the ledger what the next pass must examine. `None`: it must examine everything.
     pub(super) fn update(
         mut self,
         inputs: &RunInputs,
@@ -143,7 +143,7 @@ impl RunLedger {
     }
 }
 
-/// Whether a pass only continues a stage.
+/// Returns whether a pass only continues a stage.
 fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
     let runs = match (inputs.behaviour.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
@@ -154,8 +154,8 @@ fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
     runs && is_going && have_room(inputs, run)
 }
 
-/// Whether all stages may update clusters: a pass over all ends the run for the limit of any stage, also of a later
-/// one.
+/// Returns whether all stages may update clusters: an invalid limit in any stage, also a later one, ends the run in a
+/// full pass.
 fn have_room(inputs: &RunInputs, run: &RunStatus) -> bool {
     let mut stages = run.stages.iter().enumerate();
     stages.all(|(index, stage)| {
@@ -165,7 +165,7 @@ fn have_room(inputs: &RunInputs, run: &RunStatus) -> bool {
 }
 
 impl StageLedger {
-    /// A pass with this ledger observes all clusters that have been tried and are not done.
+    /// Creates a ledger with which a pass observes all clusters that have been tried and are not done.
     pub(super) fn new(run: &RunStatus, index: usize) -> Self {
         let clusters = &run.stage(index).clusters;
         let frontier = match clusters.iter().rposition(ClusterStatus::is_tried) {
@@ -194,7 +194,7 @@ impl StageLedger {
         ledger
     }
 
-    /// A pass has observed or started a cluster.
+    /// Records that a pass has observed or started a cluster.
     pub(super) fn note(
         &mut self,
         position: u32,
@@ -213,7 +213,7 @@ impl StageLedger {
         }
     }
 
-    /// Clusters that have been updating for too long, in the order of the stage.
+    /// Returns the clusters that have been updating for too long, in the order of the stage.
     pub(super) fn stuck(&self, now: SimTime) -> Vec<u32> {
         let mut stuck = Vec::new();
         for &(started, position) in &self.updating {

@@ -2,10 +2,10 @@
 //!
 //! Follows `pkg/controllers/updaterun` of kubefleet-dev/kubefleet at e160c1cdfdd9bf4c0234713d2b7f34e0ec95dab6.
 //!
-//! Invariants: of a stage at most `maxConcurrency` clusters have started and not finished; no cluster of a stage starts
-//! before all clusters of the one before are done and its tasks passed (a stage without clusters has none, as shipped);
-//! the same inputs give the same actions. A pass over what changed ([`StagedUpdateRun::reconcile_changed`]) costs what
-//! changed.
+//! Invariants: at most `maxConcurrency` clusters of a stage have started and not finished; no cluster of a stage
+//! starts before the clusters and the tasks of the previous stage are done (as shipped, a stage without clusters has
+//! no tasks); the same inputs give the same actions. The cost of a partial pass
+//! ([`StagedUpdateRun::reconcile_changed`]) depends on what changed.
 
 mod conditions;
 mod execute;
@@ -35,7 +35,7 @@ pub use view::{
 use initialize::Collected;
 use ledger::{RunLedger, StageLedger};
 
-/// Bindings of the largest placement whose passes tests compare with passes over all.
+/// Maximum number of bindings of a placement whose passes are compared with full passes in tests.
 #[cfg(test)]
 const SCANNED_MAX: usize = 100;
 
@@ -46,7 +46,7 @@ pub struct StagedUpdateRun {
     run: RunStatus,
     /// Time of the last pass.
     last: SimTime,
-    /// The stage's clusters after the last pass. `None`: the next one observes all clusters.
+    /// The stage's clusters after the last pass. `None`: the next pass observes all clusters.
     ledger: Option<RunLedger>,
 }
 
@@ -60,16 +60,17 @@ enum TaskTime {
 /// How KubeFleet behaves in a run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RunBehaviour {
-    /// Whether the shipped or the documented rules hold.
+    /// Whether the shipped or the documented rules apply.
     pub rules: RuleSet,
-    /// The version whose rules hold.
+    /// The version whose rules apply.
     pub version: KubeFleetVersion,
-    /// The known bugs that it has.
+    /// The known bugs that are reproduced.
     pub bugs: KubeFleetBugs,
 }
 
 impl RunBehaviour {
-    /// That of the latest version with these rules: as shipped with all known bugs, as documented with none.
+    /// Returns the behaviour of the latest version under these rules: with all known bugs as shipped, without bugs as
+    /// documented.
     pub const fn of(rules: RuleSet) -> Self {
         Self {
             rules,
@@ -86,19 +87,19 @@ struct RunInputs {
     run_name: String,
     /// The resource snapshot to roll out, a number. Empty: the newest.
     snapshot_index: String,
-    /// `None`: no strategy of that name exists. It stays as it is once the run is initialized.
+    /// The strategy, which no longer changes once the run is initialized. `None`: no strategy has this name.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
-    /// Indices into `clusters` in the byte order of names.
+    /// Indices into `clusters`, in the byte order of names.
     by_name: Vec<u32>,
-    /// For each stage whether it selects each cluster, picked or not; or the error in its tasks or its selector.
+    /// For each stage, whether it selects each cluster, picked or not; or the error in its tasks or its selector.
     selects: Vec<Result<Vec<bool>, RunError>>,
 }
 
 impl StagedUpdateRun {
-    /// A run called `name` over these clusters; the index of a cluster is its [`TargetId`](super::super::TargetId).
-    /// `strategy` includes the defaults of admission ([`StrategySpec::with_defaults`]); `None`: none of that name
-    /// exists.
+    /// Creates a run called `name` over these clusters; the index of a cluster is its
+    /// [`TargetId`](super::super::TargetId). `strategy` includes the defaults of admission
+    /// ([`StrategySpec::with_defaults`]); `None`: no strategy has this name.
     pub fn new(
         name: String,
         snapshot_index: String,
@@ -123,8 +124,7 @@ impl StagedUpdateRun {
         run
     }
 
-    /// Replaces the strategy, as an edit of its object does; `None` deletes it. An initialized run keeps its
-    /// strategy.
+    /// Replaces the strategy, like an edit of its object; `None` deletes it. An initialized run keeps its strategy.
     pub fn set_strategy(&mut self, strategy: Option<StrategySpec>) {
         if self.run.initialized.is_none() {
             self.inputs.strategy = strategy;
@@ -132,8 +132,8 @@ impl StagedUpdateRun {
         }
     }
 
-    /// Replaces the member clusters, as joining, leaving and a change of labels do. Existing clusters keep their
-    /// index; one that has left is marked.
+    /// Replaces the member clusters after clusters joined, left or changed labels. Existing clusters keep their index;
+    /// a cluster that has left is marked.
     pub fn set_clusters(&mut self, clusters: Vec<MemberCluster>) {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         self.inputs.clusters = clusters;
@@ -142,25 +142,25 @@ impl StagedUpdateRun {
         self.ledger = None;
     }
 
-    /// The member clusters.
+    /// Returns the member clusters.
     pub fn clusters(&self) -> &[MemberCluster] {
         &self.inputs.clusters
     }
 
-    /// The run's status after its last pass.
+    /// Returns the run's status after its last pass.
     pub const fn status(&self) -> &RunStatus {
         &self.run
     }
 
-    /// The strategy; fixed once the run is initialized.
+    /// Returns the strategy; fixed once the run is initialized.
     pub const fn strategy(&self) -> Option<&StrategySpec> {
         self.inputs.strategy.as_ref()
     }
 
-    /// The resolved `maxConcurrency` of a stage of an initialized run.
+    /// Returns the resolved `maxConcurrency` of a stage in an initialized run.
     ///
     /// # Errors
-    /// The configured value is invalid; the run fails when it reaches the stage.
+    /// If the configured value is invalid; the run fails when it reaches the stage.
     ///
     /// # Panics
     /// If the run is not initialized or the stage does not exist.
@@ -169,7 +169,7 @@ impl StagedUpdateRun {
             .max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
-    /// One pass of the run's reconciler over all bindings. Its status has the request to the queue.
+    /// Runs one pass of the run's reconciler over all bindings. Its status has the request to the queue.
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.
@@ -178,13 +178,14 @@ impl StagedUpdateRun {
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
-    /// One pass as [`Self::reconcile`], at the cost of what changed: the caller promises that only bindings of clusters
-    /// in `changed` differ from those of the last pass, also by what storing it changed
-    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run looks at all, and so do passes after
-    /// a change of the placement or of the picked clusters, of a stopped run, and of the delete stage.
+    /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
+    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
+    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run examines all bindings, and so do
+    /// passes after a change of the placement or of the picked clusters, passes of a stopped run, and passes of the
+    /// delete stage.
     ///
     /// # Panics
-    /// As [`Self::reconcile`].
+    /// Same as [`Self::reconcile`].
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
@@ -224,7 +225,7 @@ impl StagedUpdateRun {
         decision
     }
 
-    /// One pass at the time of the last one; without a ledger it looks at all.
+    /// Runs one pass at the time of the last one; without a ledger it examines everything.
     fn pass(
         &self,
         run: &mut RunStatus,
@@ -297,9 +298,9 @@ impl RunInputs {
             decision,
         };
         match (self.behaviour.rules, view.state) {
-            // Only initialized.
+            // The run is only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
-            // The document has no state: a run starts because it exists.
+            // The document describes no state: a run starts as soon as it exists.
             (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
             (_, RunState::Stop) => pass.stop(),
         }
@@ -313,7 +314,7 @@ impl RunInputs {
             .stages[stage]
     }
 
-    /// True if a cluster counts as failed.
+    /// Returns whether a cluster counts as failed.
     fn is_failing(&self, binding: &Binding) -> bool {
         binding.has_failed(self.behaviour.bugs) || binding.work_state() == WorkState::DiffFailed
     }
@@ -323,7 +324,7 @@ impl RunInputs {
             && !self.config(stage).before_stage_tasks.is_empty()
     }
 
-    /// The name of a stage's `ClusterApprovalRequest`. Stages of the same name share theirs.
+    /// Returns the name of a stage's `ClusterApprovalRequest`. Stages with the same name share a request.
     fn approval(&self, time: TaskTime, stage: usize) -> String {
         let run = &self.run_name;
         let stage = &self.config(stage).name;

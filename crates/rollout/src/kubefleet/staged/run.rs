@@ -1,8 +1,8 @@
-//! The status object of a staged update run, which is its memory and what its user sees.
+//! The status object of a staged update run. It is the run's memory, and users see it.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
 //! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which
-//! every pass sets to the run's own and so never matter.
+//! never matter because every pass sets them to the run's own.
 
 use super::super::super::label_selector::SelectorError;
 use super::super::super::{Revision, TargetId};
@@ -16,20 +16,20 @@ use fleetsim_units::SimTime;
 pub struct ProgressCondition {
     /// Its reason.
     pub reason: RunReason,
-    /// Time of the last change of its status, in whole seconds; a new reason alone does not change it.
+    /// Time of the last change of its status, in whole seconds; a new reason alone does not count.
     pub since: SimTime,
 }
 
 /// Why a run or a stage is progressing or not; upstream prefixes the names with `UpdateRun` and `StageUpdating`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RunReason {
-    /// Of a run: clusters are updated or deleted, or a stage starts.
+    /// For a run: clusters are updated or deleted, or a stage starts.
     Progressing,
-    /// Of a stage: its clusters are updated or deleted.
+    /// For a stage: its clusters are updated or deleted.
     Started,
-    /// Waits for a task.
+    /// Waiting for a task.
     Waiting,
-    /// Of a run: some cluster has been updating for more than five minutes.
+    /// For a run: some cluster has been updating for more than five minutes.
     Stuck,
     /// The state of the run is Stop, and clusters are still being updated or deleted.
     Stopping,
@@ -37,14 +37,14 @@ pub enum RunReason {
     Stopped,
     /// Done.
     Succeeded,
-    /// Of a stage: done, because it has no clusters.
+    /// For a stage: done, because it has no clusters.
     SkippedNoClusters,
     /// Permanently failed.
     Failed,
 }
 
 impl RunReason {
-    /// The status of the condition.
+    /// Returns the status of the condition.
     pub const fn status(self) -> ConditionStatus {
         match self {
             Self::Progressing | Self::Started => ConditionStatus::True,
@@ -64,7 +64,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since });
     }
 
-    /// The outcome of its subject: success or failure. `None`: not finished.
+    /// Returns the outcome, success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
@@ -79,14 +79,14 @@ impl ProgressCondition {
 pub struct ClusterStatus {
     /// The cluster.
     pub target: TargetId,
-    /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not yet.
+    /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not started.
     pub started: Option<SimTime>,
-    /// Its outcome: success or failure. `None`: not finished.
+    /// Whether it succeeded or failed. `None`: not finished.
     pub succeeded: Option<bool>,
 }
 
 impl ClusterStatus {
-    /// A cluster that has not started.
+    /// Creates a cluster that has not started.
     const fn new(target: TargetId) -> Self {
         Self {
             target,
@@ -95,23 +95,23 @@ impl ClusterStatus {
         }
     }
 
-    /// Whether a pass has started it, or knows its outcome.
+    /// Returns whether a pass has started it, or its outcome is known.
     pub(super) const fn is_tried(&self) -> bool {
         self.started.is_some() || self.succeeded.is_some()
     }
 
-    /// Whether it has started and not finished.
+    /// Returns whether it has started and not finished.
     pub const fn is_updating(&self) -> bool {
         self.started.is_some() && self.succeeded.is_none()
     }
 }
 
-/// One task that follows a stage.
+/// One task after a stage.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct TaskStatus {
-    /// An `Approval`: it was accepted, permanently.
+    /// For an `Approval`: whether it was accepted, which is permanent.
     pub approved: bool,
-    /// A `TimedWait`: its end was observed.
+    /// For a `TimedWait`: whether its end was observed.
     pub elapsed: bool,
 }
 
@@ -120,17 +120,17 @@ pub struct TaskStatus {
 pub struct StageStatus {
     /// The stage's name; empty for the delete stage.
     pub name: String,
-    /// In the order in which they are updated.
+    /// Its clusters in the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
-    /// Number of them that have started and not finished.
+    /// Number of its clusters that have started and not finished.
     pub in_progress: usize,
-    /// Number of them that have succeeded.
+    /// Number of its clusters that have succeeded.
     pub finished: usize,
-    /// `None`: not reached.
+    /// The Progressing condition. `None`: the stage was not reached.
     pub progressing: Option<ProgressCondition>,
     /// Whether the approval before the stage was accepted.
     pub approved_before: bool,
-    /// One per task after the stage.
+    /// Status of each task after the stage.
     pub after_tasks: Vec<TaskStatus>,
 }
 
@@ -144,7 +144,7 @@ impl StageStatus {
         }
     }
 
-    /// Its outcome: success or failure. `None`: not finished.
+    /// Returns the outcome, success or failure. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -153,7 +153,7 @@ impl StageStatus {
         ProgressCondition::mark(&mut self.progressing, now, reason);
     }
 
-    /// Replaces what is known of a cluster.
+    /// Replaces the status of a cluster.
     pub(super) fn set(&mut self, position: usize, cluster: ClusterStatus) {
         let old = std::mem::replace(&mut self.clusters[position], cluster);
         self.finished -= usize::from(old.succeeded == Some(true));
@@ -162,7 +162,7 @@ impl StageStatus {
         self.in_progress += usize::from(cluster.is_updating());
     }
 
-    /// Its clusters that have started and not finished.
+    /// Returns its clusters that have started and not finished.
     pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
         self.clusters.iter().filter(|cluster| cluster.is_updating())
     }
@@ -171,9 +171,9 @@ impl StageStatus {
 /// The run's status.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RunStatus {
-    /// `None`: not yet. `Some(false)` is final.
+    /// Whether it was initialized. `None`: not yet. `Some(false)` is final.
     pub initialized: Option<bool>,
-    /// `None`: it never was in a state other than `Initialize`.
+    /// The Progressing condition. `None`: the state has always been `Initialize`.
     pub progressing: Option<ProgressCondition>,
     /// Why it could not be initialized or has failed.
     pub failure: Option<RunError>,
@@ -194,7 +194,7 @@ pub struct RunStatus {
 }
 
 impl RunStatus {
-    /// Its outcome: success or failure, which is final. `None`: not finished.
+    /// Returns the outcome, success or failure, which is final. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -203,14 +203,14 @@ impl RunStatus {
         ProgressCondition::mark(&mut self.progressing, now, reason);
     }
 
-    /// The first stage that is not finished; the number of stages means the delete stage.
+    /// Returns the first stage that is not finished; the number of stages denotes the delete stage.
     pub fn current_stage(&self) -> usize {
         let mut stages = self.stages.iter();
         let current = stages.position(|stage| stage.succeeded() != Some(true));
         current.unwrap_or(self.stages.len())
     }
 
-    /// A stage by its number; the number of stages means the delete stage.
+    /// Returns a stage by its number; the number of stages denotes the delete stage.
     ///
     /// # Panics
     /// If the stage does not exist.
@@ -222,7 +222,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether it has ended, successfully or not.
+    /// Returns whether it has ended, successfully or not.
     pub fn is_over(&self) -> bool {
         self.succeeded().is_some() || self.initialized == Some(false)
     }
@@ -236,7 +236,7 @@ impl RunStatus {
         }
     }
 
-    /// Whether a binding is bound to what the run rolls out.
+    /// Returns whether a binding is bound to the resources of the run.
     pub(super) fn is_in_sync(&self, binding: &Binding) -> bool {
         self.snapshot.is_some()
             && binding.snapshot == self.snapshot
@@ -245,7 +245,7 @@ impl RunStatus {
     }
 }
 
-/// Why a run could not be initialized, or has failed; or why a pass is repeated after a backoff.
+/// Why a run could not be initialized or has failed, or why a pass is repeated after a backoff.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs, reason = "the fields are named in the messages")]
@@ -278,7 +278,7 @@ pub enum RunError {
     /// The strategy is gone.
     #[error("referenced updateStrategy not found")]
     StrategyNotFound,
-    /// More than one task before a stage, or one that is not an approval.
+    /// More than one task before a stage, or a task that is not an approval.
     #[error(
         "the before stage tasks of stage `{0}` are invalid: at most one task, of type Approval"
     )]
@@ -306,7 +306,7 @@ pub enum RunError {
         key: String,
         value: String,
     },
-    /// No stage selects some picked clusters; `first` holds up to ten of them.
+    /// No stage selects some picked clusters; `first` names up to ten of them.
     #[error("some clusters are not placed in any stage, total {total}, showing up to 10: {}", first.join(", "))]
     ClustersNotInAnyStage { total: usize, first: Vec<String> },
     /// The number of the resource snapshot is invalid.
@@ -324,7 +324,7 @@ pub enum RunError {
         new: usize,
         existing: usize,
     },
-    /// A stage has other clusters, or another order, than when the run started.
+    /// A stage has different clusters, or another order, than when the run started.
     #[error(
         "the {position}. cluster in stage `{stage}` has changed, new: {new}, existing: {existing}"
     )]
@@ -334,7 +334,7 @@ pub enum RunError {
         new: String,
         existing: String,
     },
-    /// A cluster that was picked when the run started no longer is.
+    /// A cluster that was picked when the run started is no longer picked.
     #[error("the cluster `{0}` to be deleted is not in the delete stage")]
     NewClusterToDelete(String),
     /// Another writer changed a binding that the run is updating.
@@ -362,17 +362,17 @@ pub enum RunError {
     ClusterUpdate(Vec<String>),
 }
 
-/// The effect of a pass's error on the run.
+/// The effect of an error in a pass on the run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum ErrorEffect {
     /// The run has failed for good (`errInitializedFailed`, `errStagedUpdatedAborted`).
     RunEnds,
-    /// The queue tries the pass again after a backoff.
+    /// The queue retries the pass after a backoff.
     PassIsRepeated,
 }
 
 impl RunError {
-    /// Says for each error whether it ends the run, so that a new one cannot do so by omission.
+    /// Returns whether the error ends the run. The match lists every error, so that a new one is not forgotten.
     pub(super) const fn effect(&self) -> ErrorEffect {
         match self {
             Self::OldPolicyBinding(_) | Self::ClusterUpdate(_) => ErrorEffect::PassIsRepeated,

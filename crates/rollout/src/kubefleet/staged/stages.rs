@@ -1,7 +1,7 @@
 //! The clusters of each stage, and their order.
 //!
-//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. Selectors are asked once; a pass
-//! determines which of the clusters are picked, unless it only continues a stage
+//! Follows `computeRunStageStatus` in `pkg/controllers/updaterun/initialization.go`. Selectors are evaluated once; a
+//! pass determines which of the selected clusters are picked, unless it only continues a stage
 //! ([`RunLedger`](super::ledger::RunLedger)).
 
 use super::super::super::TargetId;
@@ -13,17 +13,17 @@ use super::run::RunError;
 /// Maximum number of clusters in no stage that an error names.
 const NAMED: usize = 10;
 
-/// The place of clusters without the sorting label, as documented.
+/// The sort key of clusters without the sorting label under documented rules.
 const LAST: i64 = i64::MAX;
 
 impl RunInputs {
-    /// Lets each stage select its clusters, which depends on labels and the strategy alone.
+    /// Evaluates the selector of each stage, which depends only on labels and the strategy.
     pub(super) fn select(&mut self) {
         let stages = self.strategy.iter().flat_map(|strategy| &strategy.stages);
         self.selects = stages.map(|stage| self.selected_by(stage)).collect();
     }
 
-    /// Checks a stage's tasks and then its selector. Without a selector it selects nothing.
+    /// Checks a stage's tasks and then its selector. Without a selector the stage selects nothing.
     fn selected_by(&self, stage: &StageConfig) -> Result<Vec<bool>, RunError> {
         let is_valid_before = match &stage.before_stage_tasks[..] {
             [] => true,
@@ -35,7 +35,7 @@ impl RunInputs {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;
-        // Three tasks of a type pass, because only two are compared.
+        // Three tasks of the same type are accepted, because only two are compared.
         let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
         if is_twice || after.iter().any(StageTask::is_wait_of_zero) {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));
@@ -56,7 +56,7 @@ impl RunInputs {
         Ok(selected)
     }
 
-    /// The selected clusters of each stage, in the order in which they are updated.
+    /// Returns the selected clusters of each stage, in the order in which they are updated.
     pub(super) fn assign(
         &self,
         is_selected: impl Fn(TargetId) -> bool,
@@ -81,7 +81,7 @@ impl RunInputs {
                 }
                 members.push((self.sorting_key(config, target)?, target));
             }
-            // Stable: equal keys keep the order of names.
+            // The sort is stable: equal keys keep the order of names.
             members.sort_by_key(|(key, _)| *key);
             stages.push(members.into_iter().map(|(_, target)| target).collect());
         }
@@ -98,8 +98,8 @@ impl RunInputs {
         Ok(stages)
     }
 
-    /// The value of the label by which a stage orders a cluster; 0 if it orders by names alone. As documented, clusters
-    /// without the label come last, by name.
+    /// Returns the value of the label by which a stage orders a cluster; 0 if it orders by names alone. Under
+    /// documented rules, clusters without the label are last, by name.
     fn sorting_key(&self, config: &StageConfig, target: TargetId) -> Result<i64, RunError> {
         let Some(key) = &config.sorting_label_key else {
             return Ok(0);
@@ -107,7 +107,7 @@ impl RunInputs {
         let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
         let value = match (labels.get(key), self.behaviour.rules) {
             (Some(value), _) => value.as_str(),
-            // The type's description: by name where the label is absent.
+            // The documentation of the type: clusters without the label are ordered by name.
             (None, RuleSet::Documented) => return Ok(LAST),
             (None, RuleSet::Shipped) => "",
         };

@@ -12,7 +12,7 @@ use super::run::RunError;
 pub struct StagedView {
     /// The run's `spec.state`.
     pub state: RunState,
-    /// The placement. `None`: none of that name exists.
+    /// The placement. `None`: no placement has this name.
     pub placement: Option<PlacementView>,
     /// The newest policy snapshot.
     pub policy: PolicySnapshot,
@@ -27,9 +27,9 @@ pub struct StagedView {
 /// The part of a placement that a run reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlacementView {
-    /// Its strategy's type is `External`.
+    /// Whether its strategy's type is `External`.
     pub external: bool,
-    /// Method of applying its resources.
+    /// How its resources are applied.
     pub apply_strategy: ApplyStrategy,
 }
 
@@ -38,31 +38,31 @@ pub struct PlacementView {
 pub struct PolicySnapshot {
     /// Its number.
     pub index: u32,
-    /// The scheduler has finished it.
+    /// Whether the scheduler has finished it.
     pub scheduled: bool,
-    /// The number of clusters that it requests. `None`: all that match.
+    /// Number of clusters that it requests. `None`: all that match.
     pub requested: Option<u32>,
 }
 
 /// A `ClusterApprovalRequest`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApprovalRequest {
-    /// It is approved, and the approval was not withdrawn.
+    /// Whether it is approved, and the approval was not withdrawn.
     pub approved: bool,
-    /// The run has accepted the approval; withdrawing it then has no effect.
+    /// Whether the run has accepted the approval; withdrawing it then has no effect.
     pub accepted: bool,
 }
 
-/// The result of one pass of a run besides its actions and [`RunStatus`](super::RunStatus).
+/// The result of one pass of a run apart from its actions and [`RunStatus`](super::RunStatus).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StagedStatus {
-    /// Its request to the queue.
+    /// How it asks the queue to requeue.
     pub next: QueueRequest,
-    /// Why it must be repeated, if so.
+    /// Why it must be repeated. `None`: it succeeded.
     pub error: Option<RunError>,
-    /// Requests whose approval it accepted.
+    /// Requests whose approval the pass accepted.
     pub accepted: Vec<String>,
-    /// Bindings that did not need a change, and whose RolloutStarted it sets.
+    /// Bindings that did not need a change, and whose RolloutStarted the pass sets.
     pub restarted: Vec<TargetId>,
 }
 
@@ -73,7 +73,8 @@ pub enum StagedAction {
     Deploy(TargetId, Revision),
     /// Remove the application from the target.
     Delete(TargetId),
-    /// Ask a person for permission to continue, with a request of this name. A later view shows whether it was given.
+    /// Ask a person for permission to continue, with a request of this name. A later view shows whether the permission
+    /// was given.
     RequestApproval(String),
 }
 

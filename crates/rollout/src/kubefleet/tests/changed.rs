@@ -1,5 +1,5 @@
-//! Random placements and runs, with several changes between passes. In tests each pass over what changed compares
-//! itself with one over sets that are built again from all bindings.
+//! Random placements and runs, with several changes between passes. In tests each partial pass is compared with a pass
+//! over sets that are rebuilt from all bindings.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -10,7 +10,7 @@ use super::super::staged::{RunBehaviour, StagedUpdateRun, StagedView};
 use super::*;
 use fleetsim_units::SimDuration;
 
-/// Clusters of a placement.
+/// Number of clusters of a placement.
 const CLUSTERS: u32 = 90;
 
 const STATES: [WorkState; 7] = [
@@ -23,16 +23,16 @@ const STATES: [WorkState; 7] = [
     WorkState::DiffReported,
 ];
 
-/// Something that happens between two passes, mostly to a cluster by its number.
+/// An event between two passes, mostly for a cluster by its number.
 #[derive(Clone, Debug)]
 enum Event {
     /// The work generator reports a state.
     Report(u32, usize),
     /// The scheduler no longer picks the cluster, or picks it again.
     Select(u32, bool),
-    /// A binding is gone.
+    /// A binding is removed.
     Gone(u32),
-    /// The newest resources.
+    /// New resources are released.
     Release(Revision),
     /// The limits are replaced.
     Limits(i32, i32),
@@ -51,7 +51,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The scheduler's change of a cluster's binding.
+/// Applies the scheduler's change to a cluster's binding.
 fn select(bindings: &mut Bindings, cluster: u32, is_picked: bool) {
     let target = TargetId(cluster);
     match bindings.get_mut(target) {
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_over_changed_bindings_decide_as_plain_scans(
+    fn passes_over_changed_bindings_decide_like_full_scans(
         (unavailable, surge, asked) in (0..40_i32, 0..40_i32, prop::option::of(60..100_u32)),
         is_documented in any::<bool>(),
         is_new in any::<bool>(),
@@ -160,7 +160,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_of_a_run_over_changed_bindings_decide_as_plain_scans(
+    fn passes_of_a_run_over_changed_bindings_decide_like_full_scans(
         limit in 1..20_i32,
         is_documented in any::<bool>(),
         with_bugs in any::<bool>(),

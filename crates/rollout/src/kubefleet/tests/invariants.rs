@@ -48,7 +48,7 @@ fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
 }
 
 proptest! {
-    /// A stage starts when all clusters and tasks of the previous one are done; at most `maxConcurrency` of its
+    /// A stage starts only when all clusters and tasks of the previous one are done; at most `maxConcurrency` of its
     /// clusters are in progress; and a hold never contradicts a pass that makes progress.
     #[test]
     fn stages_run_in_order_within_their_concurrency(
@@ -92,8 +92,8 @@ proptest! {
         }
     }
 
-    /// Except for failed clusters, no pass updates more ready clusters than `maxUnavailable` allows; none is bound
-    /// beyond `maxSurge`; and the same view gives the same actions.
+    /// Apart from failed clusters, no pass updates more ready clusters than `maxUnavailable` allows; no binding is
+    /// bound beyond `maxSurge`; and the same view gives the same actions.
     #[test]
     fn limits_are_not_exceeded(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
@@ -142,7 +142,7 @@ proptest! {
 
     /// The time of the work generator's writes has no effect, except for resources without availability tracking.
     #[test]
-    fn the_time_of_a_condition_matters_only_where_availability_cannot_be_tracked(
+    fn the_time_of_a_condition_matters_only_if_availability_cannot_be_tracked(
         reports in vec((0..9_u32, 0..STATES.len()), 0..20),
         (first, second, later) in (0..1000_u64, 0..1000_u64, 0..100_u64),
         without_bugs in any::<bool>(),

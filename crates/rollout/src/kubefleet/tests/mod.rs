@@ -1,10 +1,10 @@
-//! Rollouts as stories: events, and the resulting actions of the scheduler or the rule that blocks it.
+//! Rollouts as scripts: events, and the resulting actions of the scheduler or the rule that blocks it.
 //!
-//! A line of a story is `t=SECONDS event => outcome`. Events: `pass` (nothing), `STATE LIST` (those clusters' work is
+//! A line of a script is `t=SECONDS event => outcome`. Events: `pass` (nothing), `STATE LIST` (those clusters' work is
 //! in this state: `available`, `unavailable`, `applying`, `applied`, `failed`), `approve N`, `stop`, `run`, `gone
 //! LIST` and `release N` (a new resource snapshot). A list is `0-3,7`, by index. Each event is followed by a pass,
-//! which is stored. Outcome: clusters updated and deleted, approvals requested, the hold where no cluster was
-//! updated, and the request to the queue.
+//! which is stored. Outcome: clusters updated and deleted, approvals requested, the hold if no cluster was updated,
+//! and the request to the queue.
 
 mod changed;
 mod invariants;
@@ -19,7 +19,7 @@ use fleetsim_units::SimTime;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-/// This many clusters `m00`, `m01`, …, with a label `stage`.
+/// Creates clusters `m00`, `m01`, …, with a label `stage`: the given number for each value.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     let stages = stages
         .iter()
@@ -32,8 +32,8 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     stages.enumerate().map(cluster).collect()
 }
 
-/// Three stages, by the clusters' label: with a wait after the first, and approvals after the second and before the
-/// third.
+/// Returns three stages that select by the clusters' label, with a wait after the first, and approvals after the
+/// second and before the third.
 pub(super) fn three_stages(limit: i64) -> String {
     let stage = |name: &str, tasks: &str| {
         format!(
@@ -48,7 +48,7 @@ pub(super) fn three_stages(limit: i64) -> String {
     )
 }
 
-/// Every cluster bound to the old snapshot and available with it.
+/// Binds every cluster to the old snapshot, and makes it available.
 pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     let binding = |(index, cluster): (usize, &MemberCluster)| {
         let name = binding_name("crp", &cluster.name, 0);
@@ -57,7 +57,7 @@ pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// Sets the clusters' work to the state of this word. False: it is another event.
+/// Sets the clusters' work to the state that this word denotes. Returns false if it is another event.
 fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> bool {
     let state = match word {
         "available" => WorkState::Available,
@@ -77,7 +77,7 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
     true
 }
 
-/// The outcome of a pass in a story's terms; `word` says what an action does to which cluster.
+/// Returns the outcome of a pass in a script's terms; `word` describes what an action does to which cluster.
 fn outcome<Action, Status>(
     pass: &Pass<Action, Status>,
     next: QueueRequest,
@@ -116,7 +116,7 @@ fn outcome<Action, Status>(
     parts.join("; ")
 }
 
-/// The lines of a story as time, event and the whole line up to its outcome.
+/// Splits a script into lines: time, event, and the line up to its outcome.
 fn lines(story: &str) -> impl Iterator<Item = (SimTime, &str, &str)> {
     story
         .lines()

@@ -1,5 +1,5 @@
-//! Stories of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
-//! stories cover holds and the documented rules, and serve as examples.
+//! Scripts of rolling updates. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! scripts cover holds and the documented rules, and serve as examples.
 use super::super::rolling::{RollingAction, RollingUpdate, RollingView, wakes};
 use super::*;
 
@@ -102,7 +102,7 @@ t=1 applying 0 => hold maxUnavailable: of 3 clusters requested, maxUnavailable a
 }
 
 #[test]
-fn untracked_resources_count_after_their_period() {
+fn untracked_resources_count_as_available_after_their_period() {
     play(
         "{maxUnavailable: 1, unavailablePeriodSeconds: 10}",
         RuleSet::Shipped,

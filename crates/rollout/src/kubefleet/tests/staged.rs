@@ -1,5 +1,5 @@
-//! Stories of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
-//! stories cover holds and the documented rules, and serve as examples.
+//! Scripts of staged update runs. `tests/conformance` covers single passes with recorded upstream behaviour; these
+//! scripts cover holds and the documented rules, and serve as examples.
 use super::super::staged::{
     PlacementView, PolicySnapshot, RunBehaviour, StagedAction, StagedUpdateRun, StagedView,
 };

@@ -1,5 +1,5 @@
-//! A pass over what changed decides as a plain scan of all clusters, over random bundles with several changes between
-//! passes.
+//! A partial pass makes the same decision as a plain scan of all clusters, for random bundles with several changes
+//! between passes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,17 +9,17 @@ use super::super::ledger::MemberGroup;
 use super::invariants::{cluster, fleet_of, strategy};
 use super::*;
 
-/// Clusters of a bundle: more than fit into one word of a set.
+/// Number of clusters of a bundle: more than fit into one word of a set.
 const CLUSTERS: usize = 90;
 
-/// Something that happens between two passes, to a cluster by its number.
+/// An event between two passes; clusters are given by number.
 #[derive(Clone, Debug)]
 enum Event {
-    /// The cluster's view is replaced.
+    /// A cluster's view is replaced.
     Replace(usize, ClusterView),
-    /// The agent applies what is deployed, and reports whether it is ready.
+    /// The agent applies the deployed id, and reports whether it is ready.
     Apply(usize, bool),
-    /// The bundle is paused, or resumed.
+    /// The bundle is paused or resumed.
     Pause(bool),
     /// All clusters want another version.
     Release(Revision),
@@ -37,7 +37,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The members of the partitions by a plain scan of all clusters, without sets and counts that follow changes.
+/// The members of the partitions by a plain scan of all clusters, without incremental sets and counts.
 struct Scan<'a> {
     plan: &'a Partitioning,
     flags: Vec<u8>,
@@ -65,7 +65,7 @@ impl PartitionMembers for Scan<'_> {
     }
 }
 
-/// The actions of a pass that scans, without removals, and the published numbers of its partitions.
+/// Returns the actions of a scanning pass, without removals, and the published numbers of its partitions.
 fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i64>, i64) {
     let plan = fleet
         .partitioning_of(view)
@@ -86,7 +86,7 @@ fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i
     )
 }
 
-/// Two schedulers over one view: one looks at all clusters in every pass, one at those that changed.
+/// Two schedulers over one view: one examines all clusters in every pass, the other only those that changed.
 struct Twins {
     full: RancherFleet,
     quick: RancherFleet,
@@ -123,7 +123,7 @@ impl Twins {
         }
     }
 
-    /// Both make a pass, which is stored unless it is lost. Panics when they differ.
+    /// Runs a pass on both schedulers, and stores it unless it is lost. Panics if they differ.
     fn pass(&mut self, is_stored: bool) {
         let full = self.full.reconcile(SimTime::ZERO, &self.view);
         let quick = self
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn passes_over_what_changed_decide_as_passes_over_all(
+    fn passes_over_changes_decide_like_full_passes(
         clusters in vec(cluster(), CLUSTERS),
         yaml in strategy(),
         is_documented in any::<bool>(),

@@ -1,7 +1,7 @@
 //! Every numeric statement of Fleet's document holds under the documented rules, for first deployments and for
 //! updates alike.
 //!
-//! The statements are those of "Rollout Strategy" in the SUSE Rancher Prime Continuous Delivery documentation.
+//! The statements are from "Rollout Strategy" in the SUSE Rancher Prime Continuous Delivery documentation.
 
 use super::*;
 
@@ -78,7 +78,7 @@ const STAGING_PROD: &str = "{partitions: [
     {name: demoRollout, maxUnavailable: 10%, clusterSelector: {matchLabels: {stage: staging}}},
     {name: stable, maxUnavailable: 5%, clusterSelector: {matchLabels: {stage: prod}}}]}";
 
-/// A statement, its strategy, the clusters by their label `stage`, and the expected story.
+/// A statement, its strategy, the clusters by their label `stage`, and the expected script.
 type ExampleRow = (
     &'static str,
     &'static str,
@@ -99,8 +99,8 @@ ready 0-44 => hold ready
 ready 45-49 => done",
         ),
         (
-            // DIFFERENCE: "until less than 10 clusters are NotReady" contradicts "once ≤4" with a limit of 4; at most
-            // the limit continues in both.
+            // DIFFERENCE: "until less than 10 clusters are NotReady" contradicts "once ≤4" with a limit of 4. Here
+            // both continue at the limit.
             "100 clusters, maxUnavailable 10%: deploys to 50 at once; the remaining 50 are paused until 10 are NotReady",
             "{maxUnavailable: 10%}",
             &[("", 100)],

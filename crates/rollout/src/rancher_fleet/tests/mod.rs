@@ -1,9 +1,9 @@
-//! Rollouts as stories: events, and the resulting actions of the scheduler or the rule that blocks it.
+//! Rollouts as scripts: events, and the resulting actions of the scheduler or the rule that blocks it.
 //!
-//! A line of a story is `event => outcome`. Events: `pass` (nothing), `ready LIST` (apply the deployed id and become
+//! A line of a script is `event => outcome`. Events: `pass` (nothing), `ready LIST` (apply the deployed id and become
 //! ready), `unready LIST`, `pause LIST`, `unpause LIST`, `register LIST`, `version N LIST`; a list is `0-3,7`, by
 //! index. Each event is followed by a pass, which is stored. Outcome: the clusters created and promoted, or the hold
-//! where none was promoted.
+//! if no cluster was promoted.
 
 mod changed;
 mod documented;
@@ -40,7 +40,7 @@ pub(super) enum Show {
     Starts,
 }
 
-/// This many clusters `c000`, `c001`, …, with a label `stage` if it is not empty.
+/// Creates clusters `c000`, `c001`, …: the given number for each label `stage`, or without the label if it is empty.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages
         .iter()
@@ -85,7 +85,7 @@ impl BundleStory {
         }
     }
 
-    /// Plays the events of `story` and compares the outcomes.
+    /// Runs the events of `story` and compares the outcomes.
     pub(super) fn plays(mut self, show: Show, title: &str, story: &str) {
         let mut played = String::new();
         for line in story.lines().filter(|line| !line.trim().is_empty()) {

@@ -1,4 +1,4 @@
-//! The shape of the recorded cases.
+//! The format of the recorded cases.
 
 use fleetsim_rollout::argo_cd::{ApplicationSetStrategy, IntOrString};
 use fleetsim_rollout::label_selector::Labels;
@@ -86,7 +86,7 @@ pub struct Change {
 #[derive(Deserialize)]
 pub struct TraceStep {
     pub t: i64,
-    /// `Some(null)`: removed.
+    /// The strategy. `Some(null)`: removed.
     #[serde(default, deserialize_with = "present")]
     pub strategy: Option<Value>,
     #[serde(rename = "gen")]

@@ -1,4 +1,4 @@
-//! Plays a recorded trace: the controller over applications that change as the record says.
+//! Replays a recorded trace: the controller, with applications that change as recorded.
 
 use std::sync::Arc;
 
@@ -15,26 +15,26 @@ use super::record::{Change, Trace, TraceApp, TraceStep, TraceTemplate};
 use super::words::{is_empty, message, message_code, seconds, shown, status_letter, time};
 use crate::suite::parse;
 
-/// The controller over applications that change as the record says.
+/// The controller, with applications that change as recorded.
 pub struct Replay {
     names: Vec<String>,
-    /// Recorded revisions and parameters by their index here, from 1.
+    /// Recorded revisions and parameters; their index here is from 1.
     words: Vec<String>,
     template: TraceTemplate,
     /// The template's parameter.
     parameter: String,
     generated: Vec<TraceApp>,
     set: ArgoCd,
-    /// The same controller, which looks only at what changed.
+    /// The same controller, with partial passes.
     quick: ArgoCd,
     view: Vec<ApplicationView>,
-    /// The set is being deleted.
+    /// Whether the set is being deleted.
     is_deleted: bool,
     /// The view of the last pass.
     known: Vec<ApplicationView>,
     /// The last report of conditions and health.
     shown: Map<String, Value>,
-    /// The last pass queued another one.
+    /// Whether the last pass queued another one.
     pub is_queued: bool,
     pub first_operation: Value,
 }
@@ -166,7 +166,7 @@ impl Replay {
         for app in self.generated.clone() {
             let index = self.index(&app.n);
             let mut parameters = app.p.unwrap_or_else(|| self.parameter.clone());
-            // The cause of its failure is in its spec, which therefore differs from the existing one.
+            // Its error is in its spec, so the spec differs from the existing one.
             if app.bad == 1 {
                 parameters.push_str(" invalid");
             }
@@ -242,7 +242,7 @@ impl Replay {
         }
     }
 
-    /// Applies a step's inputs. True: one of them queues a pass.
+    /// Applies a step's inputs. Returns whether one of them queues a pass.
     pub fn apply(&mut self, step: &TraceStep) -> bool {
         let mut wakes = step.p.is_some() || step.gen_.is_some() || step.delset == 1;
         if let Some(strategy) = &step.strategy {
@@ -275,7 +275,7 @@ impl Replay {
                 .any(|(old, new)| queues_pass(old.as_ref(), new.live.as_ref()))
     }
 
-    /// One pass, and what it did in the record's words; what is empty is left out.
+    /// Runs one pass, and returns its effects in the format of the record; empty fields are omitted.
     pub fn pass(&mut self, at: i64) -> Map<String, Value> {
         let rows = self.set.rows().to_vec();
         let pass = if self.is_deleted {
@@ -390,7 +390,7 @@ impl Replay {
         got
     }
 
-    /// The pass over what changed decides as the recorded one.
+    /// Checks that the partial pass makes the recorded decision.
     fn pass_over_changes(&mut self, at: i64, pass: &Pass<ApplicationAction, ApplicationSetStatus>) {
         let mut changed = TargetSet::new(self.names.len());
         let pairs = (0..).zip(self.known.iter().zip(&self.view));
@@ -401,7 +401,7 @@ impl Replay {
         let mut quick = self
             .quick
             .reconcile_changed(time(at), &self.view, &changed, &mut |_| Some(time(at)));
-        // Requests of applications that have an operation already are listed only by a pass over all.
+        // Only full passes list requests for applications that already have an operation.
         quick.status.requested.clone_from(&pass.status.requested);
         assert_eq!(&quick, pass, "at {at}");
         assert_eq!(self.quick.rows(), self.set.rows(), "at {at}");
@@ -426,7 +426,7 @@ impl Replay {
         self.names[target.index()].clone()
     }
 
-    /// The largest number of steps whose applications together are those that are allowed.
+    /// Returns the largest number of steps whose applications together are the allowed ones.
     fn wave(&self, status: &ApplicationSetStatus) -> usize {
         let lists = &self.set.steps().lists;
         let allowed = lists[..status.open_steps].concat();
@@ -439,7 +439,7 @@ impl Replay {
                 .count()
     }
 
-    /// The change of a row. `None`: there is none.
+    /// Returns the change of a row. `None`: unchanged.
     fn row_change(
         &self,
         old: Option<&ApplicationStatus>,

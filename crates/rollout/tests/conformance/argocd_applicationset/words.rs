@@ -1,4 +1,4 @@
-//! The record's names for states, messages, conditions and times.
+//! The names of states, messages, conditions and times in the record.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::suite::parse;
 /// Recorded times are relative to the start of a trace, and may be before it.
 const START: i64 = 1_000_000;
 
-/// The record's names for conditions and health.
+/// Returns conditions and health with their names in the record.
 pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
     let conditions = status.conditions;
     let progress = match conditions.rollout {
@@ -31,7 +31,7 @@ pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
         Some(ErrorOccurred::Validation { .. }) => "ApplicationValidationError",
         Some(ErrorOccurred::NoSteps) => "ApplicationSetRolloutError",
     };
-    // `status.health` of the set, which ignores the health of its applications.
+    // `status.health` of the set, which ignores the health of the applications.
     let health = match (conditions.error, conditions.rollout) {
         (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => "Degraded",
         (_, Some(Rollout::Progressing(_))) => "Progressing",
@@ -98,7 +98,7 @@ pub fn message_code(message: Message) -> &'static str {
         .1
 }
 
-/// Groups `[value, [names]]` as one value for each name.
+/// Expands groups `[value, [names]]` to one value for each name.
 pub fn ungrouped(groups: &Value) -> Value {
     let groups: Vec<(Value, Vec<String>)> = parse(groups);
     let each = groups

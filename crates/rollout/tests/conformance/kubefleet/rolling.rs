@@ -19,7 +19,7 @@ use super::{
 };
 use crate::suite::parse;
 
-/// How many names of blocked bindings a record holds at most.
+/// Maximum number of blocked bindings whose names a record holds.
 const BLOCKED_NAMED: usize = 30;
 
 #[derive(Deserialize)]
@@ -58,7 +58,7 @@ struct ConfigBinding {
 /// A placement and its bindings.
 struct Around {
     update: RollingUpdate,
-    /// Makes every pass over what changed, and must decide as `update`.
+    /// The same scheduler with partial passes; it must make the same decisions as `update`.
     quick: RollingUpdate,
     view: RollingView,
     clusters: Vec<String>,
@@ -121,7 +121,7 @@ impl Around {
         }) as u32)
     }
 
-    /// Changes a binding; returns whether that wakes the controller.
+    /// Changes a binding. Returns whether this wakes the controller.
     fn change(&mut self, name: &str, change: impl FnOnce(&mut Binding)) -> bool {
         let Some(binding) = by_name(&mut self.view.bindings, name) else {
             return false;
@@ -131,7 +131,7 @@ impl Around {
         wakes(&before, binding, KubeFleetBugs::ALL)
     }
 
-    /// Makes an event happen; returns whether that wakes the controller.
+    /// Applies an event. Returns whether it wakes the controller.
     fn apply(&mut self, now: SimTime, event: &Value) -> bool {
         match text(event, "type") {
             "binding_status" => {
@@ -171,7 +171,7 @@ impl Around {
         }
     }
 
-    /// One pass over all bindings. That over what changed must decide the same.
+    /// Runs one pass over all bindings. The partial pass must make the same decision.
     fn reconcile(&mut self, now: SimTime) -> Pass<RollingAction, RollingStatus> {
         let full = self.update.reconcile(now, &self.view);
         let quick = self
@@ -186,7 +186,7 @@ impl Around {
         full
     }
 
-    /// One pass, stored, and what it did in the record's words.
+    /// Runs and stores one pass; returns it, with its effects in the format of the record.
     fn pass(&mut self, now: SimTime) -> (Pass<RollingAction, RollingStatus>, Map<String, Value>) {
         let pass = self.reconcile(now);
         let live = |target: TargetId| {
@@ -376,7 +376,7 @@ pub fn check_loop(case: &Value) -> Result<(), String> {
                     let binding = name.as_str().expect("a name").to_owned();
                     clock.schedule(clock.now + read.deletion_ms, Event::Gone { binding });
                 }
-                // Names of blocked bindings are not recorded here.
+                // Names of blocked bindings are not recorded in this suite.
                 got.remove("blocked");
                 got.insert("t_ms".to_owned(), json!(clock.now));
                 let has_error = pass.status.error.is_some();
@@ -415,7 +415,7 @@ fn error(error: &RollingError) -> &'static str {
     }
 }
 
-/// Whether its own writes wake the controller immediately: those of a binding's spec do.
+/// Returns whether the pass's own writes wake the controller immediately: writes of a binding's spec do.
 fn wakes_itself(pass: &Pass<RollingAction, RollingStatus>) -> bool {
     !pass.actions.is_empty() || !pass.status.patched.is_empty()
 }

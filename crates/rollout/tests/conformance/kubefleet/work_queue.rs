@@ -1,13 +1,13 @@
 //! When a controller processes a key again: the work queue's backoff and its timer, for passes that take no time.
 //!
 //! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
-//! `util/workqueue/delaying_queue.go` of kubernetes/client-go v0.34.1, which KubeFleet uses. The simulation has the
-//! control plane's queue in its place.
+//! `util/workqueue/delaying_queue.go` of kubernetes/client-go v0.34.1, which KubeFleet uses. The simulation uses the
+//! control plane's queue instead.
 
 use fleetsim_rollout::{QueueRequest, back_off};
 use fleetsim_units::SimTime;
 
-/// The queue's state of one key.
+/// The queue's state for one key.
 #[derive(Default)]
 pub struct WorkQueue {
     failures: u32,
@@ -15,8 +15,8 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// A pass that takes no time. Returns when the key is processed again: at the earliest timer that was requested,
-    /// which other wake-ups leave in place.
+    /// Runs a pass that takes no time. Returns when the key is processed again: at the earliest requested timer, which
+    /// other wake-ups do not change.
     pub fn pass(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         self.timer = self.timer.filter(|timer| *timer > now);
         let delay = match next {

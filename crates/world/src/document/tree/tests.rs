@@ -1,4 +1,4 @@
-//! Trees, places, and refused texts.
+//! Trees, locations, and rejected texts.
 
 use super::*;
 use crate::document::testing::source;
@@ -39,7 +39,7 @@ fn a_number_in_quotes_is_text() {
 }
 
 #[test]
-fn setting_makes_the_maps_on_the_way_and_nothing_else() {
+fn setting_a_value_creates_only_the_maps_along_its_path() {
     let mut tree = parse(&source(TEXT)).expect("TEXT is YAML");
     let five = Node::made(0..0, Value::Int(5));
     let path = |text: &str| Path::parse(text).expect("a path");
@@ -70,7 +70,7 @@ fn setting_makes_the_maps_on_the_way_and_nothing_else() {
 }
 
 #[test]
-fn what_is_not_yaml_says_so_at_its_place() {
+fn invalid_yaml_is_reported_at_its_position() {
     let bomb = {
         let mut text = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n".to_owned();
         for level in 1..9 {
@@ -95,7 +95,7 @@ fn what_is_not_yaml_says_so_at_its_place() {
 }
 
 #[test]
-fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
+fn tabs_and_recursive_aliases_have_their_own_fix() {
     for (text, line, message, help) in [
         (
             "a:\n\tb: 1\n",
@@ -151,7 +151,7 @@ fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
         assert_eq!(problem.line(), Some(line), "{text:?}: {problem}");
         assert!(problem.to_string().contains(help), "{text:?}: {problem}");
     }
-    // A tab that is not an indentation is not the fault.
+    // A tab that is not part of an indentation is not the error.
     for text in ["a: [1,\n\t2]\n", "{\n\t\"a\": 1\n}\n"] {
         assert!(parse(&source(text)).is_ok(), "{text:?}");
     }
@@ -160,7 +160,7 @@ fn tabs_and_aliases_of_themselves_have_a_fix_of_their_own() {
 }
 
 #[test]
-fn a_file_of_a_product_is_read_as_its_own_reader_takes_it() {
+fn a_products_file_is_read_like_the_product_reads_it() {
     let text = "paused: yes\nquoted: \"yes\"\nsize: 010\nanchored: &a on\nagain: *a\nn: x\nlabels: {a: 1.10, b: '07'}\n\
                 block: |\n  yes\ntagged: !!str yes\nlong: a\n  b\nsize: 5 # mine\nempty:\nnested: {a: 1, a: [no]}\n";
     let source = Arc::new(Source::new("x", text));

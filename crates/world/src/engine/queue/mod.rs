@@ -2,14 +2,15 @@
 //!
 //! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
 //!
-//! Events are in slots and stay there. Tickets keep their order: of a time and a slot, in a wheel and in a sorted list
-//! of those that are due next. When that list is empty, the wheel's next list is opened: a short one is sorted, a long
-//! one is spread over the lists of lower bytes (see `wheel`). So a ticket is moved two or three times, and always next
-//! to others; a slot is touched when its event is scheduled, when its list is opened, and when it is handled.
+//! Events stay in slots. Tickets, each with a time and a slot, determine their order. Tickets are in a wheel, or in a
+//! sorted list of those that are due next. When that list is empty, the wheel's next list is opened: a short list is
+//! sorted, a long one is distributed over the lists of lower bytes (see `wheel`). So a ticket is moved two or three
+//! times, always next to others. A slot is accessed when its event is scheduled, when its list is opened, and when the
+//! event is handled.
 //!
-//! A cancelled event leaves its slot at once. Its ticket is void from then on, and dropped when its turn comes, or
-//! when void tickets outnumber the others. So scheduling and cancelling cost O(1), and taking the next event costs at
-//! most eight moves of its ticket and a share of the sorting of a short list.
+//! A cancelled event leaves its slot immediately. Its ticket becomes void, and is dropped when it is due or when void
+//! tickets outnumber the others. So scheduling and cancelling cost O(1). Taking the next event costs at most eight
+//! moves of its ticket and a share of sorting a short list.
 //!
 //! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 
@@ -21,16 +22,17 @@ use std::collections::VecDeque;
 use fleetsim_units::{SimDuration, SimTime};
 use wheel::{EventTicket, Wheel};
 
-/// Lists of at most this many tickets are sorted. Here and below, tests get by with fewer events.
+/// Maximum number of tickets in a list that is sorted. Tests use smaller limits here and below, so that they need
+/// fewer events.
 const SHORT: usize = if cfg!(test) { 4 } else { 512 };
-/// Bits for a place in such a list.
+/// Bits for an index into such a list.
 const PLACE: u32 = 10;
-/// So many events can be in the sorted list before one is inserted in the middle.
+/// Maximum number of events in the sorted list when an event is inserted in the middle.
 const CROWD: usize = 2 * SHORT;
-/// So many void tickets are always kept.
+/// Number of void tickets that are always tolerated.
 const FEW: usize = if cfg!(test) { 8 } else { 4096 };
 
-/// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; using a stale id has no
+/// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; a stale id has no
 /// effect.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct EventId {
@@ -64,24 +66,24 @@ pub struct EventQueue<E> {
     near_until: u64,
     /// All later tickets.
     far: Wheel,
-    /// Number of tickets, void ones included.
+    /// Number of tickets, including void ones.
     tickets: usize,
-    /// Reused: times within a list and places in `opened`.
+    /// Reused buffer: times within a list, and indices into `opened`.
     keys: Vec<u64>,
     opened: Vec<EventTicket>,
 }
 
-/// The place of a pending event, or a free one.
+/// A slot for a pending event. It may be free.
 #[derive(Clone, Debug)]
 struct Slot<E> {
     generation: u32,
-    /// The event's ticket has the same stamp; each new ticket gets another one.
+    /// Equals the stamp of the event's ticket. Each new ticket gets another stamp.
     stamp: u32,
     event: Option<E>,
 }
 
 impl<E> EventQueue<E> {
-    /// No events; the time is [`SimTime::ZERO`].
+    /// Creates an empty queue; the time is [`SimTime::ZERO`].
     #[must_use]
     pub fn new() -> Self {
         Self {
@@ -99,34 +101,34 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// The time of the event popped last; the start of the run before the first.
+    /// Returns the time of the event popped last; the start of the run before the first.
     #[must_use]
     pub const fn now(&self) -> SimTime {
         self.now
     }
 
-    /// Number of pending events.
+    /// Returns the number of pending events.
     #[must_use]
     pub const fn len(&self) -> usize {
         self.pending
     }
 
-    /// True if no event is pending.
+    /// Returns true if no event is pending.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.pending == 0
     }
 
-    /// Number of events popped since the start of the run.
+    /// Returns the number of events popped since the start of the run.
     #[must_use]
     pub const fn handled(&self) -> u64 {
         self.handled
     }
 
-    /// Schedules `event` for `at`, after all events already scheduled for that time. `at` may be now.
+    /// Schedules `event` for `at`, after all events already scheduled for that time. `at` may be the current time.
     ///
     /// # Panics
-    /// If `at` is before now, or 2³² events are pending.
+    /// If `at` is in the past, or 2³² events are pending.
     pub fn schedule(&mut self, at: SimTime, event: E) -> EventId {
         self.assert_not_past(at);
         let number = self.free.pop().unwrap_or_else(|| self.new_slot());
@@ -146,7 +148,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Schedules `event` for `after` from now, as [`Self::schedule`] does.
+    /// Schedules `event` for `after` from now, like [`Self::schedule`].
     ///
     /// # Panics
     /// If 2³² events are pending.
@@ -154,7 +156,7 @@ impl<E> EventQueue<E> {
         self.schedule(self.now + after, event)
     }
 
-    /// Cancels a pending event and returns it. `None` when it was already handled or cancelled.
+    /// Cancels a pending event and returns it. `None` if it was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
         if !self.is_pending(id) {
             return None;
@@ -164,12 +166,12 @@ impl<E> EventQueue<E> {
         Some(event)
     }
 
-    /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it comes after all events already
-    /// scheduled for that time, even when `at` is unchanged. Its id stays valid. Returns `false` when the event was
-    /// already handled or cancelled.
+    /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it is handled after all events
+    /// already scheduled for that time, even if `at` is unchanged. Its id stays valid. Returns `false` when the event
+    /// was already handled or cancelled.
     ///
     /// # Panics
-    /// If `at` is before now.
+    /// If `at` is in the past.
     pub fn reschedule(&mut self, id: EventId, at: SimTime) -> bool {
         self.assert_not_past(at);
         if !self.is_pending(id) {
@@ -189,7 +191,7 @@ impl<E> EventQueue<E> {
     /// id, which its handler clears.
     ///
     /// # Panics
-    /// If `at` is before now, or `pending` is the id of an event that was handled or cancelled.
+    /// If `at` is in the past, or `pending` is the id of an event that was handled or cancelled.
     pub fn keep_scheduled(&mut self, pending: &mut Option<EventId>, at: Option<SimTime>, event: E) {
         match (at, *pending) {
             (Some(at), Some(id)) => {
@@ -208,7 +210,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// When the next event is due. `None` when none is pending.
+    /// Returns the time of the next event. `None` if no event is pending.
     #[must_use]
     pub fn peek_time(&self) -> Option<SimTime> {
         let near = self
@@ -220,12 +222,12 @@ impl<E> EventQueue<E> {
         next.map(SimTime::from_nanos)
     }
 
-    /// Takes the next event and moves the clock to its time. `None` when none is pending.
+    /// Takes the next event and advances the clock to its time. `None` if no event is pending.
     pub fn pop(&mut self) -> Option<(SimTime, E)> {
         self.pop_until(SimTime::from_nanos(u64::MAX))
     }
 
-    /// As [`Self::pop`], of events that are due by `horizon`. `None` when there is none.
+    /// Like [`Self::pop`], for events that are due by `horizon`. `None` if there are none.
     pub fn pop_until(&mut self, horizon: SimTime) -> Option<(SimTime, E)> {
         loop {
             let Some(&ticket) = self.near.front() else {
@@ -256,13 +258,13 @@ impl<E> EventQueue<E> {
         );
     }
 
-    /// True if the ticket belongs to a pending event.
+    /// Returns true if the ticket belongs to a pending event.
     #[inline]
     fn is_valid(&self, ticket: EventTicket) -> bool {
         self.slots[ticket.slot as usize].stamp == ticket.stamp
     }
 
-    /// Adds a ticket, after all others of its time.
+    /// Adds a ticket after all others with the same time.
     #[inline]
     fn add(&mut self, ticket: EventTicket) {
         self.tickets += 1;
@@ -282,7 +284,7 @@ impl<E> EventQueue<E> {
             self.near.insert(place, ticket);
             return;
         }
-        // Too many to be moved for each: those after now belong in the wheel.
+        // There are too many tickets to move: those after the current time go to the wheel.
         self.near_until = self.now.as_nanos();
         self.far.set_base(self.near_until);
         let after = self
@@ -303,7 +305,7 @@ impl<E> EventQueue<E> {
         let Some(list) = self.far.first() else {
             return false;
         };
-        // Tickets of the highest byte differ in so few leading bits that a key lacks room for the slot.
+        // Tickets of the highest byte share so few leading bits that a key has no room for the slot.
         if self.far.len(list) <= SHORT && Wheel::within(list) <= u64::MAX >> PLACE {
             self.sort(list);
             return true;
@@ -316,7 +318,7 @@ impl<E> EventQueue<E> {
         true
     }
 
-    /// The time of the first event of a list.
+    /// Returns the time of the first event in a list.
     fn least(&self, list: usize) -> Option<u64> {
         let mut least = None;
         self.far.each(list, |ticket| {
@@ -333,7 +335,7 @@ impl<E> EventQueue<E> {
             far, slots, opened, ..
         } = self;
         opened.resize(far.len(list), EventTicket::default());
-        // Written without a branch on what a slot holds, so that the processor fetches many slots at a time.
+        // Written without a branch on the content of a slot, so that the processor fetches many slots concurrently.
         let mut valid = 0;
         let mut some = 0;
         far.take(list, |_, ticket| {
@@ -358,8 +360,8 @@ impl<E> EventQueue<E> {
         near.extend(keys.iter().map(|key| opened[*key as usize % (1 << PLACE)]));
     }
 
-    /// Moves the tickets of a list to lists of lower bytes, and those of `least`, the time of its first event, to
-    /// those that are due next. That event is handled next, so nothing is scheduled before it later.
+    /// Moves the tickets of a list to lists of lower bytes. Tickets with time `least`, the time of its first event,
+    /// are due next. That event is handled next, so no event is scheduled before it later.
     fn spread(&mut self, list: usize, least: u64) {
         let Self {
             far, near, tickets, ..
@@ -383,18 +385,18 @@ impl<E> EventQueue<E> {
         slot
     }
 
-    /// True if the event of `id` is pending. An id of another queue may name a slot that this one lacks.
+    /// Returns true if the event of `id` is pending. The id of another queue may name a slot that does not exist here.
     fn is_pending(&self, id: EventId) -> bool {
         let slot = self.slots.get(id.slot as usize);
         slot.is_some_and(|slot| slot.generation == id.generation && slot.event.is_some())
     }
 
-    /// Empties a slot. Ids of its event are stale from here on, and its ticket is void.
+    /// Empties a slot. Ids of its event become stale, and its ticket void.
     fn release(&mut self, number: u32) -> E {
         self.pending -= 1;
         self.void(number);
         let slot = &mut self.slots[number as usize];
-        // A slot that has used up its generations is never reused, so a stale id stays stale.
+        // A slot whose generations are used up is never reused, so a stale id stays stale.
         if let Some(next) = slot.generation.checked_add(1) {
             slot.generation = next;
             self.free.push(number);
@@ -407,7 +409,7 @@ impl<E> EventQueue<E> {
         let stamp = &mut self.slots[number as usize].stamp;
         *stamp = stamp.wrapping_add(1);
         if *stamp == 0 {
-            // No ticket has stamp 0. Stamps begin again, so no ticket of this slot may be left.
+            // No ticket has stamp 0. Stamps start again, so no ticket of this slot may remain.
             self.drop_void();
             self.slots[number as usize].stamp = 1;
         }

@@ -1,4 +1,4 @@
-//! The queue against a sorted list, and cases by hand.
+//! Compares the queue with a sorted list, and tests cases written by hand.
 
 use super::*;
 use proptest::collection::vec;
@@ -102,7 +102,7 @@ fn an_event_cancelled_and_scheduled_for_the_same_time_in_the_same_slot_comes_las
 }
 
 #[test]
-fn a_stamp_that_is_used_again_revives_no_ticket() {
+fn a_reused_stamp_does_not_revive_an_old_ticket() {
     let mut queue = EventQueue::new();
     let gone = queue.schedule(secs(1), "gone");
     queue.schedule(secs(5), "last");
@@ -121,7 +121,7 @@ fn a_stamp_that_is_used_again_revives_no_ticket() {
 }
 
 #[test]
-fn events_that_are_cancelled_again_and_again_need_no_more_memory() {
+fn repeated_cancellation_does_not_use_more_memory() {
     let mut queue = EventQueue::new();
     let pending: Vec<EventId> = (0..10)
         .map(|after| queue.schedule(secs(after), after))
@@ -167,18 +167,18 @@ enum QueueStep {
         after: u64,
     },
     Pop,
-    /// Up to a horizon, often without an event: then events may still be scheduled before all others.
+    /// Pops up to a horizon, often without a result: later events may then be scheduled before all others.
     PopUntil {
         after: u64,
     },
 }
 
-/// Delays in every byte of a time. Few of them, so equal times are common.
+/// Delays that differ in every byte of a time. There are few of them, so equal times are common.
 fn delay() -> impl Strategy<Value = u64> {
     (0u64..8, 0u32..7).prop_map(|(after, byte)| after << (8 * byte))
 }
 
-/// Ids of all events ever scheduled, so stale ones are common.
+/// Ids refer to all events ever scheduled, so stale ids are common.
 fn step() -> impl Strategy<Value = QueueStep> {
     prop_oneof![
         4 => delay().prop_map(|after| QueueStep::Schedule { after }),
@@ -190,8 +190,8 @@ fn step() -> impl Strategy<Value = QueueStep> {
     ]
 }
 
-/// The reference queue: a list in order of scheduling, searched for the earliest event; the first among equals
-/// wins.
+/// The reference queue: a list in the order of scheduling, which is searched for the earliest event; the first of
+/// equals wins.
 #[derive(Default)]
 struct ListQueue {
     now: SimTime,

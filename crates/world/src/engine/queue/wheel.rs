@@ -1,26 +1,26 @@
 //! The lists of the wheel: tickets of events, 256 lists for each byte of a time.
 //!
-//! A ticket is in the list of the highest byte in which its time differs from the wheel's base. So every ticket of a
-//! list is due before all of later lists and of higher bytes, and a list of the lowest byte holds tickets of one time.
-//! Tickets of one time are always in one list, in the order in which they were added.
+//! A ticket is in the list of the highest byte in which its time differs from the wheel's base. So all tickets of a
+//! list are due before those of later lists and of higher bytes, and all tickets in a list of the lowest byte have the
+//! same time. Tickets with the same time are always in the same list, in the order in which they were added.
 //!
-//! A list is a chain of blocks that are read in order. All lists share the blocks, and a block that was read is the
-//! next one to be filled, so lists of a million tickets need hardly more memory than their tickets.
+//! A list is a chain of blocks that are read in order. All lists share the blocks, and the last block that was read is
+//! reused first, so the lists of a million tickets need hardly more memory than the tickets.
 
-/// Bytes of a time.
+/// Number of bytes of a time.
 const BYTES: usize = 8;
-/// Lists of each byte.
+/// Number of lists for each byte.
 const LISTS: usize = 256;
-/// Lists for which one word says which of them have tickets.
+/// Number of lists that one word of the occupancy bitmap covers.
 const WORD: usize = u64::BITS as usize;
-/// Words for all lists.
+/// Number of words for all lists.
 const WORDS: usize = BYTES * LISTS / WORD;
-/// Tickets in a block: four cache lines. Tests fill more blocks.
+/// Number of tickets in a block: four cache lines. Tests use small blocks, so that they fill more of them.
 const ROOM: usize = if cfg!(test) { 2 } else { 16 };
-/// No block.
+/// Marks the absence of a block.
 const NONE: u32 = u32::MAX;
 
-/// When an event is due, and where it is. It is void once the slot has another stamp.
+/// When an event is due, and its slot. The ticket is void once the slot has another stamp.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventTicket {
     pub(super) at: u64,
@@ -35,7 +35,7 @@ struct TicketBlock {
     next: u32,
 }
 
-/// All blocks of a list but the last are full.
+/// A list of tickets. All of its blocks except the last are full.
 #[derive(Clone, Copy, Debug)]
 struct TicketList {
     first: u32,
@@ -51,19 +51,19 @@ impl TicketList {
     };
 }
 
-/// Tickets by time.
+/// All tickets, in lists by time.
 #[derive(Clone, Debug)]
 pub(super) struct Wheel {
-    /// No ticket is due before it.
+    /// No ticket is due before this time.
     base: u64,
-    /// Byte by byte from the lowest.
+    /// The lists of all bytes, lowest byte first.
     lists: Vec<TicketList>,
     /// One bit for each list that is not empty.
     occupied: [u64; WORDS],
-    /// One bit for each word with such a list.
+    /// One bit for each non-zero word of `occupied`.
     words: u32,
     blocks: Vec<TicketBlock>,
-    /// The first of the blocks without a list.
+    /// The first free block.
     free: u32,
 }
 
@@ -84,7 +84,7 @@ impl Wheel {
         self.base = base;
     }
 
-    /// Adds a ticket, after all others of its time.
+    /// Adds a ticket after all others with the same time.
     #[inline]
     pub(super) fn push(&mut self, ticket: EventTicket) {
         let byte = (63 - ((ticket.at ^ self.base) | 1).leading_zeros()) as usize / 8;
@@ -107,7 +107,7 @@ impl Wheel {
         self.lists[list].len = len + 1;
     }
 
-    /// Adds a block to a list whose last one is full.
+    /// Adds a block to a list whose last block is full.
     fn add_block(&mut self, list: usize) -> u32 {
         let mut block = self.free;
         if block == NONE {
@@ -131,7 +131,7 @@ impl Wheel {
         block
     }
 
-    /// The list whose tickets are due first.
+    /// Returns the list whose tickets are due first.
     #[inline]
     pub(super) fn first(&self) -> Option<usize> {
         if self.words == 0 {
@@ -141,7 +141,7 @@ impl Wheel {
         Some(word * WORD + self.occupied[word].trailing_zeros() as usize)
     }
 
-    /// All lists with tickets, in the order of their times.
+    /// Returns all lists with tickets, in the order of their times.
     pub(super) fn occupied(&self) -> impl Iterator<Item = usize> + '_ {
         self.occupied
             .iter()
@@ -149,22 +149,22 @@ impl Wheel {
             .flat_map(|(&word, at)| SetBits { word }.map(move |bit| at * WORD + bit))
     }
 
-    /// Number of tickets in a list.
+    /// Returns the number of tickets in a list.
     pub(super) fn len(&self, list: usize) -> usize {
         self.lists[list].len as usize
     }
 
-    /// The last time that belongs to a list, given the time of one of its tickets.
+    /// Returns the last time that belongs to a list, given the time of one of its tickets.
     pub(super) fn end(list: usize, at: u64) -> u64 {
         at | Self::within(list)
     }
 
-    /// The bits of a time in which tickets of a list may differ.
+    /// Returns the bits in which the times of a list's tickets may differ.
     pub(super) fn within(list: usize) -> u64 {
         (1 << (8 * (list / LISTS))) - 1
     }
 
-    /// Calls `each` with the tickets of a list, in order.
+    /// Calls `each` with every ticket of a list, in order.
     #[inline]
     pub(super) fn each(&self, list: usize, mut each: impl FnMut(EventTicket)) {
         let TicketList {
@@ -183,7 +183,7 @@ impl Wheel {
         }
     }
 
-    /// Empties a list. `each` is called with its tickets, in order, and may add them again.
+    /// Empties a list. Calls `each` with every ticket, in order; it may add them again.
     #[inline]
     pub(super) fn take(&mut self, list: usize, mut each: impl FnMut(&mut Self, EventTicket)) {
         let TicketList {
@@ -212,7 +212,7 @@ impl Wheel {
         }
     }
 
-    /// Drops the tickets that are void.
+    /// Drops the void tickets.
     pub(super) fn retain(&mut self, mut is_valid: impl FnMut(EventTicket) -> bool) {
         for list in 0..BYTES * LISTS {
             if self.lists[list].len > 0 {
@@ -226,7 +226,7 @@ impl Wheel {
     }
 }
 
-/// The places of the bits of a word that are set, lowest first.
+/// Iterates over the positions of the set bits of a word, lowest first.
 struct SetBits {
     word: u64,
 }

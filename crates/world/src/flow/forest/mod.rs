@@ -3,26 +3,26 @@
 //! # The method
 //! For a link v, from the leaves up: **level(v) = (capacity(v) − fixed(v)) / followers(v)**, where fixed(v) is the
 //! throughput of the topmost saturated parts strictly below v, and followers(v) is the weight of the transfers below v
-//! that are not under one of those. The rate of a transfer is its weight times the smallest level on its path, and that
-//! is the max-min allocation: the link where the smallest level is reached is full, and no transfer on it has a larger
-//! rate for its weight. Below, sizes, caps and rates of transfers are those of one unit of weight.
+//! that are not in one of these parts. The rate of a transfer is its weight times the smallest level on its path. This
+//! is the max-min allocation: the link with the smallest level is full, and no transfer on it has a larger rate for
+//! its weight. Below, sizes, caps and rates of transfers are per unit of weight.
 //!
 //! - The links below v that have the same level, and v's own transfers with that level as their cap, form one *class*
-//!   of v. A class is *pinned* (it is its own bottleneck, at the rate of its level) when its level is below the rate
-//!   that governs v; otherwise it *follows* v. Nodes alternate: link, class, link, class, … Equal links are pinned
-//!   and unpinned together, however many there are.
+//!   of v. A class is *pinned* (it is its own bottleneck, and its rate is its level) if its level is below the rate
+//!   that governs v; otherwise it *follows* v. Nodes alternate: link, class, link, class, … Equal links are pinned and
+//!   unpinned together, however many there are.
 //! - A root link and a pinned class own a *clock*, which reads the bytes that each transfer governed by it has
 //!   received. A follower's clock is its parent's plus a constant. A transfer ends when its node's clock reaches its
 //!   *tag*, which never changes, however often the rate does.
-//! - A link whose followers are all in one class reaches that class's level before its own, so that level counts as
-//!   its own: a thousand links that each carry one capped connection form one class.
+//! - If all followers of a link are in one class, the link reaches that class's level before its own, so that level
+//!   counts as the link's: a thousand links that each carry one capped connection form one class.
 //! - A change is propagated from its node towards the root and stops where a summary is unchanged: a pinned class
 //!   shields everything above it. Then classes whose state no longer fits their level are toggled, one at a time,
 //!   until all fit.
 //!
-//! Why does rebalancing end? Pinning a class below the level of its owner raises that level, and so does unpinning
-//! one above it; a level that only rises passes each class once. Rounding can violate this only within its own error,
-//! and the margin of the comparison widens when toggling does not end (see `rebalance`).
+//! Why does rebalancing end? Pinning a class below the level of its owner raises that level, and so does unpinning a
+//! class above it; a level that only rises passes each class once. Rounding can violate this only within its own
+//! error, and the margin of the comparison widens if toggling does not end (see `rebalance`).
 
 mod propagate;
 mod rebalance;
@@ -37,10 +37,10 @@ use crate::flow::tree::{Summary, Tree};
 
 const NONE: u32 = u32::MAX;
 
-/// Levels closer together than this, relatively, count as equal.
+/// Levels with a smaller relative difference than this count as equal.
 const MARGIN: f64 = 1e-12;
 
-/// A clock beyond this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
+/// A clock above this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
 /// keep at least 16 binary digits after the point.
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
@@ -52,32 +52,33 @@ enum NodeKind {
     Free,
 }
 
-/// Everything about a link or class that an event needs, side by side: an event touches nodes all over the memory.
+/// Everything about a link or class that an event needs, stored together, because an event accesses nodes all over
+/// memory.
 #[derive(Debug)]
 struct ForestNode {
     kind: NodeKind,
-    /// Owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
+    /// Whether it owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
     owner: bool,
-    /// To be visited by `rebalance`.
+    /// Whether `rebalance` must visit it.
     unbalanced: bool,
-    /// A link's class, a class's link. None for roots and for links without transfers.
+    /// The class of a link, or the link of a class. `NONE` for roots and for links without transfers.
     parent: u32,
     /// The slot in the parent's tree.
     slot: u32,
-    /// Of a link: the link nearer the source.
+    /// For a link: the link nearer the source.
     above: u32,
-    /// Of an owner: the reading of its clock at `since`. Of a follower: its clock minus its parent's.
+    /// For an owner: the reading of its clock at `since`. For a follower: its clock minus its parent's.
     clock: f64,
     rate: f64,
     since: Instant,
-    /// Of a class: its level. Of a link: the level at which it joined its class; of a root, its level.
+    /// For a class: its level. For a link: the level at which it joined its class. For a root: its level.
     level: f64,
     capacity: f64,
     /// The children.
     tree: Tree,
-    /// Transfers by tag: on a link those without a cap, on a class those whose cap is its level.
+    /// Transfers by tag: on a link, those without a cap; on a class, those whose cap is its level.
     heap: Vec<Keyed<f64>>,
-    /// The sum of their weights.
+    /// The sum of the weights of these transfers.
     weight: f64,
 }
 
@@ -85,20 +86,20 @@ struct ForestNode {
 pub(super) struct Forest {
     now: Instant,
     nodes: Vec<ForestNode>,
-    /// The place of each transfer in its node's heap.
+    /// The position of each transfer in its node's heap.
     transfer_at: Vec<u32>,
-    /// The node of each transfer, and its weight.
+    /// The node and the weight of each transfer.
     transfer_node: Vec<(u32, ShareWeight)>,
     /// When the next transfer under each owner ends.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
-    /// The class of a link with a level (its bits). For lookup only, never iterated.
+    /// The class of a link by level (its bits). For lookup only, never iterated.
     classes: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>>,
     free_classes: Vec<u32>,
     unbalanced: Vec<u32>,
-    /// Reused by `complete`.
+    /// Buffer that `complete` reuses.
     touched: Vec<u32>,
-    /// Number of nodes visited so far, toggled classes included: the cost of the work.
+    /// Number of nodes visited so far, including toggled classes: a measure of cost.
     visits: u64,
 }
 
@@ -116,7 +117,7 @@ impl Forest {
             clock: 0.0,
             rate: 0.0,
             since: self.now,
-            // Without transfers, a root pins each new class; a new class below another idle link follows.
+            // Without transfers, a root pins each new class. A new class below any other idle link follows it.
             level: if above.is_none() { f64::INFINITY } else { 0.0 },
             capacity,
             tree: Tree::default(),
@@ -148,12 +149,12 @@ impl Forest {
         Some(self.node(link).above).filter(|&above| above != NONE)
     }
 
-    /// Nodes visited since the start.
+    /// Returns the number of nodes visited since the start.
     pub(super) fn visits(&self) -> u64 {
         self.visits
     }
 
-    /// The node whose clock governs `id`.
+    /// Returns the node whose clock governs `id`.
     fn owner(&self, mut id: u32) -> &ForestNode {
         while !self.node(id).owner {
             id = self.node(id).parent;
@@ -161,7 +162,7 @@ impl Forest {
         self.node(id)
     }
 
-    /// The current reading of the clock of `id`.
+    /// Returns the current reading of the clock of `id`.
     fn clock(&self, mut id: u32) -> f64 {
         let mut ahead = 0.0;
         while !self.node(id).owner {
@@ -181,7 +182,7 @@ impl Forest {
         node.heap.is_empty() && node.tree.is_empty()
     }
 
-    /// Everything below `id`, by its own clock.
+    /// Summarizes everything below `id`, in terms of its own clock.
     fn summary(&self, id: u32) -> Summary {
         let ForestNode {
             tree,
@@ -198,7 +199,7 @@ impl Forest {
         summary
     }
 
-    /// The rate of one unit of weight that follows `id`.
+    /// Returns the rate of one unit of weight that follows `id`.
     pub(super) fn rate_of_followers(&self, id: u32) -> f64 {
         self.owner(id).rate
     }
@@ -208,7 +209,7 @@ impl Forest {
         self.rate_of_followers(node) * weight.get()
     }
 
-    /// The throughput of a link.
+    /// Returns the throughput of a link.
     pub(super) fn throughput(&self, link: u32) -> f64 {
         let node = self.node(link);
         let summary = self.summary(link);
@@ -223,7 +224,7 @@ impl Forest {
         (summary.fixed + followers).min(node.capacity)
     }
 
-    /// Remaining bytes of a transfer; negative by at most the bytes of one nanosecond after its end.
+    /// Returns the remaining bytes of a transfer; after its end, negative by at most the bytes of one nanosecond.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
         let (node, weight) = self.transfer_node[transfer as usize];
         let tag = self.node(node).heap[self.transfer_at[transfer as usize] as usize].key;
@@ -239,7 +240,7 @@ impl Forest {
         self.now = now;
     }
 
-    /// The tick at which the next transfer has ended.
+    /// Returns the tick at which the next transfer has ended.
     pub(super) fn next_due(&self) -> Option<u64> {
         self.queue.first().map(|first| first.key.tick())
     }
@@ -258,7 +259,7 @@ impl Forest {
         self.rebalance();
     }
 
-    /// Starts `transfer`, an unused number, of `size` bytes on `link`.
+    /// Starts `transfer`, an unused number, with `size` bytes on `link`.
     pub(super) fn insert(&mut self, transfer: u32, link: u32, connection: Connection, size: f64) {
         let cap = connection.unit_cap();
         let weight = connection.weight;
@@ -315,7 +316,7 @@ impl Forest {
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
             self.collect_due(owner, due, ended);
         }
-        // All are found before the first is removed: rates after `now` must not decide what is due at `now`.
+        // All are collected before the first is removed: rates after `now` must not affect what is due at `now`.
         let mut touched = std::mem::take(&mut self.touched);
         for &transfer in &ended[first..] {
             let node = self.take_out(transfer);
@@ -343,8 +344,8 @@ impl Forest {
         node
     }
 
-    /// Appends the transfers that follow `id` and have a tag of at most `due`, and at least the first one: it was
-    /// announced for this instant, and rounding of the clocks in between must not delay it.
+    /// Appends the transfers that follow `id` and have a tag of at most `due`, and always the first one: it was
+    /// announced for this instant, and rounding of the clocks in the meantime must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
         let ForestNode {
@@ -370,7 +371,7 @@ impl Forest {
                 self.propagate(at);
             }
             let node = self.node(at);
-            // An idle link is in no class yet.
+            // An idle link has no class yet.
             at = if node.parent == NONE {
                 node.above
             } else {
@@ -379,8 +380,8 @@ impl Forest {
         }
     }
 
-    /// Resets the clock of `id` from `by` to zero without moving anything in time. The caller then updates the nodes
-    /// above.
+    /// Resets the clock of `id` from `by` to zero without changing when anything ends. The caller then updates the
+    /// nodes above.
     fn set_back(&mut self, id: u32, by: f64) {
         let now = self.now;
         let node = self.node_mut(id);

@@ -28,11 +28,11 @@ impl Forest {
         self.refresh_root(link);
     }
 
-    /// The rate at which `link` becomes the bottleneck of its followers.
+    /// Returns the rate at which `link` becomes the bottleneck of its followers.
     fn level(&self, link: u32, summary: &Summary) -> f64 {
         let capacity = self.node(link).capacity;
         if summary.followers == 0.0 {
-            // Overloaded without followers: level 0 unpins everything below, the largest level first.
+            // Overloaded without followers: level 0 unpins everything below, largest level first.
             return if summary.fixed <= capacity * (1.0 + MARGIN) {
                 f64::INFINITY
             } else {
@@ -61,8 +61,8 @@ impl Forest {
         self.mark_unbalanced(root);
     }
 
-    /// Updates the summary of `link` in its class, or moves it to another class. Returns whether the link above is
-    /// affected.
+    /// Updates the summary of `link` in its class, or moves it to another class. Returns whether this affects the link
+    /// above.
     fn refresh_link(&mut self, link: u32) -> bool {
         self.visits += 1;
         let class = self.node(link).parent;
@@ -79,7 +79,7 @@ impl Forest {
         if summary.highest_following.to_bits() == summary.lowest_following.to_bits()
             && summary.followers > 0.0
         {
-            // All followers are in one class, which binds before the link does, or together with it.
+            // All followers are in one class, which is the bottleneck before the link or together with it.
             level = level.min(summary.lowest_following);
         }
         if class != NONE && level.to_bits() == self.node(link).level.to_bits() {
@@ -129,8 +129,8 @@ impl Forest {
         (node.rate, node.since, node.level) = (0.0, now, 0.0);
     }
 
-    /// Updates the summary of `class` in its link, or frees the class when it is empty. Returns whether its link is
-    /// affected.
+    /// Updates the summary of `class` in its link, or frees the class if it is empty. Returns whether this affects its
+    /// link.
     fn refresh_class(&mut self, class: u32) -> bool {
         self.visits += 1;
         if self.is_idle(class) {
@@ -165,14 +165,14 @@ impl Forest {
         self.node_mut(link).tree.set(slot, seen)
     }
 
-    /// The class of `link` with this level. A new class gets a clock that fits a first member whose clock reads
-    /// `reading`.
+    /// Returns the class of `link` with this level. A new class gets a clock that fits a first member whose clock
+    /// reads `reading`.
     pub(super) fn class(&mut self, link: u32, level: f64, reading: f64) -> u32 {
         if let Some(&class) = self.classes.get(&(link, level.to_bits())) {
             return class;
         }
         let governing = self.owner(link);
-        // Only a first guess, which avoids a later change of state.
+        // Only an initial guess, which avoids a later change of state.
         let pinned = level
             < if governing.kind == NodeKind::Link {
                 governing.level

@@ -1,4 +1,4 @@
-//! Pins and unpins classes until the state of each one fits its level.
+//! Pins and unpins classes until each class's state fits its level.
 
 use super::{Forest, MARGIN, NodeKind};
 use crate::engine::heap::{self, NOWHERE};
@@ -21,7 +21,7 @@ impl Forest {
     /// Toggles classes until all fit, then updates when the affected owners are due.
     ///
     /// # Panics
-    /// If toggling does not end, which needs levels that contradict each other by a relative 10⁻³.
+    /// If toggling does not end, which requires levels that contradict each other by a relative 10⁻³.
     pub(super) fn rebalance(&mut self) {
         let mut margin = MARGIN;
         let mut toggles_left = 64 + 8 * self.classes.len();
@@ -49,7 +49,7 @@ impl Forest {
                 self.toggle(misfit);
                 toggles_left -= 1;
                 if toggles_left == 0 {
-                    // A difference of two nearly equal sums can be less exact than the margin, so that two classes
+                    // The difference of two nearly equal sums can be less exact than the margin, so that two classes
                     // alternate. The wider margin is within the error of that difference.
                     margin *= 16.0;
                     assert!(
@@ -62,7 +62,7 @@ impl Forest {
         }
     }
 
-    /// The topmost class below `id` that has the given pinned state and the property itself.
+    /// Returns the topmost class below `id` that has the given pinned state and the property itself.
     fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
         let mut at = id;
         loop {
@@ -99,7 +99,7 @@ impl Forest {
     fn requeue(&mut self, owner: u32) {
         let node = &self.nodes[owner as usize];
         let left = self.summary(owner).tag - node.clock;
-        // A transfer that rounding puts before `since` is due immediately; at rate 0 no other is ever due.
+        // A transfer that rounding puts before `since` is due immediately; at rate 0 no other transfer is ever due.
         let nanos = if left > 0.0 {
             left / node.rate * 1e9
         } else {

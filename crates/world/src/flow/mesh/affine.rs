@@ -1,6 +1,6 @@
 //! Rates as affine functions of the levels of hubs.
 
-/// A rate: a constant, and a factor for each hub on whose level it depends, by hub.
+/// A rate: a constant, and a factor for each hub whose level it depends on, sorted by hub.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Affine {
     pub(super) base: f64,
@@ -38,7 +38,7 @@ impl Affine {
         });
     }
 
-    /// Takes over the value of another rate, without a new allocation.
+    /// Copies another rate without a new allocation.
     pub(super) fn copy_from(&mut self, other: &Self) {
         self.base = other.base;
         self.terms.clear();

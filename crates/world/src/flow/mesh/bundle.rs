@@ -1,6 +1,6 @@
-//! Bundles: transfers with equal path and equal cap for each unit of weight.
+//! Bundles: transfers with equal path and equal cap per unit of weight.
 //!
-//! Tags, caps and rates of bundles are those of one unit of weight.
+//! Tags, caps and rates of bundles are per unit of weight.
 
 use std::hash::Hasher as _;
 
@@ -9,10 +9,10 @@ use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::connection::{Connection, ShareWeight};
 use crate::flow::instant::Instant;
 
-/// The bottleneck of a bundle at its own cap.
+/// The bottleneck of a bundle that is limited by its own cap.
 pub(super) const CAP: u32 = u32::MAX - 1;
 
-/// A link of a bundle's path, and the bundle's place in that link's list.
+/// A link of a bundle's path, and the bundle's position in that link's list.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PathStep {
     pub(super) link: u32,
@@ -26,11 +26,11 @@ pub(super) struct Bundle {
     pub(super) cap: f64,
     /// The sum of their weights, in sixteenths.
     weight: u64,
-    /// The sum with which the rates were solved.
+    /// The sum of weights for which the rates were solved.
     pub(super) solved_weight: u64,
-    /// The link that bounds it, [`CAP`], or none while its rate is not known yet.
+    /// The link that bounds it, [`CAP`], or [`NONE`] while its rate is unknown.
     pub(super) bottleneck: u32,
-    /// Bounded by a link: its clock minus the link's. Otherwise the reading of its clock at `since`.
+    /// If a link bounds it: its clock minus the link's. Otherwise: the reading of its clock at `since`.
     pub(super) clock: f64,
     pub(super) since: Instant,
     steps: u32,
@@ -41,18 +41,18 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// The sum of its weights with which the rates were solved.
+    /// Returns the sum of its weights for which the rates were solved.
     pub(super) fn weight(&self) -> f64 {
         self.solved_weight as f64 / ShareWeight::STEPS as f64
     }
 
-    /// The tag of the transfer that ends first.
+    /// Returns the tag of the transfer that ends first.
     pub(super) fn first_tag(&self) -> f64 {
         self.tags.first().map_or(f64::INFINITY, |first| first.key)
     }
 }
 
-/// The rate of one unit of weight in a bundle, and the bottleneck that bounds it.
+/// The rate per unit of weight in a bundle, and the bottleneck that bounds it.
 #[derive(Clone, Copy)]
 pub(super) struct RateLimit {
     pub(super) rate: f64,
@@ -109,7 +109,7 @@ impl Mesh {
         self.bundle_changed(bundle);
     }
 
-    /// The links of a transfer, in the order given.
+    /// Returns the links of a transfer in the given order.
     #[cfg(test)]
     pub(in crate::flow) fn path(&self, transfer: u32) -> Vec<u32> {
         self.steps_of(self.transfer_bundle[transfer as usize].0)
@@ -118,7 +118,7 @@ impl Mesh {
             .collect()
     }
 
-    /// Remaining bytes of a transfer; slightly negative after rounding.
+    /// Returns the remaining bytes of a transfer; rounding can make them slightly negative.
     pub(in crate::flow) fn remaining(&self, transfer: u32) -> f64 {
         let (bundle, weight) = self.transfer_bundle[transfer as usize];
         let tag =
@@ -130,7 +130,7 @@ impl Mesh {
         &self.steps[bundle as usize * self.stride..][..self.bundles[bundle as usize].steps as usize]
     }
 
-    /// The bundle with the path in `self.path` and this cap.
+    /// Returns the bundle with the path in `self.path` and this cap.
     fn bundle(&mut self, cap: f64) -> u32 {
         let mut hash = Mix::default();
         hash.write_u64(cap.to_bits());
@@ -174,7 +174,7 @@ impl Mesh {
         };
         let id = match self.free_bundles.pop() {
             Some(id) => {
-                // Its heap is empty and keeps its room.
+                // Its heap is empty and keeps its capacity.
                 let tags = std::mem::take(&mut self.bundles[id as usize].tags);
                 self.bundles[id as usize] = Bundle { tags, ..new };
                 id
@@ -267,13 +267,13 @@ impl Mesh {
             }
             self.bundles[at as usize].next = next;
         }
-        // Its guards are void.
+        // Its guards become void.
         let site = &mut self.sites[site_of_bundle(id) as usize];
         site.stamp = site.stamp.wrapping_add(1);
         self.free_bundles.push(id);
     }
 
-    /// A transfer of a bundle has started or ended.
+    /// Records that a transfer of a bundle has started or ended.
     fn bundle_changed(&mut self, id: u32) {
         let bundle = &mut self.bundles[id as usize];
         if !bundle.changed {
@@ -296,7 +296,7 @@ impl Mesh {
         }
     }
 
-    /// Takes over the weight of a bundle's transfers.
+    /// Applies the new weight of a bundle's transfers.
     pub(super) fn recount(&mut self, id: u32) {
         let bundle = &mut self.bundles[id as usize];
         bundle.changed = false;
@@ -325,7 +325,7 @@ impl Mesh {
         }
     }
 
-    /// The current rate of one unit of weight in a bundle; infinite while it is not known.
+    /// Returns the current rate per unit of weight in a bundle; infinite while it is unknown.
     pub(super) fn rate_of(&self, id: u32) -> f64 {
         match self.bundles[id as usize].bottleneck {
             NONE => f64::INFINITY,
@@ -334,7 +334,7 @@ impl Mesh {
         }
     }
 
-    /// The current level of a link that bounds something.
+    /// Returns the current level of a link that bounds a bundle.
     pub(super) fn level_of(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
         if link.hub == NONE {
@@ -344,7 +344,7 @@ impl Mesh {
         }
     }
 
-    /// The value of an affine function at the current levels.
+    /// Returns the value of an affine function at the current levels.
     pub(super) fn value(&self, rate: &Affine) -> f64 {
         let terms = rate
             .terms
@@ -353,7 +353,7 @@ impl Mesh {
         terms.fold(rate.base, |sum, term| sum + term).max(0.0)
     }
 
-    /// The limit of a bundle's rate apart from local links.
+    /// Returns the limit of a bundle's rate without local links.
     pub(super) fn limit(&self, id: u32) -> RateLimit {
         let cap = self.bundles[id as usize].cap;
         let mut limit = RateLimit {
@@ -370,7 +370,7 @@ impl Mesh {
                 limit.bottleneck = link;
             }
         }
-        // Where all links are hubs, one of them has to begin.
+        // If all links are hubs, one of them must come first.
         if limit.bottleneck == NONE && !local {
             limit.rate = f64::INFINITY;
             limit.bottleneck = self.steps_of(id)[0].link;
@@ -390,7 +390,7 @@ impl Mesh {
         }
     }
 
-    /// Gives a bundle without a bottleneck this one.
+    /// Sets the bottleneck of a bundle that has none.
     pub(super) fn attach(&mut self, id: u32, bottleneck: u32) {
         let reading = self.reading_of_bundle(id);
         let now = self.now;
@@ -420,7 +420,7 @@ impl Mesh {
         self.unguard(site_of_bundle(id));
     }
 
-    /// Takes a bundle's bottleneck away.
+    /// Removes a bundle's bottleneck.
     pub(super) fn detach(&mut self, id: u32) {
         let reading = self.reading_of_bundle(id);
         self.contribute(id, -1);

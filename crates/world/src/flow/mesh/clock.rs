@@ -1,14 +1,14 @@
 //! Clocks: the bytes that each transfer has received, by link and by bundle.
 //!
-//! The clock of a hub runs at its level. That of a local link runs at an affine function of the levels of hubs, so its
-//! reading is the same function of time and the hubs' readings, however often their levels have changed. The clock of
-//! a bundle is its bottleneck's plus a constant, and runs at the cap of a bundle at its cap.
+//! The clock of a hub runs at its level. The clock of a local link runs at an affine function of the levels of hubs,
+//! so its reading is the same function of time and the hubs' readings, however often their levels have changed. The
+//! clock of a bundle is its bottleneck's plus a constant; if the bundle is at its cap, the clock runs at the cap.
 
 use super::bundle::CAP;
 use super::{Affine, Mesh, NONE};
 use crate::engine::heap::Keyed;
 
-/// A clock beyond this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
+/// A clock above this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
 /// keep at least 16 binary digits after the point.
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
@@ -17,7 +17,7 @@ impl Mesh {
         self.now.nanos_since(since) * 1e-9
     }
 
-    /// The current reading of a hub's clock, which stops while the hub bounds nothing.
+    /// Returns the current reading of a hub's clock, which stops while the hub bounds nothing.
     pub(super) fn reading_of_hub(&self, hub: u32) -> f64 {
         let hub = &self.hubs[hub as usize];
         let rate = if hub.level < f64::INFINITY {
@@ -28,7 +28,7 @@ impl Mesh {
         hub.clock + rate * self.secs_since(hub.since)
     }
 
-    /// The current reading of a link's clock.
+    /// Returns the current reading of a link's clock.
     pub(super) fn reading_of_link(&self, link: u32) -> f64 {
         let link = &self.links[link as usize];
         if link.hub != NONE {
@@ -41,7 +41,7 @@ impl Mesh {
         })
     }
 
-    /// The current reading of a bundle's clock.
+    /// Returns the current reading of a bundle's clock.
     pub(super) fn reading_of_bundle(&self, id: u32) -> f64 {
         let bundle = &self.bundles[id as usize];
         match bundle.bottleneck {
@@ -51,7 +51,8 @@ impl Mesh {
         }
     }
 
-    /// Sets the level of a local link from now on. Bundles that it bounds already go on from where they are.
+    /// Sets the level of a local link from now on. The clocks of bundles that it already bounds continue from their
+    /// readings.
     pub(super) fn set_local_level(&mut self, link: u32, level: &Affine) {
         let clock = if self.links[link as usize].bound.is_empty() {
             0.0
@@ -84,7 +85,7 @@ impl Mesh {
         }
     }
 
-    /// Sets a link's clock back by `by` without moving anything in time.
+    /// Sets a link's clock back by `by` without changing when anything ends.
     fn set_back_link(&mut self, link: u32, by: f64) {
         for &mut Keyed { ref mut key, item } in &mut self.links[link as usize].bound {
             // Subtracting the same number keeps the order, so the heap stays in order.

@@ -1,19 +1,20 @@
 //! When transfers end.
 //!
 //! Each link that bounds bundles, and each bundle at its cap, has an entry in the queue: the time at which its clock
-//! reaches the next tag. While a link's level depends on hubs, that time would change with every event. Its entry is
-//! then a lower bound: its guards bound how fast the level can become. An entry that comes first is made exact.
+//! reaches the next tag. If a link's level depends on hubs, that time would change with every event. Its entry is then
+//! a lower bound, because its guards bound the highest rate of its level. The entry at the front of the queue is made
+//! exact.
 
 use super::bundle::CAP;
 use super::{Mesh, NONE, site_of_link};
 use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 
-/// Transfers that end this much later do not end at the same tick, unless their rates rise a lot.
+/// Transfers that end later than this do not end at the same tick, unless their rates rise a lot.
 const NEAR_NANOS: u64 = 1000;
 
 impl Mesh {
-    /// Lets the queue entry of a site be renewed.
+    /// Marks the queue entry of a site for renewal.
     pub(super) fn unqueue(&mut self, site: u32) {
         let at = &mut self.sites[site as usize];
         if !at.unqueued {
@@ -58,7 +59,7 @@ impl Mesh {
         self.due_after(bundle.since, bundle.first_tag() - bundle.clock, bundle.cap)
     }
 
-    /// When the first transfer at a link ends, or a lower bound.
+    /// Returns when the first transfer at a link ends, or a lower bound of this time.
     fn due_at_link(&mut self, id: u32) -> Option<Instant> {
         let link = &mut self.links[id as usize];
         link.exact = link.hub != NONE || link.level.is_constant();
@@ -78,12 +79,12 @@ impl Mesh {
         if left == f64::INFINITY {
             return None;
         }
-        // A transfer that rounding puts before `since` is due immediately; at rate 0 no other is ever due.
+        // A transfer that rounding puts before `since` is due immediately; at rate 0 no other transfer is ever due.
         let nanos = if left > 0.0 { left / rate * 1e9 } else { 0.0 };
         since.after(nanos).map(|due| due.max(self.now))
     }
 
-    /// The end of the next transfer.
+    /// Returns the end of the next transfer.
     fn next(&mut self) -> Option<Instant> {
         loop {
             let first = *self.queue.first()?;
@@ -93,7 +94,7 @@ impl Mesh {
         }
     }
 
-    /// Makes an entry exact. Returns false if it was.
+    /// Makes an entry exact. Returns false if it already was.
     fn refresh(&mut self, site: u32) -> bool {
         let id = site / 2;
         if site != site_of_link(id) || self.links[id as usize].exact {
@@ -107,15 +108,15 @@ impl Mesh {
         true
     }
 
-    /// The tick at which the next transfer has ended.
+    /// Returns the tick at which the next transfer has ended.
     pub(in crate::flow) fn next_due(&mut self) -> Option<u64> {
         self.solve();
         self.next().map(Instant::tick)
     }
 
-    /// The same, if it is not after `tick`. After a completion at that tick it rules out another one there without
-    /// solving, so that a transfer started in its place is solved together with it. A transfer that ends only because
-    /// of the completion, within the same nanosecond, is found when rates are solved next.
+    /// Like [`Self::next_due`], but only up to `tick`. After a completion at that tick it can exclude another
+    /// completion there without solving, so that a replacement transfer is solved together with it. A transfer that
+    /// ends only because of the completion, within the same nanosecond, is found when rates are solved next.
     pub(in crate::flow) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
         let others = self
             .queue
@@ -149,7 +150,7 @@ impl Mesh {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
             let id = site / 2;
             if site == site_of_link(id) {
-                // It was announced for this instant, and rounding must not delay it.
+                // The end was announced for this instant, and rounding must not delay it.
                 let due = self.reading_of_link(id) + self.level_of(id) * (SLACK_NANOS * 1e-9);
                 let bound = &self.links[id as usize].bound;
                 self.collect_bundles(bound, 0, due.max(bound[0].key), ended);
@@ -160,7 +161,7 @@ impl Mesh {
             }
         }
         self.work += (ended.len() - before) as u64;
-        // All are found before the first is removed: rates after `now` must not decide what is due at `now`.
+        // All are collected before the first is removed: rates after `now` must not affect what is due at `now`.
         for &transfer in &ended[before..] {
             self.remove(transfer);
         }
@@ -175,7 +176,7 @@ impl Mesh {
             least_left = least_left.min(left);
         }
         // A transfer that needs two nanoseconds at the rate of the fastest link does not end within the rest of this
-        // one.
+        // nanosecond.
         self.quiet = least_left > self.fastest / self.lightest.get() * 2e-9;
     }
 

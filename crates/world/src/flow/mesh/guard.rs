@@ -1,18 +1,18 @@
 //! Guards: how far the levels of hubs may move before a choice of bottlenecks could be wrong.
 //!
-//! A choice is right as long as some differences of affine functions are not negative: what a link that is not full
-//! has left, by how much the level of a full link exceeds the rates of bundles bounded elsewhere, and by how much the
-//! limits of a bundle exceed its rate. If a difference depends on one hub, its guard is exact. If it depends on
-//! several, each may use up an equal part of it; the guards are then renewed on the way to the point where the choice
-//! changes.
+//! A choice is correct as long as some differences of affine functions are not negative: the unused capacity of a link
+//! that is not full, the difference between the level of a full link and the rates of bundles bounded elsewhere, and
+//! the difference between the limits of a bundle and its rate. If a difference depends on one hub, its guard is exact.
+//! If it depends on several hubs, each may use up an equal part of it; the guards are then renewed on the way to the
+//! point where the choice changes.
 
 use super::bundle::CAP;
 use super::{Affine, Mesh, NONE, site_of_bundle, site_of_link};
 
-/// By how much a level that depends on hubs may rise before its guards are renewed.
+/// Relative rise of a level that depends on hubs after which its guards are renewed.
 const LEEWAY: f64 = 0.25;
 
-/// The levels of a hub between which the choices of a site hold.
+/// The range of a hub's level in which the choices of a site hold.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HubBand {
     hub: u32,
@@ -21,7 +21,7 @@ pub(super) struct HubBand {
 }
 
 impl Mesh {
-    /// Lets the guards of a site be renewed.
+    /// Marks the guards of a site for renewal.
     pub(super) fn unguard(&mut self, site: u32) {
         let at = &mut self.sites[site as usize];
         if !at.unguarded {
@@ -78,7 +78,8 @@ impl Mesh {
             } else if sum.is_constant() {
                 self.narrow(hub, rate, f64::INFINITY);
             } else {
-                // The guards of the link that bounds it keep its level below this, and are renewed with these.
+                // The guards of the link that bounds it keep its level below this limit, and are renewed together with
+                // these.
                 self.narrow(hub, rate * (1.0 + LEEWAY), f64::INFINITY);
                 if own_hub != NONE {
                     self.narrow(own_hub, 0.0, rate * (1.0 + LEEWAY));

@@ -8,18 +8,18 @@ use super::{Mesh, NONE, Site, site_of_bundle, site_of_link};
 use crate::flow::connection::ShareWeight;
 use crate::flow::instant::Instant;
 
-/// Binary digits after the point of a sum: rates are counted in steps of 2⁻⁴⁴ bytes per second, so that sums are exact
-/// and do not depend on the order of changes.
+/// Number of binary digits after the point in a sum. Rates are counted in steps of 2⁻⁴⁴ bytes per second, so that sums
+/// are exact and do not depend on the order of changes.
 const DIGITS: u32 = 44;
 pub(super) const UNIT: f64 = (1u64 << DIGITS) as f64;
 
-/// A level of a hub above or below which a choice of a site could be wrong. Guards are ordered by it.
+/// A level of a hub above or below which a choice of a site could be wrong. Guards are ordered by this level.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Guard {
-    /// The bits of a level that is not negative, which have the order of the levels.
+    /// The bits of the level. It is not negative, so the bits have the same order as the levels.
     level_bits: u64,
     site: u32,
-    /// The stamp of the site with which it is valid.
+    /// The stamp of the site. The guard is valid while the site still has it.
     stamp: u32,
 }
 
@@ -33,12 +33,12 @@ impl Guard {
     }
 }
 
-/// A hub that is not at its level, and when it is its turn.
+/// A move of a hub to its level, with its position in the order of moves.
 struct HubMove {
     hub: u32,
     target: f64,
     turn: u8,
-    /// The lower one of its level and its target: of one turn, the lowest comes first.
+    /// The lower of its level and its target: within a turn, the lowest is moved first.
     lowest: f64,
 }
 
@@ -48,8 +48,7 @@ impl HubMove {
     }
 }
 
-/// A number of steps of a sum, times a weight. Rounding is towards zero, so that a contribution and its opposite
-/// cancel.
+/// Multiplies the steps of a sum by a weight. Rounds towards zero, so that a contribution and its opposite cancel.
 fn weighted(weight: i128, units: i128) -> i128 {
     weight * units / i128::from(ShareWeight::STEPS)
 }
@@ -57,12 +56,13 @@ fn weighted(weight: i128, units: i128) -> i128 {
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
     pub(super) link: u32,
-    /// The rate of the bundles that it bounds; infinite while it bounds none.
+    /// The rate of the bundles that it bounds; infinite while it bounds no bundle.
     pub(super) level: f64,
     /// The reading of its clock at `since`.
     pub(super) clock: f64,
     pub(super) since: Instant,
-    /// The sum of the rates of its bundles: a constant, and a factor for each hub on whose level it depends, by hub.
+    /// The constant part of the sum of its bundles' rates, which also has a factor for each hub whose level it depends
+    /// on.
     fixed: i128,
     factors: Vec<(u32, i128)>,
     /// Hubs whose sums depend on this one's level.
@@ -71,7 +71,7 @@ pub(super) struct Hub {
     /// Guards above and below its level.
     above: BinaryHeap<Reverse<Guard>>,
     below: BinaryHeap<Guard>,
-    /// Number of guards at which those out of date are dropped.
+    /// Number of guards at which outdated ones are dropped.
     crowded: usize,
 }
 
@@ -87,7 +87,7 @@ impl Hub {
 }
 
 impl Hub {
-    /// The lowest valid guard among those above the level.
+    /// Returns the lowest valid guard above the level.
     fn next_above(&mut self, sites: &[Site]) -> Option<Guard> {
         loop {
             let Reverse(guard) = *self.above.peek()?;
@@ -98,7 +98,7 @@ impl Hub {
         }
     }
 
-    /// The highest valid guard among those below the level.
+    /// Returns the highest valid guard below the level.
     fn next_below(&mut self, sites: &[Site]) -> Option<Guard> {
         loop {
             let guard = *self.below.peek()?;
@@ -119,7 +119,7 @@ impl Mesh {
         }
     }
 
-    /// Makes a hub of a local link.
+    /// Turns a local link into a hub.
     pub(super) fn promote(&mut self, link: u32) {
         self.each_bundle_on(link, |mesh, bundle| mesh.contribute(bundle, -1));
         let clock = self.reading_of_link(link);
@@ -158,7 +158,7 @@ impl Mesh {
         at.pending = u64::MAX;
         at.level.clear();
         self.unqueue(site_of_link(link));
-        // Its guards as a local link are void.
+        // The guards that it had as a local link become void.
         self.unguard(site_of_link(link));
         self.each_bundle_on(link, |mesh, bundle| {
             mesh.contribute(bundle, 1);
@@ -168,7 +168,7 @@ impl Mesh {
         self.mark_dirty(id);
     }
 
-    /// Makes a local link of a hub.
+    /// Turns a hub into a local link.
     pub(super) fn demote(&mut self, link: u32) {
         let hub = self.links[link as usize].hub;
         let bound: Vec<u32> = self.links[link as usize]
@@ -191,7 +191,7 @@ impl Mesh {
         }
         self.each_bundle_on(link, |mesh, bundle| mesh.touch_path(bundle, 0.0));
         self.push(link, 0.0);
-        // Its level and clock are still read until everything around is swept.
+        // Its level and clock are still read until its surroundings are swept.
         self.leaving.push(hub);
         for (of, _) in std::mem::take(&mut self.hubs[hub as usize].factors) {
             self.hubs[of as usize]
@@ -203,8 +203,8 @@ impl Mesh {
         }
     }
 
-    /// Makes a local link of every hub, finds all bottlenecks in one sweep, and makes hubs again: the way out if hubs
-    /// do not settle one by one.
+    /// Turns every hub into a local link, finds all bottlenecks in one sweep, and recreates the hubs. This is the
+    /// fallback if hubs do not settle one by one.
     pub(super) fn settle_without_hubs(&mut self) {
         let hubs: Vec<u32> = (0..self.links.len() as u32)
             .filter(|&at| self.links[at as usize].hub != NONE)
@@ -219,14 +219,14 @@ impl Mesh {
         }
         self.sweep();
         self.renew_guards();
-        // They are at their levels, up to rounding.
+        // The hubs are at their levels, up to rounding.
         while let Some(hub) = self.dirty_hubs.pop() {
             self.hubs[hub as usize].dirty = false;
         }
         self.visits += self.bundles.len() as u64;
     }
 
-    /// Frees the hubs that nothing depends on any more.
+    /// Frees the hubs that no rate depends on any more.
     pub(super) fn free_left_hubs(&mut self) {
         while let Some(hub) = self.leaving.pop() {
             debug_assert!(
@@ -244,7 +244,7 @@ impl Mesh {
         }
     }
 
-    /// Adds a bundle's throughput to the sums of its hubs, or takes it away.
+    /// Adds a bundle's throughput to the sums of its hubs, or subtracts it.
     pub(super) fn contribute(&mut self, id: u32, sign: i32) {
         let bundle = &self.bundles[id as usize];
         let bottleneck = bundle.bottleneck;
@@ -300,7 +300,7 @@ impl Mesh {
         }
     }
 
-    /// The rate that the bundles of a hub use, apart from those at its own level.
+    /// Returns the rate that the bundles of a hub use, except for those at its own level.
     fn used_by_others(&self, id: u32) -> f64 {
         let hub = &self.hubs[id as usize];
         let others = hub.factors.iter().filter(|&&(of, _)| of != id);
@@ -309,19 +309,19 @@ impl Mesh {
         })
     }
 
-    /// The throughput of a hub that bounds nothing.
+    /// Returns the throughput of a hub that bounds nothing.
     pub(super) fn used(&self, id: u32) -> f64 {
         self.used_by_others(id)
     }
 
-    /// The level at which a hub is full, as long as no bundle changes its bottleneck.
+    /// Returns the level at which a hub is full, as long as no bundle changes its bottleneck.
     fn target(&self, id: u32) -> f64 {
         let hub = &self.hubs[id as usize];
         let link = &self.links[hub.link as usize];
         let capacity = link.capacity;
         let left = capacity - self.used_by_others(id);
         if link.bound.is_empty() {
-            // Overloaded and without a bundle of its own, it has to come down to the first.
+            // The hub is overloaded but bounds no bundle, so its level must fall until it bounds one.
             return if left >= -self.margin * capacity {
                 f64::INFINITY
             } else {
@@ -332,7 +332,7 @@ impl Mesh {
         if own > 0.5 * self.lightest.get() {
             return left.max(0.0) / own;
         }
-        // Its bundles leave to others what they gain; only a choice that is at its limit does this.
+        // Its level does not change its total rate; this happens only if a choice is at its limit.
         let rest = left - own * hub.level;
         match rest {
             rest if rest.abs() <= self.margin * capacity => hub.level,
@@ -341,11 +341,11 @@ impl Mesh {
         }
     }
 
-    /// Moves a hub that is not at its level, up to the next guard. Returns false if all are at their levels.
+    /// Moves a hub that is not at its level, up to the next guard. Returns false if all hubs are at their levels.
     ///
-    /// First come hubs whose level is not known yet and those that hold nothing up. A hub then goes on until it is
-    /// where it belongs, the lowest one first: if two took turns, each would stop at the other. Last come those that
-    /// bound nothing and look too full before all others are right.
+    /// Hubs whose level is unknown, and hubs that bound nothing and are not overloaded, are first. A hub then moves on
+    /// until it reaches its level, lowest hub first: if two took turns, each would stop at the other. Hubs that bound
+    /// nothing and are overloaded are last, because they may only seem so until all others are settled.
     pub(super) fn move_a_hub(&mut self) -> bool {
         let mut next: Option<HubMove> = None;
         let mut at = 0;
@@ -390,7 +390,7 @@ impl Mesh {
         true
     }
 
-    /// Moves the level of a hub to `target`, or a little beyond the first guard on the way.
+    /// Moves the level of a hub to `target`, or slightly past the first guard on the way.
     fn approach(&mut self, id: u32, target: f64) {
         let level = self.hubs[id as usize].level;
         let rises = target > level;
@@ -404,7 +404,7 @@ impl Mesh {
             self.set_hub_level(id, target);
             return;
         };
-        // Up to rounding, it may be beyond a guard.
+        // Because of rounding, it may already be past a guard.
         let rounding = self.margin * (4.0 * guard.level() + 1e3);
         let crosses = if rises {
             target > guard.level() + rounding
@@ -419,7 +419,7 @@ impl Mesh {
         if self.stopped_by != stop {
             self.stops = 0;
         }
-        // Further if what it guards has not changed there.
+        // Go further if the guarded choice has not changed there.
         let beyond = rounding * f64::from(1_u32 << self.stops.min(30));
         let new = if rises {
             target.min((guard.level() + beyond).max(level))
@@ -443,7 +443,7 @@ impl Mesh {
         hub.since = self.now;
         hub.level = level;
         if was_unknown {
-            // Nothing could guard them yet.
+            // Until now they could not have guards.
             let begun: Vec<u32> = self.links[link as usize]
                 .bound
                 .iter()
@@ -460,7 +460,7 @@ impl Mesh {
         self.unqueue(site_of_link(link));
     }
 
-    /// The level of a hub has crossed a guard: the choice that it guards is made again.
+    /// Handles a guard that the level of a hub has crossed: the guarded choice is made again.
     fn cross_guard(&mut self, site: u32) {
         self.unguard(site);
         let id = site / 2;
@@ -481,7 +481,7 @@ impl Mesh {
         }
     }
 
-    /// Adds guards of a site to a hub: levels below and above which its choices could be wrong.
+    /// Adds guards of a site to a hub: the levels below and above which its choices could be wrong.
     pub(super) fn add_guards(&mut self, id: u32, site: u32, low: f64, high: f64) {
         let Self {
             hubs, sites, links, ..

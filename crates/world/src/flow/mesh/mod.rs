@@ -1,27 +1,29 @@
-//! Max-min fair rates for transfers over any sets of links; a change costs what it changes.
+//! Max-min fair rates for transfers over any sets of links. The cost of a change depends on what it changes.
 //!
 //! # The method
-//! Transfers with equal path and cap form a *bundle*, and have one rate. With weights, caps and rates are those of one
-//! unit of weight, and a bundle counts as its weight. A link is the *bottleneck* of a bundle when
-//! it is full and no bundle on it has a higher rate; the common rate of the bundles that a link bounds is its *level*.
-//! Rates are max-min fair exactly when every bundle has a bottleneck or is at its cap.
+//! Transfers with equal path and cap form a *bundle*, and have the same rate. Caps and rates are per unit of weight,
+//! and a bundle counts by its weight. A link is the *bottleneck* of a bundle if it is full and no bundle on it has a
+//! higher rate; the common rate of the bundles that a link bounds is its *level*. Rates are max-min fair exactly when
+//! every bundle has a bottleneck or is at its cap.
 //!
 //! - A link with many bundles is a *hub*: a registry's egress, a region, the link of a swarm. Its level changes with
-//!   nearly every event, and with it the rates of thousands of bundles. So the rates behind it are not numbers but
-//!   affine functions of the levels of hubs (`affine`), which stay the same: a bundle that a hub bounds has the hub's
-//!   level, and what that bundle leaves to another one on a full downlink is the rest.
-//! - The other links are *local*. A change of a bundle or of a capacity is carried from link to link in the order of
-//!   their levels, and stops where a link's function stays the same (`sweep`).
+//!   nearly every event, and with it the rates of thousands of bundles. So the rates that depend on it are not stored
+//!   as numbers but as affine functions of the levels of hubs (`affine`), which stay the same: a bundle that a hub
+//!   bounds has the hub's level, and another bundle on the same full downlink gets the rest.
+//! - The other links are *local*. A change of a bundle or of a capacity is propagated from link to link in the order
+//!   of their levels, and stops where a link's function stays the same (`sweep`).
 //! - The level of a hub follows from the sums of the functions over its bundles (`hub`). The sums are integers, so they
 //!   have no drift and do not depend on the order of changes.
-//! - Every choice of a bottleneck has a *guard*: how far the levels of hubs may move before it could be wrong
-//!   (`guard`). A level moves from guard to guard, and what a guard belongs to is swept there, until the level is where
-//!   the sum is the capacity. The sum is a concave function of the level, so no choice is undone on the way.
-//! - Every link has a *clock*, the bytes that a transfer bounded by it has received, again an affine function of those
-//!   of hubs. A transfer ends when the clock reaches its *tag*, which no change of rates moves (`clock`, `due`).
+//! - Every choice of a bottleneck has a *guard*: how far the levels of hubs may move before the choice could be wrong
+//!   (`guard`). A level moves from guard to guard, and at each the owner of the guard is swept, until the sum at that
+//!   level equals the capacity. The sum is a concave function of the level, so no choice is undone on the way.
+//! - Every link has a *clock*: the bytes that a transfer bounded by it has received, which is also an affine function
+//!   of the hubs' clocks. A transfer ends when the clock reaches its *tag*, which does not change with the rates
+//!   (`clock`, `due`).
 //!
-//! So an event costs O(log n) and the part of its surroundings whose functions it changes. It costs more where many
-//! bundles change their bottleneck at once, for example when the fair share crosses a cap that all have in common.
+//! So an event costs O(log n) plus the part of its surroundings whose functions it changes. It costs more if many
+//! bundles change their bottleneck simultaneously, for example when the fair share crosses a cap that all of them
+//! have.
 
 mod affine;
 mod bundle;
@@ -46,7 +48,7 @@ use hub::Hub;
 
 const NONE: u32 = u32::MAX;
 
-/// Rates closer together than this, relatively, count as equal.
+/// Rates with a smaller relative difference than this count as equal.
 const MARGIN: f64 = 1e-12;
 
 /// The number of bundles above which a link becomes a hub, and below which a hub becomes a local link.
@@ -68,7 +70,7 @@ impl Default for HubSize {
 #[derive(Clone, Debug)]
 struct MeshLink {
     capacity: f64,
-    /// Its hub, if it is one.
+    /// Its hub, or [`NONE`].
     hub: u32,
     /// The bundles on it, in no particular order.
     hops: Vec<Hop>,
@@ -76,17 +78,17 @@ struct MeshLink {
     bound: Vec<Keyed<f64>>,
     /// The rate of the bundles that it bounds, unless it is a hub.
     level: Affine,
-    /// The reading of its clock at `since`, and those of the hubs on which its level depends.
+    /// The reading of its clock at `since`, and the readings of the hubs on which its level depends.
     clock: f64,
     hub_clocks: Vec<f64>,
     since: Instant,
-    /// The largest rate that its level can reach without crossing a guard.
+    /// The maximum rate of its level before it crosses a guard.
     fastest: f64,
-    /// Its entry in the queue is exact, and not a lower bound.
+    /// Whether its entry in the queue is exact instead of a lower bound.
     exact: bool,
-    /// The key with which it waits to be swept.
+    /// The key under which it is queued to be swept.
     pending: u64,
-    /// Its capacity has changed, or it may become a hub, since rates were solved.
+    /// Whether its capacity has changed, or it may have become a hub, since rates were solved.
     changed: bool,
 }
 
@@ -97,10 +99,10 @@ struct Hop {
     step: u32,
 }
 
-/// A link or a bundle, as the owner of guards and of an entry in the queue.
+/// A link or a bundle, as the owner of guards and of a queue entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Site {
-    /// Guards with another stamp are out of date.
+    /// The current stamp. Guards with another stamp are outdated.
     stamp: u32,
     unguarded: bool,
     unqueued: bool,
@@ -123,15 +125,15 @@ pub(super) struct Mesh {
     free_bundles: Vec<u32>,
     /// The first bundle with a hash of path and cap. For lookup only, never iterated.
     bundle_of: HashMap<u64, u32, BuildHasherDefault<Mix>>,
-    /// Paths by bundle, `stride` places for each.
+    /// The paths of all bundles, with `stride` steps for each.
     steps: Vec<PathStep>,
     stride: usize,
     hubs: Vec<Hub>,
     free_hubs: Vec<u32>,
-    /// The place of each transfer in its bundle's heap; its bundle and its weight.
+    /// The position of each transfer in its bundle's heap.
     transfer_at: Vec<u32>,
     transfer_bundle: Vec<(u32, ShareWeight)>,
-    /// The place of each bundle in the heap of the link that bounds it.
+    /// The position of each bundle in the heap of the link that bounds it.
     bundle_at: Vec<u32>,
     sites: Vec<Site>,
     unguarded: Vec<u32>,
@@ -149,22 +151,22 @@ pub(super) struct Mesh {
     leaving: Vec<u32>,
     /// Links to sweep, by level.
     pending: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The guard that stopped a hub last, and how often in a row.
+    /// The guard that last stopped a hub, and how often in a row.
     stopped_by: (u32, u32),
     stops: u32,
-    /// The hub that is on its way to its level.
+    /// The hub that is moving to its level.
     moving: u32,
     /// Grows when rounding makes choices contradict each other.
     margin: f64,
-    /// Nothing was changed since the last completion.
+    /// Whether nothing has changed since the last completion.
     quiet: bool,
     /// The largest capacity that any link has ever had.
     fastest: f64,
-    /// The least weight that any transfer has ever had.
+    /// The minimum weight that any transfer has ever had.
     lightest: ShareWeight,
     visits: u64,
     work: u64,
-    /// Reused.
+    /// Reused buffer.
     path: Vec<u32>,
     shares: Vec<(f64, f64)>,
     chosen: Vec<u32>,
@@ -173,12 +175,12 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// A link has, or will have, this capacity.
+    /// Allows for a link with this capacity, now or later.
     pub(super) fn allow_for(&mut self, capacity: f64) {
         self.fastest = self.fastest.max(capacity);
     }
 
-    /// Number of links.
+    /// Returns the number of links.
     pub(super) fn links(&self) -> usize {
         self.links.len()
     }
@@ -203,7 +205,7 @@ impl Mesh {
         self.widen_sites();
     }
 
-    /// Makes room for the sites of all links and bundles.
+    /// Reserves room for the sites of all links and bundles.
     fn widen_sites(&mut self) {
         let sites = 2 * self.links.len().max(self.bundles.len());
         if sites > self.sites.len() {
@@ -213,12 +215,12 @@ impl Mesh {
         }
     }
 
-    /// Number of bundles and hubs visited so far.
+    /// Returns the number of bundles and hubs visited so far.
     pub(super) fn visits(&self) -> u64 {
         self.visits
     }
 
-    /// Number of transfers that have ended: the cost of their ends, independent of queries in between.
+    /// Returns the number of transfers that have ended: the cost of their ends, independent of queries in between.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -233,7 +235,7 @@ impl Mesh {
         self.now = now;
     }
 
-    /// Changes the capacity of a link; of one that it does not know, it only learns that it may be as large.
+    /// Changes the capacity of a link. For an unknown link, it only records that the link may be this large.
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.allow_for(capacity);
         let Some(known) = self.links.get_mut(link as usize) else {
@@ -258,7 +260,7 @@ impl Mesh {
         self.rate_of(bundle) * weight.get()
     }
 
-    /// The throughput of a link.
+    /// Returns the throughput of a link.
     pub(super) fn throughput(&mut self, link: u32) -> f64 {
         self.solve();
         let MeshLink {
@@ -307,7 +309,7 @@ impl Mesh {
         self.renew_queue();
     }
 
-    /// Takes over what has changed since rates were solved, and leaves links to sweep.
+    /// Applies the changes since rates were solved, and queues links to sweep.
     fn take_changes(&mut self) {
         for at in 0..self.changed_links.len() {
             let link = self.changed_links[at];
@@ -335,7 +337,7 @@ impl Mesh {
         self.changed_links = links;
     }
 
-    /// Makes sure that a link is looked at again.
+    /// Makes sure that a link is examined again.
     fn touch(&mut self, link: u32) {
         match self.links[link as usize].hub {
             NONE => self.push(link, 0.0),

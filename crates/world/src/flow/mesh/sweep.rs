@@ -1,11 +1,11 @@
-//! Finds the bottlenecks of bundles on local links again, from a change outwards, in the order of levels.
+//! Recomputes the bottlenecks of bundles on local links, from a change outwards, in the order of levels.
 //!
-//! The levels of hubs stay as they are meanwhile, and bound bundles as caps do. Links that a change reaches have the
-//! level of the changed link or a higher one: a bundle's rate matters only to links on which it is not the fastest,
-//! and those have higher levels. So links wait by level, and a link that comes first is final unless something below
+//! Meanwhile, the levels of hubs are constant and bound bundles like caps. Links that a change reaches have at least
+//! the level of the changed link: a bundle's rate matters only to links on which it is not the fastest, and those have
+//! higher levels. So links are queued by level, and the first link in the queue is final unless something below it
 //! changes:
 //! - Bundles whose link could give them more are released; they rise to their cap, their hubs or the next link.
-//! - A link that is too full stops those above its new level.
+//! - An overloaded link stops the bundles above its new level.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use super::hub::{UNIT, units};
 use super::{Affine, Mesh, NONE, site_of_bundle, site_of_link};
 
 impl Mesh {
-    /// Lets a local link wait until all below `level` is final.
+    /// Queues a local link until everything below `level` is final.
     pub(super) fn push(&mut self, link: u32, level: f64) {
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
         let key = (level + 0.0).to_bits();
@@ -24,7 +24,7 @@ impl Mesh {
         }
     }
 
-    /// Lets all local links of a bundle wait.
+    /// Queues all local links of a bundle.
     pub(super) fn touch_path(&mut self, bundle: u32, level: f64) {
         for at in 0..self.steps_of(bundle).len() {
             let link = self.steps_of(bundle)[at].link;
@@ -34,7 +34,7 @@ impl Mesh {
         }
     }
 
-    /// Handles all links that wait.
+    /// Handles all queued links.
     pub(super) fn sweep(&mut self) {
         let patience = 4096 + 64 * self.links.len();
         let mut left = patience;
@@ -80,8 +80,8 @@ impl Mesh {
         }
     }
 
-    /// By how much rates on a link may differ and still count as equal: rounding of a level, and of a sum as large as
-    /// the capacity.
+    /// Returns the difference up to which rates on a link count as equal: the rounding error of a level, and of a sum
+    /// as large as the capacity.
     fn slack(&self, link: u32, level: f64) -> f64 {
         if level < f64::INFINITY {
             self.margin * (level + self.links[link as usize].capacity * 1e-3)
@@ -90,8 +90,8 @@ impl Mesh {
         }
     }
 
-    /// The level to which a link can fill if others on it stay at their rates and its own rise to their limits;
-    /// infinite if it is not full then.
+    /// Returns the level to which a link can fill if others on it keep their rates and its own bundles rise to their
+    /// limits; infinite if it is not full then.
     fn fill_level(&mut self, link: u32) -> f64 {
         let mut shares = std::mem::take(&mut self.shares);
         shares.clear();
@@ -138,7 +138,7 @@ impl Mesh {
         level
     }
 
-    /// Takes away the bottleneck of all bundles that a link bounds, at its old level.
+    /// Removes the bottleneck of all bundles that a link bounds, at its old level.
     fn release(&mut self, link: u32, level: f64) {
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
@@ -157,7 +157,7 @@ impl Mesh {
             self.touch_path(bundle, level);
         }
         self.chosen = chosen;
-        // It waits for its new level, if there is one.
+        // It will be queued with its new level, if it gets one.
         self.links[link as usize].pending = u64::MAX;
     }
 
@@ -198,7 +198,7 @@ impl Mesh {
         self.links[link as usize].pending = u64::MAX;
     }
 
-    /// Gives the bundles that a link bounds already another rate.
+    /// Changes the rate of the bundles that a link already bounds.
     fn change_level(&mut self, link: u32, new: &Affine, level: f64) {
         for at in 0..self.links[link as usize].bound.len() {
             self.contribute(self.links[link as usize].bound[at].item, -1);
@@ -213,8 +213,8 @@ impl Mesh {
         self.unqueue(site_of_link(link));
     }
 
-    /// The rate that a local link leaves to each bundle that it bounds or that has no bottleneck, after all others.
-    /// Sums are exact, so they do not depend on the order of bundles.
+    /// Computes the rate that a local link leaves, after all others, to each bundle that it bounds or that has no
+    /// bottleneck. Sums are exact, so they do not depend on the order of bundles.
     fn level_left(&self, link: u32, sum: &mut Affine) {
         let at = &self.links[link as usize];
         sum.clear();

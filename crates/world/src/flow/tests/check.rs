@@ -1,7 +1,7 @@
 //! Checkers: max-min fairness of a network's state, and conservation of bytes over a run.
 //!
-//! They use the definitions, not the algorithm, and only the public interface. A check costs O(transfers · links of
-//! each).
+//! They use the definitions, not the algorithm, and only the public interface. A check costs O(transfers · links per
+//! transfer).
 
 use crate::flow::Network;
 use fleetsim_units::{Bytes, SimTime};
@@ -9,12 +9,12 @@ use fleetsim_units::{Bytes, SimTime};
 /// Allowed relative difference of rates.
 const TOLERANCE: f64 = 1e-9;
 
-/// Violations of max-min fairness by the current rates, one sentence each; empty when the rates are fair.
+/// Returns violations of max-min fairness by the current rates, one sentence each; empty if the rates are fair.
 ///
 /// Checked: no link exceeds its capacity; a link's throughput is the sum over its transfers; no transfer exceeds its
-/// cap; and every transfer is at its cap or has a bottleneck, a full link on which no other has a higher rate for its
-/// weight
-/// (Bertsekas and Gallager, *Data Networks*, 2nd edition, section 6.5.2: exactly then the rates are max-min fair).
+/// cap; and every transfer is at its cap or has a bottleneck: a full link on which no other transfer has a higher rate
+/// per weight. This is equivalent to max-min fairness (Bertsekas and Gallager, *Data Networks*, 2nd edition, section
+/// 6.5.2).
 pub(super) fn unfairness(network: &Network) -> Vec<String> {
     let mut faults = Vec::new();
     let mut sums = vec![0.0; network.links().count()];
@@ -79,18 +79,18 @@ pub(super) struct Ledger {
     rate: f64,
     sent: f64,
     received: f64,
-    /// Difference that rounding explains: a change of rate is seen up to 1 ns late, and a cancellation rounds to a
+    /// Maximum difference due to rounding: a change of rate is seen up to 1 ns late, and a cancellation rounds to a
     /// byte.
     allowed: f64,
 }
 
 impl Ledger {
-    /// An empty ledger at time zero.
+    /// Creates an empty ledger at time zero.
     pub(super) fn new() -> Self {
         Self::default()
     }
 
-    /// Records the rates that hold from `now` on. Call it after every change of rates: the network must not be
+    /// Records the rates that apply from `now` on. Call it after every change of rates: the network must not be
     /// advanced past a completion in between.
     pub(super) fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
@@ -114,7 +114,7 @@ impl Ledger {
         self.allowed += 1.0;
     }
 
-    /// The difference between sent and received bytes, if rounding does not explain it.
+    /// Returns the difference between sent and received bytes if rounding does not explain it.
     pub(super) fn imbalance(&self) -> Option<f64> {
         let difference = self.sent - self.received;
         (difference.abs() > self.allowed + self.sent * TOLERANCE).then_some(difference)

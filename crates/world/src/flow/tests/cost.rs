@@ -1,4 +1,4 @@
-//! The cost of an event, counted in visited nodes, so that it does not depend on the machine.
+//! The cost of an event, measured in visited nodes so that it does not depend on the machine.
 
 use super::*;
 use crate::flow::LinkId;
@@ -38,7 +38,7 @@ fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f
 }
 
 #[test]
-fn an_event_visits_as_many_nodes_with_10_000_transfers_as_with_100() {
+fn an_event_visits_the_same_number_of_nodes_with_10_000_and_100_transfers() {
     // (what, capacity of the egress for n transfers, capacity of link i)
     type Capacity = fn(f64) -> f64;
     let cases: [(&str, Capacity, Capacity); 4] = [
@@ -73,8 +73,8 @@ fn an_event_visits_as_many_nodes_with_10_000_transfers_as_with_100() {
 
 #[test]
 fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
-    // The window of a rollout: k clusters with three connections each and the same cap, each below its own link; the
-    // fair share crosses the cap whenever a cluster starts or ends.
+    // A rollout with k concurrent clusters, each with three connections and the same cap, below its own link; the fair
+    // share crosses the cap whenever a cluster starts or ends.
     for k in [10_u32, 1000] {
         let mut network = Network::new();
         let egress = network.add_link(None, rate(3.0 * (f64::from(k) - 0.5) * 10.0));
@@ -106,8 +106,8 @@ fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
 }
 
 #[test]
-fn a_transfer_that_takes_the_place_of_another_costs_the_general_solver_nothing() {
-    // Ten pairs of links, thirty transfers over each pair, which are one bundle.
+fn replacing_a_transfer_costs_the_general_solver_nothing() {
+    // Ten pairs of links, with a bundle of thirty transfers over each pair.
     let mut network = Network::new();
     let pairs: Vec<_> = (0..10)
         .map(|_| [0; 2].map(|_| network.add_link(None, rate(1e6))))
@@ -122,7 +122,7 @@ fn a_transfer_that_takes_the_place_of_another_costs_the_general_solver_nothing()
         );
     }
     assert!(network.next_completion().is_some());
-    // All starts at one instant are solved together: each link fills up once, and waits once before that.
+    // All starts at the same instant are solved together: each link fills up once, and is queued once before that.
     let visits = network.visits();
     assert!(visits <= 40, "{visits} visits");
     let mut completed = Vec::new();
@@ -144,7 +144,7 @@ fn a_transfer_that_takes_the_place_of_another_costs_the_general_solver_nothing()
             "a bundle has as many transfers as before"
         );
     }
-    // One that is not replaced: its pair alone.
+    // If the transfer is not replaced, only its pair is visited.
     let now = network.next_completion().expect("all moves");
     network.advance(now, &mut completed);
     assert!(network.next_completion().is_some());
@@ -183,7 +183,7 @@ fn visits_of_general_solver(
 }
 
 #[test]
-fn two_registries_and_a_swarm_cost_as_many_visits_with_3_000_receivers_as_with_100() {
+fn two_registries_and_a_swarm_cost_the_same_visits_with_3_000_and_100_receivers() {
     let links = |network: &mut Network, n: usize, capacity: &dyn Fn(usize) -> f64| -> Vec<LinkId> {
         (0..n)
             .map(|at| network.add_link(None, rate(capacity(at))))

@@ -9,7 +9,7 @@ fn links<const N: usize>(network: &mut Network, capacities: [f64; N]) -> [LinkId
 
 #[test]
 fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
-    // Three links in a row; one transfer over all, two on the first alone, one on each of the others.
+    // Three links in a row; one transfer over all, two only over the first, one over each of the others.
     let mut network = Network::new();
     let row = links(&mut network, [30.0, 40.0, 100.0]);
     let long = network.start_over(secs(0), &row, bytes(100), None);
@@ -41,14 +41,14 @@ fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
 
 #[test]
 fn two_sources_fill_one_downlink() {
-    // Two registries, 100 and 20, and two clusters; x takes layers from both, y from the first alone.
+    // Two registries, 100 and 20, and two clusters; x downloads layers from both, y only from the first.
     let mut network = Network::new();
     let [one, two, x, y] = links(&mut network, [100.0, 20.0, 60.0, 90.0]);
     let ids = [[one, x], [two, x], [one, y]]
         .map(|path| network.start_over(secs(0), &path, bytes(600), None));
     // x would give 30 each, but the second registry is full at 20: 60 - 20 = 40 from the first; y: 100 - 40 = 60.
     assert_eq!(rates(&network, &ids), [40.0, 20.0, 60.0]);
-    // The second registry fails: the first fills x, and both share it: 50 each.
+    // The second registry fails: x uses only the first, and x and y share it: 50 each.
     network.set_capacity(secs(3), two, BytesPerSec::ZERO);
     assert_eq!(rates(&network, &ids), [50.0, 0.0, 50.0]);
     assert_eq!(network.cancel(secs(5), ids[1]), bytes(60), "3 s at 20 B/s");
@@ -65,7 +65,8 @@ fn two_sources_fill_one_downlink() {
 
 #[test]
 fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
-    // Node i sends to node i + 1; cards carry 10 each way, but node 0 sends at 4 only. Node 3 also sends to node 1.
+    // Node i sends to node i + 1; cards carry 10 in each direction, but node 0 only sends at 4. Node 3 also sends to
+    // node 1.
     let mut network = Network::new();
     let out = links(&mut network, [4.0, 10.0, 10.0, 10.0]);
     let into = links(&mut network, [10.0; 4]);
@@ -80,12 +81,12 @@ fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
         })
         .collect();
     let extra = network.start_over(secs(0), &[out[3], into[1]], bytes(25), None);
-    // out 0 is full at 4; out 3 at 5 each; into 1 carries 4 + 5; the others have a card for themselves.
+    // out 0 is full at 4; out 3 at 5 each; into 1 carries 4 + 5; each of the others has a card for itself.
     assert_eq!(rates(&network, &ring), [4.0, 10.0, 10.0, 5.0]);
     assert_eq!(rates(&network, &[extra]), [5.0]);
     let expected = [
         (secs(5), vec![extra]), // 25 / 5
-        // Node 3's first has 75 left at 10 B/s: 12.5 s.
+        // Node 3's first transfer has 75 left at 10 B/s: 12.5 s.
         (secs(10), vec![ring[1], ring[2]]),
         (nanos(12_500_000_000), vec![ring[3]]),
         (secs(25), vec![ring[0]]), // 100 / 4

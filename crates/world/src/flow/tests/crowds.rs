@@ -1,6 +1,6 @@
 //! Hundreds of receivers on hubs, checked by the definition of max-min fairness: two registries, mirrors and regions.
 //!
-//! Here links become hubs and cease to be, many guards wait at once, and levels pass each other.
+//! In these tests links become hubs and local links again, many guards wait concurrently, and levels pass each other.
 
 use super::check::{Ledger, unfairness};
 use super::*;
@@ -8,7 +8,7 @@ use crate::flow::LinkId;
 
 const LAYERS: u64 = 5;
 
-/// Numbers that look random, always the same.
+/// A deterministic sequence of numbers that look random.
 struct Draw(u64);
 
 impl Draw {
@@ -20,7 +20,7 @@ impl Draw {
         (self.0 >> 33) % n
     }
 
-    /// Between `least` and about 50 times as much, evenly by order of magnitude.
+    /// Returns a capacity between `least` and about 50 times as much, evenly by order of magnitude.
     fn capacity(&mut self, least: f64) -> BytesPerSec {
         rate(least * libm::exp(self.below(4000) as f64 / 1000.0))
     }
@@ -29,7 +29,7 @@ impl Draw {
 struct Crowd {
     network: Network,
     draw: Draw,
-    /// By receiver: the paths of its odd and even layers, and what it has begun.
+    /// For each receiver: the paths of its odd and even layers, and the number of layers it has started.
     receivers: Vec<([Vec<LinkId>; 2], u64)>,
     of: Vec<(usize, Bytes)>,
     ledger: Ledger,
@@ -58,8 +58,8 @@ impl Crowd {
         }
     }
 
-    /// Every receiver starts three layers at some time in a minute, and another one whenever one ends. Checks the
-    /// rates at every `every`th event.
+    /// Runs a crowd in which every receiver starts three layers within a minute, and another layer whenever one ends.
+    /// Checks the rates once every `every` events.
     fn run(mut self, every: usize, mut change: impl FnMut(&mut Network, SimTime, u64)) {
         let mut starts: Vec<(u64, usize)> = (0..self.receivers.len())
             .map(|receiver| (self.draw.below(60_000_000_000), receiver))
@@ -158,7 +158,7 @@ fn two_registries_that_fail_and_return_are_fair() {
                 .push((egress.map(|egress| vec![egress, down, card]), 0));
         }
     }
-    // Every 40 events an egress loses its capacity, half of it, or gets it back.
+    // Every 40 events an egress loses all or half of its capacity, or regains it.
     crowd.run(10, |network, now, events| {
         if events % 40 == 0 {
             let change = events / 40;

@@ -1,8 +1,8 @@
-//! Random fleets: two registries, mirrors of regions and swarms inside clusters, against progressive filling.
+//! Random fleets: two registries, mirrors of regions and swarms inside clusters, compared with progressive filling.
 //!
 //! Every transfer has a path as in `world/`: from a registry over its egress, a region, a downlink and a network card;
 //! from a mirror over its egress, a downlink and a card; or from the card of one node of a cluster to that of another.
-//! Links fail, return and change, connections have caps, and pulls are given up.
+//! Links fail, recover and change, connections have caps, and pulls are cancelled.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -18,7 +18,7 @@ use super::*;
 #[derive(Clone, Debug)]
 struct Fleet {
     regions: usize,
-    /// By cluster: its region and its number of nodes.
+    /// The region of each cluster, and its number of nodes.
     clusters: Vec<(usize, usize)>,
 }
 
@@ -33,7 +33,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + cluster
     }
 
-    /// The incoming link of a node; its outgoing one is the next.
+    /// Returns the incoming link of a node; its outgoing link is the next.
     fn card(&self, cluster: usize, node: usize) -> usize {
         let before: usize = self.clusters[..cluster]
             .iter()
@@ -42,7 +42,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + self.clusters.len() + 2 * (before + node)
     }
 
-    /// The link above each: the tree hangs on the first registry, as in `world/`.
+    /// Returns the link above each link: the tree has the first registry as its root, as in `world/`.
     fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; REGISTRIES];
         parents.extend((0..self.regions).map(|_| Some(0)));
@@ -58,7 +58,7 @@ impl Fleet {
         parents
     }
 
-    /// A path to a node from a registry, the mirror of its region or a node of its cluster.
+    /// Returns a path to a node from a registry, the mirror of its region or a node of its cluster.
     fn route(&self, sender: usize, cluster: usize, node: usize, peer: usize) -> Route {
         let cluster = cluster % self.clusters.len();
         let (region, nodes) = self.clusters[cluster];
@@ -95,7 +95,7 @@ fn script() -> impl Strategy<Value = Script> {
             8 => pull,
             1 => (0usize..20).prop_map(|pull| ScriptStep::GiveUp { pull }),
             2 => (0..links, capacity()).prop_map(|(link, capacity)| ScriptStep::SetCapacity { link, capacity }),
-            // An egress fails or returns.
+            // An egress fails or recovers.
             1 => (0..REGISTRIES, capacity()).prop_map(|(link, capacity)| ScriptStep::SetCapacity { link, capacity }),
         ];
         let steps = prop::collection::vec((wait(), step), 1..24);

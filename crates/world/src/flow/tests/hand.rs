@@ -1,4 +1,4 @@
-//! Cases small enough to work out on paper; the algebra is beside each.
+//! Cases that are small enough to compute on paper; the algebra is next to each.
 
 use super::*;
 use crate::flow::{Connection, ShareWeight};
@@ -43,7 +43,7 @@ fn a_transfer_at_its_cap_leaves_the_rest_to_the_others() {
     assert_eq!(rates(&network, &[capped, free, loose]), [10.0, 45.0, 45.0]);
     assert!(network.is_saturated(link));
     assert_eq!(network.cancel(secs(2), free), bytes(90)); // 2 s · 45 B/s
-    // Now both are at their caps, and 30 B/s are left over.
+    // Now both are at their caps, and 30 B/s are unused.
     assert_eq!(rates(&network, &[capped, loose]), [10.0, 60.0]);
     assert_eq!(network.throughput(link), rate(70.0));
     assert!(!network.is_saturated(link));
@@ -66,7 +66,7 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
     let z = network.add_link(Some(b), rate(20.0));
     let w = network.add_link(Some(b), rate(500.0));
     let ids = [x, y, z, w, b].map(|link| network.start(SimTime::ZERO, link, bytes(1000), None));
-    // Filling: at 15 region a is full (x, y); at 20 link z; then (100 - 30 - 20) / 2 = 25 the egress (w, v).
+    // Filling: at 15 region a is full (x, y); at 20 z's link; at (100 - 30 - 20) / 2 = 25 the egress (w, v).
     assert_eq!(rates(&network, &ids), [15.0, 15.0, 20.0, 25.0, 25.0]);
     for (link, through, full) in [
         (egress, 100.0, true),

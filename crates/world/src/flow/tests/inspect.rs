@@ -7,20 +7,20 @@ use fleetsim_units::{Bytes, BytesPerSec};
 /// A transfer in flight, as returned by [`Network::transfers`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct TransferState {
-    /// Which transfer.
+    /// The id of the transfer.
     pub(super) id: TransferId,
-    /// The link that it was started on; for a transfer over a set of links, the last one given.
+    /// The link that it was started on; for a transfer over a set of links, the last link given.
     pub(super) link: LinkId,
     /// Its cap and weight.
     pub(super) connection: Connection,
-    /// Its rate now.
+    /// Its current rate.
     pub(super) rate: BytesPerSec,
     /// Bytes delivered so far, rounded down.
     pub(super) delivered: Bytes,
 }
 
 impl Network {
-    /// A network whose general solver treats links with more bundles than this as hubs.
+    /// Creates a network whose general solver treats links with more bundles than this as hubs.
     pub(super) fn with_hubs_above(bundles: usize) -> Self {
         let network = Self::new();
         network.mesh.borrow_mut().hub_size = HubSize {
@@ -30,7 +30,7 @@ impl Network {
         network
     }
 
-    /// The transfers in flight, in an unspecified order (the same in every run).
+    /// Returns the transfers in flight, in an unspecified order (the same in every run).
     pub(super) fn transfers(&self) -> impl Iterator<Item = TransferState> + '_ {
         self.transfers
             .iter()
@@ -58,12 +58,13 @@ impl Network {
             )
     }
 
-    /// The links, in the order in which they were added.
+    /// Returns the links in the order in which they were added.
     pub(super) fn links(&self) -> impl Iterator<Item = LinkId> + use<> {
         (0..self.nodes.len() as u32).map(LinkId)
     }
 
-    /// The links of a transfer in flight: from the root to the link that it was started on, or those given, in that
+    /// Returns the links of a transfer in flight: from the root to the link that it was started on, or those given, in
+    /// that
     /// order.
     ///
     /// # Panics

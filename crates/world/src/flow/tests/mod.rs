@@ -34,7 +34,7 @@ fn nanos(nanos: u64) -> SimTime {
     SimTime::from_nanos(nanos)
 }
 
-/// The rates of `ids` in bytes per second, to six digits after the point.
+/// Returns the rates of `ids` in bytes per second, rounded to six digits after the point.
 fn rates(network: &Network, ids: &[TransferId]) -> Vec<f64> {
     assert_eq!(check::unfairness(network), Vec::<String>::new());
     ids.iter()

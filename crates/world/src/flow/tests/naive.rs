@@ -18,7 +18,7 @@ struct NaiveLink {
 #[derive(Clone, Debug)]
 struct NaiveTransfer {
     id: TransferId,
-    /// The last link of the path given.
+    /// The last link of the given path.
     link: LinkId,
     path: Vec<usize>,
     cap: f64,
@@ -29,7 +29,7 @@ struct NaiveTransfer {
 }
 
 impl NaiveTransfer {
-    /// When it ends at its current rate.
+    /// Returns when it ends at its current rate.
     fn due(&self, now: Instant) -> Option<Instant> {
         now.after(if self.left > 0.0 {
             self.left / self.rate * 1e9
@@ -39,7 +39,7 @@ impl NaiveTransfer {
     }
 }
 
-/// Links and transfers, as in `Network`, computed the slow and simple way.
+/// Links and transfers, as in `Network`, computed in a slow and simple way.
 #[derive(Clone, Debug, Default)]
 pub(super) struct NaiveNetwork {
     now: Instant,
@@ -50,12 +50,12 @@ pub(super) struct NaiveNetwork {
 }
 
 impl NaiveNetwork {
-    /// A network without links, at time zero.
+    /// Creates a network without links, at time zero.
     pub(super) fn new() -> Self {
         Self::default()
     }
 
-    /// As `Network::add_link`.
+    /// See `Network::add_link`.
     pub(super) fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId {
         self.links.push(NaiveLink {
             parent: parent.map(LinkId::index),
@@ -64,14 +64,14 @@ impl NaiveNetwork {
         LinkId(self.links.len() as u32 - 1)
     }
 
-    /// As `Network::set_capacity`.
+    /// See `Network::set_capacity`.
     pub(super) fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.run_to(now);
         self.links[link.index()].capacity = capacity.get();
         self.fill();
     }
 
-    /// As `Network::start`.
+    /// See `Network::start`.
     pub(super) fn start(
         &mut self,
         now: SimTime,
@@ -83,7 +83,7 @@ impl NaiveNetwork {
         self.start_on(now, link, path, size, connection)
     }
 
-    /// As `Network::start_over`.
+    /// See `Network::start_over`.
     ///
     /// # Panics
     /// If there are no links.
@@ -136,7 +136,7 @@ impl NaiveNetwork {
         id
     }
 
-    /// As `Network::cancel`.
+    /// See `Network::cancel`.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -152,7 +152,7 @@ impl NaiveNetwork {
         Bytes::new((gone.size - gone.left).clamp(0.0, gone.size) as u64)
     }
 
-    /// As `Network::next_completion`.
+    /// See `Network::next_completion`.
     pub(super) fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
         unreported
@@ -160,14 +160,14 @@ impl NaiveNetwork {
             .map(SimTime::from_nanos)
     }
 
-    /// As `Network::advance`.
+    /// See `Network::advance`.
     pub(super) fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
         self.run_to(now);
         self.complete.sort_unstable();
         completed.extend(self.complete.drain(..).map(|(_, _, id)| id));
     }
 
-    /// As `Network::throughput`.
+    /// See `Network::throughput`.
     pub(super) fn throughput(&self, link: LinkId) -> BytesPerSec {
         let through = self
             .transfers
@@ -176,7 +176,7 @@ impl NaiveNetwork {
         BytesPerSec::new(through.map(|transfer| transfer.rate).sum())
     }
 
-    /// As `Network::rate`.
+    /// See `Network::rate`.
     pub(super) fn rate(&self, id: TransferId) -> BytesPerSec {
         let found = self.transfers.iter().find(|transfer| transfer.id == id);
         found.map_or(BytesPerSec::ZERO, |transfer| {
@@ -225,7 +225,7 @@ impl NaiveNetwork {
     fn fill(&mut self) {
         let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
         while !rising.is_empty() {
-            // For each link: what it has left for those that rise, and their weight.
+            // For each link: its remaining capacity for the rising transfers, and their weight.
             let mut shares: Vec<(f64, f64)> =
                 self.links.iter().map(|link| (link.capacity, 0.0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {

@@ -10,7 +10,7 @@ use super::naive::NaiveNetwork;
 use super::*;
 use crate::flow::{Connection, LinkId, ShareWeight, TransferId};
 
-/// The interface that both solvers share.
+/// The interface that all solvers share.
 pub(super) trait NetworkUnderTest {
     fn add_link(&mut self, parent: Option<LinkId>, capacity: BytesPerSec) -> LinkId;
     fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec);
@@ -90,13 +90,13 @@ forward!(Network {
 pub(super) enum Route {
     /// A link and its ancestors.
     Down(usize),
-    /// These links, whatever they are.
+    /// Exactly these links.
     Over(Vec<usize>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum ScriptStep {
-    /// Layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their
+    /// Downloads layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their
     /// connections have these weights in turn.
     Pull {
         route: Route,
@@ -117,9 +117,9 @@ pub(super) enum ScriptStep {
 
 #[derive(Clone, Debug)]
 pub(super) struct Script {
-    /// The link above (always an earlier one) and the capacity.
+    /// The parent of each link (always an earlier link) and its capacity.
     pub(super) links: Vec<(Option<usize>, f64)>,
-    /// The wait before each step.
+    /// The steps, with the wait before each.
     pub(super) steps: Vec<(u64, ScriptStep)>,
 }
 
@@ -184,7 +184,7 @@ impl<S: NetworkUnderTest> ScriptRun<S> {
         }
     }
 
-    /// Runs from completion to completion up to `until`; each completed layer starts the next one.
+    /// Runs from completion to completion until `until`; each completed layer starts the next one.
     fn run_until(&mut self, until: SimTime) {
         let mut completed = Vec::new();
         while let Some(now) = self.solver.next_completion().filter(|&next| next <= until) {
@@ -291,7 +291,7 @@ pub(super) fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Scr
     for (wait, step) in &script.steps {
         now = now + fleetsim_units::SimDuration::from_nanos(*wait);
         run.run_until(now);
-        // Completions up to `now` were handled one at a time; this advances to `now` itself.
+        // Completions up to `now` were handled one at a time; this only advances to `now`.
         run.solver.advance(now, &mut Vec::new());
         run.step(now, step);
         let by_layer: BTreeMap<Layer, TransferId> = run
@@ -311,7 +311,7 @@ pub(super) fn run_script<S: NetworkUnderTest>(solver: S, script: &Script) -> Scr
     run
 }
 
-/// Either one of a few values, so that levels often tie, or any value.
+/// Generates one of a few values, so that levels often tie, or any value.
 pub(super) fn amount() -> impl Strategy<Value = f64> {
     prop_oneof![4 => prop::sample::select(vec![5.0, 10.0, 20.0, 25.0, 50.0, 100.0]), 3 => 1.0..300.0f64]
 }
@@ -324,7 +324,7 @@ pub(super) fn size() -> impl Strategy<Value = u64> {
     prop_oneof![4 => prop::sample::select(vec![0, 100, 100, 200, 400]), 4 => 1u64..1000]
 }
 
-/// Share of pulls that use an arbitrary set of links.
+/// The share of pulls that use an arbitrary set of links.
 #[derive(Clone, Copy, Debug)]
 enum Crossing {
     Never,
@@ -344,7 +344,7 @@ fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
     ]
 }
 
-/// Connections that are alike, or not: few values, so that levels often tie, or any.
+/// Generates weights that are all equal, or vary: a few values, so that levels often tie, or any value.
 pub(super) fn weights() -> impl Strategy<Value = Vec<f64>> {
     let weight =
         prop_oneof![3 => prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]), 2 => 0.01..20.0f64];
@@ -363,14 +363,14 @@ fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = ScriptStep> {
     ]
 }
 
-/// Waits are none, or such that a step does not fall on a completion: whether it is before or after it would then
-/// depend on the last bit.
+/// Generates waits that are zero, or such that no step falls on a completion: otherwise the last bit would decide
+/// which is first.
 pub(super) fn wait() -> impl Strategy<Value = u64> {
     prop_oneof![2 => Just(0), 3 => (1u64..10_000).prop_map(|ms| ms * 1_000_123 + 457)]
 }
 
 fn script(crossing: Crossing) -> impl Strategy<Value = Script> {
-    // Deep forests come from parents close by, wide ones from parents far back.
+    // Nearby parents give deep forests, and distant parents wide ones.
     let link = (
         prop::option::weighted(0.85, (any::<prop::sample::Index>(), any::<bool>())),
         capacity(),
@@ -397,7 +397,7 @@ fn near(one: f64, other: f64, absolute: f64) -> bool {
     (one - other).abs() <= absolute + 1e-9 * one.abs().max(other.abs())
 }
 
-/// A network that uses the general solver, because a transfer at rate 0 runs over two separate roots.
+/// Creates a network that uses the general solver, because a transfer at rate 0 runs over two separate roots.
 fn general() -> Network {
     let mut network = Network::new();
     let aside = [0; 2].map(|_| network.add_link(None, rate(1.0)));
@@ -405,7 +405,8 @@ fn general() -> Network {
     network
 }
 
-/// Whether two runs of one script came out the same: the ends of all layers, and the rates after each step.
+/// Compares two runs of the same script: the ends of all layers, and the rates after each step. Returns the
+/// differences.
 pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec<String> {
     let mut differences = Vec::new();
     if !one.ends.keys().eq(other.ends.keys()) {
@@ -439,7 +440,7 @@ pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec
     differences
 }
 
-/// Only transfers at rate 0 are left, and every byte sent was received.
+/// Checks that only transfers at rate 0 are left, and that every sent byte was received. Returns the violations.
 pub(super) fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
@@ -466,7 +467,7 @@ proptest! {
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
-        // The general solver agrees.
+        // Compare with the general solver.
         let general = run_script(general(), &script);
         prop_assert_eq!(differences(&general, &slow), Vec::<String>::new());
         prop_assert_eq!(differences(&general, &fast), Vec::<String>::new());
@@ -483,7 +484,7 @@ proptest! {
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
-        // Where nearly every link is a hub, hubs depend on hubs in all ways.
+        // If nearly every link is a hub, hubs depend on hubs in all ways.
         let hubs = run_script(Network::with_hubs_above(hubs_above), &script);
         prop_assert_eq!(differences(&hubs, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&hubs), Vec::<String>::new());

@@ -6,9 +6,9 @@ use fleetsim_units::SimDuration;
 
 #[test]
 fn a_full_link_that_gains_transfers_makes_room_above() {
-    // Below an egress of 14, one link carries a transfer capped at 4, another of 10 one that fills it: all is pinned,
-    // and the egress is exactly full and has no follower. A second transfer on the first link makes that link rise to
-    // its own 10; if all stayed pinned, the egress would carry 20.
+    // Below an egress of 14, one link carries a transfer capped at 4, and another link of 10 a transfer that fills it.
+    // Everything is pinned, and the egress is exactly full and has no follower. A second transfer on the first link
+    // makes that link rise to its own 10; if everything stayed pinned, the egress would carry 20.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(14.0));
     let [one, two] = [10.0, 10.0].map(|capacity| network.add_link(Some(egress), rate(capacity)));
@@ -16,7 +16,7 @@ fn a_full_link_that_gains_transfers_makes_room_above() {
     let second = network.start(SimTime::ZERO, two, bytes(100), None);
     assert_eq!(rates(&network, &[first, second]), [4.0, 10.0]);
     let third = network.start(SimTime::ZERO, one, bytes(100), None);
-    // 4 for the capped one, then (14 - 4) / 2 = 5 for the others.
+    // 4 for the capped transfer, then (14 - 4) / 2 = 5 for the others.
     assert_eq!(rates(&network, &[first, second, third]), [4.0, 5.0, 5.0]);
 }
 
@@ -41,8 +41,8 @@ fn reducing_a_link_below_its_pinned_children_unpins_them() {
 
 #[test]
 fn an_unbounded_level_compares_as_a_number() {
-    // A link whose transfers are all pinned below it has an infinite level; the comparison that unpins must not
-    // become NaN there. Here the egress has no follower until an uncapped transfer starts and ends.
+    // A link whose transfers are all pinned below it has an infinite level; the comparison for unpinning must not
+    // involve a NaN there. Here the egress has no follower until an uncapped transfer starts and ends.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(100.0));
     let down = network.add_link(Some(egress), rate(1e12));
@@ -62,7 +62,7 @@ fn simultaneous_completions_are_reported_by_link_then_by_start() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(120.0));
     let downs = [0; 4].map(|_| network.add_link(Some(egress), rate(50.0)));
-    // Started in an order that is neither; six transfers at 20 B/s each, all ending at 3 s.
+    // Started in neither order; six transfers at 20 B/s each, all ending at 3 s.
     let started = [3, 1, 2, 1, 0, 3].map(|down| {
         (
             downs[down],
@@ -79,7 +79,8 @@ fn simultaneous_completions_are_reported_by_link_then_by_start() {
 
 #[test]
 fn equal_caps_cross_the_fair_share_together() {
-    // k transfers on links of 10 below (k - 1/2) · 10: with k of them the egress binds, with k - 1 the links do.
+    // k transfers on links of 10 below (k - 1/2) · 10: with k of them the egress is the bottleneck, with k - 1 the
+    // links are.
     let k = 50;
     let mut network = Network::new();
     let egress = network.add_link(None, rate((f64::from(k) - 0.5) * 10.0));
@@ -101,9 +102,9 @@ fn equal_caps_cross_the_fair_share_together() {
 
 #[test]
 fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
-    // At 3e9 B/s a nanosecond is 3 bytes. Of one-byte transfers in a row, each started when the previous one is
-    // reported, three end in every nanosecond: not more (the rest of a nanosecond credited twice) and not fewer
-    // (lost).
+    // At 3e9 B/s a nanosecond is 3 bytes. With consecutive one-byte transfers, each started when the previous one is
+    // reported, three end in every nanosecond: not more (the rest of a nanosecond is not credited twice) and not fewer
+    // (it is not lost).
     let mut network = Network::new();
     let link = network.add_link(None, rate(3e9));
     let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
@@ -114,7 +115,7 @@ fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
         network.advance(now, &mut completed);
         assert_eq!(completed.len() as u64, at);
     }
-    // Frequent queries must not round frequently: a transfer that is disturbed every 7 ns still ends on time.
+    // Frequent queries must not accumulate rounding: a transfer that is queried every 7 ns still ends on time.
     let disturbed = network.start(now, link, bytes(3_000_000), cap(1e9));
     for step in 1..400_000 {
         let other = network.start(
@@ -138,7 +139,7 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
     let link = network.add_link(None, rate(7.0));
     let first = network.start(SimTime::ZERO, link, bytes(10), None);
     let due = network.next_completion().expect("it moves");
-    // In the nanosecond in which the first is due, before it is reported, it has no share any more.
+    // In the nanosecond in which the first transfer is due, before it is reported, it no longer has a share.
     let second = network.start(due, link, bytes(7), None);
     assert_eq!(
         (network.active, network.rate(first), network.rate(second)),
@@ -160,8 +161,8 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
 
 #[test]
 fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
-    // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock that
-    // has come that far could not distinguish 512 bytes, which is half a second here.
+    // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock with
+    // such a reading could not distinguish 512 bytes, which take half a second here.
     for (egress_rate, down_rate, downs, whose) in [
         (
             10e9,
@@ -210,7 +211,7 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
             now = network.next_completion().expect("the small one moves");
             network.advance(now, &mut completed);
         }
-        // 12 345 B / 1 kB/s = 12.345 s.
+        // 12,345 B / 1 kB/s = 12.345 s.
         assert_eq!(
             now.as_nanos() - 3650 * 86_400_000_000_000,
             12_345_000_000,
@@ -221,8 +222,8 @@ fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
 
 #[test]
 fn setting_a_clock_back_does_not_shift_completions() {
-    // Two downlinks share 2 GB/s. One carries a transfer of ten days, the other consecutive transfers of one hour; at
-    // their starts the egress's clock, which both follow, is set back repeatedly.
+    // Two downlinks share 2 GB/s. One carries a transfer of ten days, the other consecutive transfers of one hour;
+    // when they start, the egress's clock, which both follow, is set back repeatedly.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(2e9));
     let [one, other] = [5e9, 5e9].map(|capacity| network.add_link(Some(egress), rate(capacity)));

@@ -12,12 +12,12 @@ pub(super) struct ReportedState {
     pub(super) applied: Revision,
     pub(super) ready: bool,
     pub(super) degraded: bool,
-    /// Why its last apply failed.
+    /// Why the last apply failed.
     pub(super) failure: Option<ApplyFailure>,
 }
 
 impl ReportedState {
-    /// A cluster whose workloads run this revision.
+    /// Creates the report of a cluster whose workloads run this revision and are ready.
     pub(super) const fn ready_on(applied: Revision) -> Self {
         Self {
             applied,
@@ -27,7 +27,7 @@ impl ReportedState {
         }
     }
 
-    /// Whether the cluster is ready on the new revision.
+    /// Returns whether the cluster is ready on the new revision.
     pub(super) fn is_updated(self) -> bool {
         self.applied == NEW && self.ready
     }
@@ -37,24 +37,25 @@ impl ReportedState {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Agent {
     pub(super) instructed: Option<Revision>,
-    /// The revision that the management cluster failed to apply while the cluster was offline; it is not kept.
+    /// The revision that the management cluster could not apply because the cluster was offline; it is not retried
+    /// automatically.
     pub(super) missed: Option<Revision>,
     pub(super) applying: Option<Revision>,
-    /// The manifests are applied, and the apply waits until the workloads are ready.
+    /// Whether the manifests are applied and the apply waits until the workloads are ready.
     pub(super) waits: bool,
-    /// When that wait fails.
+    /// The event at which that wait times out.
     pub(super) wait_due: Option<EventId>,
-    /// A failed apply is being rolled back.
+    /// Whether a failed apply is being rolled back.
     pub(super) is_rolling_back: bool,
-    /// Why its last apply failed. `None`: it did not.
+    /// Why the last apply failed. `None`: it succeeded.
     pub(super) failure: Option<ApplyFailure>,
-    /// Failed applies in a row.
+    /// Number of consecutive failed applies.
     pub(super) failures: u32,
-    /// Applies that failed because the experiment says so.
+    /// Number of applies that failed because the experiment specifies it.
     pub(super) faults: u32,
-    /// When it tries again.
+    /// The event of the next retry.
     pub(super) retry_due: Option<EventId>,
-    /// Its deployment is paused.
+    /// Whether its deployment is paused.
     pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,
     pub(super) applies: u64,
@@ -64,20 +65,20 @@ pub(crate) struct Agent {
     /// The last report sent.
     pub(super) sent: Option<ReportedState>,
     pub(super) arrives: SimTime,
-    /// The scheduled report of readiness, or look.
+    /// The scheduled report of readiness, or poll.
     pub(super) readiness_due: Option<EventId>,
-    /// The state of the workloads that it saw last: a digest of their status, or the set of available ones.
+    /// The state of the workloads that it last saw: a digest of their status, or the set of available ones.
     pub(super) seen: u128,
-    /// When its series of looks began.
+    /// The start of its series of polls.
     pub(super) looks_from: SimTime,
-    /// Everything was available at its last look.
+    /// Whether everything was available at its last poll.
     pub(super) saw_all_available: bool,
     /// The last report that arrived.
     pub(super) reported: Option<ReportedState>,
 }
 
 impl Agent {
-    /// An agent that applied `applied` long ago and whose workloads are ready.
+    /// Creates an agent that applied `applied` long ago and whose workloads are ready.
     pub(crate) fn settled(applied: Option<Revision>) -> Self {
         let reported = applied.map(ReportedState::ready_on);
         Self {
@@ -90,7 +91,7 @@ impl Agent {
         }
     }
 
-    /// Whether it has nothing left to do and to report.
+    /// Returns whether it has nothing left to do or to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);

@@ -1,11 +1,11 @@
 //! Settings of a cluster's agent: how long it takes to apply a revision, and when it reports readiness.
 //!
-//! Products differ most in how readiness comes to be known. Rancher Fleet's agent watches the objects that it applied,
-//! and waits some seconds after the first event, so that it reports several changes at once. KubeFleet's agent does not
-//! watch: it looks, at intervals that grow while nothing changes. Argo CD's controller watches and reports at once.
-//! Each product has its own values, with their sources, in its folder.
+//! Products differ most in how readiness is detected. Rancher Fleet's agent watches the objects that it applied, and
+//! waits some seconds after the first event, so that it reports several changes together. KubeFleet's agent does not
+//! watch: it polls, at intervals that grow while nothing changes. Argo CD's controller watches and reports
+//! immediately. Each product has its own values, with their sources, in its folder.
 //!
-//! Left out: intervals that depend on the object, and health checks that a user writes.
+//! Left out: intervals that depend on the object, and custom health checks.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -24,22 +24,22 @@ use fleetsim_units::{SimDuration, SimTime};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct AgentSpec {
-    /// From an instruction for a cluster until its agent has it.
+    /// Time from instructing a cluster until its agent has the instruction.
     pub instruction_delay: DurationModel,
-    /// Applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
+    /// Duration of applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
     pub apply: DurationModel,
-    /// Variation of `apply` between clusters, from 0 to 2: the pace of their control planes. It is the sigma of a
+    /// Variation of `apply` between clusters, from 0 to 2: the speed of their control planes. It is the sigma of a
     /// lognormal factor with median 1, the same for all applies in a cluster.
     #[serde(deserialize_with = "spread")]
     pub apply_spread: f64,
-    /// Whether an apply ends only when all workloads are ready, as with Helm's `wait`. Rancher Fleet does so, whatever
-    /// this says, with a fleet.yaml whose `helm.timeoutSeconds` is greater than 0 or that has `helm.atomic`.
+    /// Whether an apply ends only when all workloads are ready, like Helm's `wait`. Rancher Fleet always does this if
+    /// a fleet.yaml has `helm.atomic` or a `helm.timeoutSeconds` greater than 0.
     pub wait: bool,
-    /// Detection and reporting of changes of readiness by the agent.
+    /// How the agent detects and reports changes of readiness.
     pub readiness: ReadinessSpec,
-    /// From sending a report until the management cluster has it.
+    /// Time from sending a report until the management cluster has it.
     pub report_delay: DurationModel,
-    /// What the agent does when an apply fails. The product decides that.
+    /// What the agent does when an apply fails. The product determines this.
     #[serde(skip)]
     pub applies: ApplyRules,
 }
@@ -58,7 +58,7 @@ impl AgentSpec {
 }
 
 impl AgentSpec {
-    /// The agent of products that have none of their own: that of Rancher Fleet, which applies with Helm.
+    /// The agent of products without their own: Rancher Fleet's agent, which applies with Helm.
     pub const HELM: Self = Self {
         instruction_delay: default::INSTRUCTION_DELAY,
         apply: default::APPLY,
@@ -79,22 +79,22 @@ impl Default for AgentSpec {
     }
 }
 
-/// Detection and reporting of changes of readiness by an agent.
+/// How an agent detects and reports changes of readiness.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReadinessSpec {
-    /// The agent watches, and reports each change of readiness after this delay. It is drawn for each change.
+    /// The agent watches, and reports each change of readiness after this delay. The delay is drawn for each change.
     Delay(DurationModel),
     /// The agent watches, and reports some time after the first event. Later events until then are part of the same
     /// report.
     Debounce(DebounceSpec),
-    /// The agent does not watch, but looks at intervals. They grow while nothing changes.
+    /// The agent does not watch, but polls at intervals. They grow while nothing changes.
     Looks(LookSpec),
 }
 
 impl ReadinessSpec {
-    /// The typical time until a change of readiness is reported, at the earliest.
+    /// Returns the typical minimum time until a change of readiness is reported.
     #[must_use]
     pub fn shortest(&self) -> SimDuration {
         match self {
@@ -110,15 +110,15 @@ impl ReadinessSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct DebounceSpec {
-    /// From the first event to the report.
+    /// Time from the first event to the report.
     pub delay: SimDuration,
-    /// From the first deployment in a cluster until the watch of its objects begins. The objects found then are the
-    /// first event.
+    /// Time from the first deployment in a cluster until the watch of its objects begins. The objects found then are
+    /// the first event.
     pub watch_start: SimDuration,
 }
 
 impl DebounceSpec {
-    /// That of Rancher Fleet's agent since v0.12.0.
+    /// The settings of Rancher Fleet's agent since v0.12.0.
     pub const FLEET: Self = Self {
         delay: default::DEBOUNCE,
         watch_start: default::WATCH_START,
@@ -131,14 +131,14 @@ impl Default for DebounceSpec {
     }
 }
 
-/// An agent that looks at intervals. First the interval is fixed; then it grows slowly, and in the end fast. A new
-/// revision or a changed result starts from the beginning. While everything is available, the interval grows fast from
-/// its second growth on. The settings have the names of KubeFleet's flags.
+/// An agent that polls at intervals. The interval is fixed at first, then it grows slowly, and finally fast. A new
+/// revision or a changed result restarts the series. While everything is available, the interval grows fast from its
+/// second growth on. The settings have the names of KubeFleet's flags.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct LookSpec {
-    /// Looks with the fixed interval, 1 to 40.
+    /// Number of polls with the fixed interval, 1 to 40.
     pub attempts_with_fixed_delay: u32,
     /// The fixed interval.
     #[serde(deserialize_with = "positive")]
@@ -146,13 +146,13 @@ pub struct LookSpec {
     /// The first interval after the fixed ones.
     #[serde(deserialize_with = "positive")]
     pub initial_slow_backoff_delay: SimDuration,
-    /// Factor of slow growth, at least 1.05.
+    /// Growth factor of the slow phase, at least 1.05.
     pub exponential_base_for_slow_backoff: f64,
-    /// Slow growth does not go beyond this interval.
+    /// Maximum interval of the slow phase.
     pub max_slow_backoff_delay: SimDuration,
-    /// Factor of fast growth, at least that of slow growth, at most 100.
+    /// Growth factor of the fast phase, at least that of the slow phase, at most 100.
     pub exponential_base_for_fast_backoff: f64,
-    /// The longest interval.
+    /// Maximum interval.
     pub max_fast_backoff_delay: SimDuration,
 }
 
@@ -175,7 +175,8 @@ impl LookSpec {
         max_fast_backoff_delay: SimDuration::from_secs(900),
     };
 
-    /// The intervals between looks after a start from the beginning, without end. `available`: everything is.
+    /// Returns the infinite sequence of intervals between polls from the start of a series. `available`: everything is
+    /// available.
     fn intervals(self, available: bool) -> impl Iterator<Item = SimDuration> {
         let mut last = SimDuration::ZERO;
         (0_u32..).map(move |nth| {
@@ -185,7 +186,7 @@ impl LookSpec {
             } else if nth == self.attempts_with_fixed_delay {
                 self.initial_slow_backoff_delay
             } else if available || slow > self.max_slow_backoff_delay {
-                // An interval that would exceed the slow limit grows fast instead, and is not cut off there.
+                // An interval that would exceed the slow limit grows fast instead of being limited there.
                 last.mul_f64(self.exponential_base_for_fast_backoff)
             } else {
                 slow
@@ -195,7 +196,7 @@ impl LookSpec {
         })
     }
 
-    /// The first look after `now`, in the series that began at `from`. A look at `now` itself is over.
+    /// Returns the first poll after `now`, in the series that began at `from`. A poll at `now` itself is over.
     pub(crate) fn next_look(self, from: SimTime, available: bool, now: SimTime) -> SimTime {
         let mut at = from;
         let mut looks = self.intervals(available).map(|interval| {
@@ -205,7 +206,7 @@ impl LookSpec {
         looks.find(|look| *look > now).expect("looks never end")
     }
 
-    /// A setting that the product's agent would not accept.
+    /// Returns a setting that the product's agent would reject.
     #[must_use]
     pub fn problem(&self) -> Option<LookProblem> {
         let slow = self.exponential_base_for_slow_backoff;
@@ -246,10 +247,10 @@ impl LookSpec {
     }
 }
 
-/// A setting of [`LookSpec`] that the product's agent would not accept.
+/// A setting of [`LookSpec`] that the product's agent would reject.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct LookProblem {
-    /// Its name in the file.
+    /// The setting's name in the file.
     pub setting: &'static str,
     /// The condition that must hold.
     pub rule: &'static str,
@@ -271,9 +272,9 @@ mod tests {
     }
 
     #[test]
-    fn looks_at_an_unavailable_work_are_those_of_kubefleets_agent() {
+    fn an_unavailable_work_is_polled_like_in_kubefleets_agent() {
         // By hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times that is 17.8
-        // and exceeds 15, so the next one is 1.5 times 14.86, or 22.29, and there is no step of 15 s.
+        // and exceeds 15, so the next interval is 1.5 times 14.86, or 22.29, and there is no interval of 15 s.
         let expected = [
             5.0, 7.0, 9.4, 12.28, 15.736, 19.883, 24.860, 30.832, 37.998, 46.598, 56.917, 69.301,
             84.161, 106.451, 139.887, 190.040, 265.269, 378.114, 547.380, 801.280,
@@ -281,13 +282,13 @@ mod tests {
         for (look, expected) in looks(false, expected.len()).iter().zip(expected) {
             assert!((look - expected).abs() < 0.001, "{look} is not {expected}");
         }
-        // From 380.8 s on: 571.2, 856.8, and then the longest one again and again.
+        // From 380.8 s on: 571.2, 856.8, and then always the longest interval.
         let last = looks(false, 30);
         assert!((last[29] - last[28] - 900.0).abs() < 1e-6);
     }
 
     #[test]
-    fn looks_at_an_available_work_grow_fast_at_once() {
+    fn the_polling_interval_of_an_available_work_grows_fast_immediately() {
         for (look, expected) in looks(true, 6)
             .iter()
             .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])
@@ -297,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_look_is_after_now() {
+    fn the_next_poll_is_in_the_future() {
         let next = |now: f64| {
             let now = SimTime::ZERO + SimDuration::from_secs_f64(10.0 + now);
             LookSpec::KUBEFLEET
@@ -305,7 +306,7 @@ mod tests {
                 .as_secs_f64()
                 - 10.0
         };
-        // The cluster of the text is ready after 300 s and is seen at 378 s, or after 600 s and at 801 s.
+        // The cluster is ready after 300 s and is seen at 378 s, or ready after 600 s and seen at 801 s.
         for (now, expected) in [
             (0.0, 5.0),
             (4.9, 5.0),

@@ -1,10 +1,10 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
-//! reports what it applied. Later changes of readiness are reported as [`ReadinessSpec`] says. A cluster that is cut
-//! off receives nothing, and its reports are lost. When it is back it receives only the newest instruction and reports
-//! its current state. The agent of a deployment that is held applies nothing and reports no readiness; an apply that is
-//! under way ends and is reported.
+//! reports what it applied. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster that
+//! is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest instruction
+//! and reports its current state. The agent of a paused deployment applies nothing and reports no readiness; an apply
+//! in progress is completed and reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
@@ -30,13 +30,13 @@ use crate::world::meter::{ClusterPhase, Meter};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
 
-/// The settings, streams and pods that a step of an agent uses, apart from the state of its cluster.
+/// The settings, streams and pods that a step of an agent uses, in addition to the state of its cluster.
 pub(crate) struct ClusterContext<'w> {
     pub agent: &'w AgentSpec,
     pub workloads: &'w [WorkloadSpec],
-    /// Applies that fail because the experiment says so.
+    /// Applies that fail because the experiment specifies it.
     pub apply_faults: &'w [ApplyFaultSpec],
-    /// All pods, to be read.
+    /// All pods, read-only.
     pub pods: &'w [Pod],
     pub streams: &'w Streams,
     pub queue: &'w mut Queue,
@@ -74,7 +74,7 @@ impl World<'_> {
         }
     }
 
-    /// A cluster, with all that the steps of its agent may use.
+    /// Returns a cluster, with everything that the steps of its agent may use.
     pub(super) fn cluster_with_context<'w>(
         &'w mut self,
         id: ClusterId,
@@ -91,7 +91,7 @@ impl World<'_> {
         (&mut self.clusters[id.index()], context)
     }
 
-    /// The management cluster instructs a cluster to run a revision.
+    /// Instructs a cluster to run a revision.
     pub fn instruct(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         self.meter.advance(queue.now());
         let (cluster, mut context) = self.cluster_with_context(id, queue);
@@ -99,8 +99,8 @@ impl World<'_> {
         self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
-    /// The management cluster itself applies a revision in a cluster, as Argo CD does. An offline cluster misses it,
-    /// even after it returns.
+    /// Applies a revision in a cluster directly from the management cluster, like Argo CD. An offline cluster misses
+    /// it, even after it reconnects.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         if cluster.cuts.is_managed() {
@@ -115,7 +115,7 @@ impl World<'_> {
         cluster.note_phase(&mut self.meter);
     }
 
-    /// The deployment of a cluster is paused or resumed. Its agent knows that at once, or when it is back.
+    /// Pauses or resumes the deployment of a cluster. Its agent learns this immediately, or when it reconnects.
     pub fn pause(&mut self, id: ClusterId, is_paused: bool, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         cluster.agent.is_paused = is_paused;
@@ -127,7 +127,8 @@ impl World<'_> {
         }
     }
 
-    /// The management cluster reaches the cluster again: instruction and report are sent if they have changed.
+    /// Called when the management cluster reaches the cluster again: instruction and report are sent if they have
+    /// changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         // Reports in transit may be lost.
@@ -141,7 +142,7 @@ impl World<'_> {
         self.clusters[id.index()].note_phase(&mut self.meter);
     }
 
-    /// The manifests are applied: the controllers of the workloads begin, and the agent sees what they do.
+    /// Called when the manifests are applied: the controllers of the workloads start, and the agent observes them.
     fn applied(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         let agent = &cluster.agent;
@@ -161,7 +162,7 @@ impl World<'_> {
         }
     }
 
-    /// A workload changed: schedules a report, if the agent has something to report.
+    /// Handles a change of a workload: schedules a report if the agent has something to report.
     pub(crate) fn note_settled(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         cluster.note_settled(&mut context);
@@ -169,7 +170,7 @@ impl World<'_> {
 }
 
 impl ClusterState {
-    /// The management cluster wants this revision from now on.
+    /// Records that the management cluster wants this revision from now on.
     fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
@@ -194,11 +195,11 @@ impl ClusterState {
         context.queue.schedule_in(delay, arrives);
     }
 
-    /// The agent begins to apply the newest instruction, if it can and has not applied it.
+    /// Begins to apply the newest instruction, if the agent can and has not applied it yet.
     pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
         let is_able = self.cuts.is_managed() && !agent.is_paused;
-        // After a failed apply, what the workloads run may be neither revision.
+        // After a failed apply, the workloads may run neither revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         if !is_able || agent.applying.is_some() || is_applied {
             return;
@@ -221,7 +222,7 @@ impl ClusterState {
         context.queue.schedule_in(usual, applied);
     }
 
-    /// The apply is over. The agent reports it, and begins the next one if it was instructed meanwhile.
+    /// Ends the apply. The agent reports it, and begins the next one if it was instructed in the meantime.
     fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
         self.agent.failure = None;
@@ -234,7 +235,8 @@ impl ClusterState {
         self.instruction_arrives(context);
     }
 
-    /// The first deployment in a cluster: the watch begins some time later, and what it finds is its first event.
+    /// Handles the first deployment in a cluster: the watch begins some time later, and the objects found then are its
+    /// first event.
     fn watch_begins(&mut self, context: &mut ClusterContext<'_>) {
         let ReadinessSpec::Debounce(debounce) = &context.agent.readiness else {
             return;
@@ -246,7 +248,7 @@ impl ClusterState {
         }
     }
 
-    /// A new revision is applied: an agent that looks begins a new series, and sees nothing available yet.
+    /// Called when a new revision is applied: an agent that polls begins a new series, and sees nothing available yet.
     fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
         if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;
@@ -259,7 +261,7 @@ impl ClusterState {
         self.agent.saw_all_available = context.workloads.is_empty();
     }
 
-    /// A workload changed: schedules a report, if the agent has something to report.
+    /// Handles a change of a workload: schedules a report if the agent has something to report.
     pub(super) fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
         let settled = self.is_settled(context.workloads, context.pods);
         if settled && !self.settled {
@@ -281,8 +283,8 @@ impl ClusterState {
         }
     }
 
-    /// When the agent reports what it sees now, or looks at it. `None`: a report is scheduled, or it has seen all of
-    /// this.
+    /// Returns when the agent reports or polls the current state. `None`: a report is scheduled, or it has already
+    /// seen this state.
     fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
         let now = context.queue.now();
         let is_scheduled = self.agent.readiness_due.is_some();
@@ -313,7 +315,7 @@ impl ClusterState {
         }
     }
 
-    /// The agent looks at the workloads, if it is of those that look, and reports what it knows.
+    /// Polls the workloads, if the agent polls, and reports its state.
     fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.readiness_due = None;
         if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
@@ -329,7 +331,7 @@ impl ClusterState {
         }
     }
 
-    /// The agent has seen the workloads as they are now.
+    /// Records that the agent has seen the current state of the workloads.
     pub(super) fn has_seen_all(
         &mut self,
         readiness: &ReadinessSpec,
@@ -343,7 +345,7 @@ impl ClusterState {
         };
     }
 
-    /// A digest of the status of every workload: its observed template and its counts.
+    /// Returns a digest of the status of every workload: its observed template and its counts.
     fn digest_of_status(&self, pods: &[Pod]) -> u128 {
         let mut digest: u128 = 0;
         for workload in &self.workloads {
@@ -355,7 +357,7 @@ impl ClusterState {
             } = workload.counts(pods);
             let template = workload.desired.map_or(0, |revision| revision.0 + 1);
             for count in [template, updated, old, ready, available] {
-                // The multiplier of a 128-bit congruential generator, so that counts in other places differ.
+                // The multiplier of a 128-bit congruential generator, so that the position of a count matters.
                 digest = digest
                     .wrapping_add(u128::from(count) + 1)
                     .wrapping_mul(0x2360_ED05_1FC6_5DA4_4385_DF64_9FCC_F645);
@@ -364,7 +366,7 @@ impl ClusterState {
         digest
     }
 
-    /// The set of workloads that are available, as bits; beyond 128 workloads they share bits.
+    /// Returns the set of available workloads as bits; with more than 128 workloads they share bits.
     fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
         let mut bits = 0;
         for (at, workload) in self.workloads.iter().enumerate() {
@@ -375,8 +377,8 @@ impl ClusterState {
         bits
     }
 
-    /// The agent reports what it applied. After a failed apply, what it says of readiness stays as it was: its watch
-    /// looks at a revision that is applied (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
+    /// Sends the agent's report on what it applied. After a failed apply, the reported readiness does not change,
+    /// because the agent watches an applied revision (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
     /// `internal/cmd/agent/deployer/monitor/updatestatus.go`).
     pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
         let failure = self.agent.failure;
@@ -422,7 +424,7 @@ impl ClusterState {
         context.queue.schedule(self.agent.arrives, arrives);
     }
 
-    /// A report of its agent reaches the management cluster.
+    /// Handles the arrival of the agent's report at the management cluster.
     fn report_arrives(&mut self, report: Report, now: SimTime) {
         let reported = ReportedState {
             applied: report.applied,
@@ -436,7 +438,7 @@ impl ClusterState {
         }
     }
 
-    /// Updates its phase in the meters.
+    /// Updates the cluster's phase in the meters.
     pub(crate) fn note_phase(&mut self, meter: &mut Meter) {
         let phase = self.current_phase();
         if phase != self.phase {

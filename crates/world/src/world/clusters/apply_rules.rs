@@ -1,5 +1,5 @@
 //! What an agent does when an apply fails: how long it waits for the workloads, whether it rolls back, and when it
-//! tries again. Each product has its own rules, with their sources, in its folder.
+//! retries. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -12,13 +12,13 @@ use fleetsim_units::SimDuration;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ApplyFailure {
-    /// The cluster's API server refuses an object, e.g. by an admission webhook. Nothing is applied.
+    /// The cluster's API server rejects an object, e.g. because of an admission webhook. Nothing is applied.
     Rejected,
     /// A hook that runs before the apply fails. Nothing is applied.
     Hook,
     /// The cluster's API server, or an admission webhook, does not answer in time. Nothing is applied.
     Timeout,
-    /// The objects are applied, and the workloads are not ready within the time-out of the apply.
+    /// The objects are applied, but the workloads are not ready within the apply's time-out.
     #[serde(skip)]
     NotReady,
 }
@@ -26,16 +26,16 @@ pub enum ApplyFailure {
 /// What an agent does when an apply fails.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApplyRules {
-    /// The longest wait for the workloads, of an apply that waits for them. `None`: without end.
+    /// Maximum wait for the workloads, if an apply waits for them. `None`: indefinitely.
     pub wait_limit: Option<SimDuration>,
-    /// A failed apply is rolled back: to the revision before, or to nothing.
+    /// Whether a failed apply is rolled back: to the previous revision, or to nothing.
     pub rolls_back: bool,
-    /// When a failed apply is tried again.
+    /// When a failed apply is retried.
     pub again: ApplyRetry,
 }
 
 impl ApplyRules {
-    /// An agent that waits without end, and whose applies do not fail.
+    /// An agent that waits indefinitely, and whose applies do not fail.
     pub const NONE: Self = Self {
         wait_limit: None,
         rolls_back: false,
@@ -43,10 +43,10 @@ impl ApplyRules {
     };
 }
 
-/// When a failed apply is tried again.
+/// When a failed apply is retried.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ApplyRetry {
-    /// By the agent, after a wait that doubles with each failure in a row.
+    /// By the agent, after a wait that doubles with each consecutive failure.
     BackOff {
         /// The first wait.
         first: SimDuration,
@@ -59,14 +59,14 @@ pub enum ApplyRetry {
 }
 
 impl ApplyRetry {
-    /// The queue of a controller by default. Source: `DefaultTypedControllerRateLimiter` in kubernetes/client-go
-    /// `util/workqueue/default_rate_limiters.go`, which controller-runtime takes.
+    /// The default queue of a controller. Source: `DefaultTypedControllerRateLimiter` in kubernetes/client-go
+    /// `util/workqueue/default_rate_limiters.go`, which controller-runtime uses.
     pub const CONTROLLER_RUNTIME: Self = Self::BackOff {
         first: SimDuration::from_millis(5),
         max: SimDuration::from_secs(1000),
     };
 
-    /// The wait after this many failures in a row. `None`: the agent does not try again by itself.
+    /// Returns the wait after this many consecutive failures. `None`: the agent does not retry by itself.
     pub(crate) fn wait(self, failures: u32) -> Option<SimDuration> {
         match self {
             Self::BackOff { first, max } => {

@@ -1,8 +1,8 @@
-//! The state of a cluster, the facts recorded about it, and the creation of it and its nodes.
+//! The state of a cluster, the facts recorded about it, and the creation of a cluster and its nodes.
 //!
 //! Links, rates and random properties are drawn once before the run: the number of nodes, downlink and round trip for
-//! the cluster, one network card and one disk's rate for all its nodes, the unpack speed for each node. Sources of the
-//! values: [`crate::world::calibration`].
+//! the cluster, one network card rate and one disk rate for all its nodes, the unpack speed for each node. Sources of
+//! the values: [`crate::world::calibration`].
 //!
 //! Left out: nodes that join a cluster later.
 
@@ -30,8 +30,8 @@ use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
-/// The state of one cluster. The fields that each download needs are side by side: with many in flight, memory is the
-/// cost.
+/// The state of one cluster. The fields that each download needs are adjacent: with many downloads in flight, memory
+/// access is the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,
@@ -42,43 +42,43 @@ pub(crate) struct ClusterState {
     /// The share of packets that its link loses.
     pub loss: Share,
     pub cuts: Cuts,
-    /// The management cluster knows it, so it has an agent.
+    /// Whether the management cluster knows it, so that it has an agent.
     pub is_registered: bool,
     pub(crate) pulls_now: usize,
     pub(crate) downloads_now: usize,
-    /// Layers that are unpacked or written, and pulls that have unpacked all.
+    /// Number of layers that are being unpacked or written, plus pulls that have unpacked everything.
     pub(crate) unpacks_now: usize,
-    /// Until when the times of its pulls are counted.
+    /// Time until which the durations of its pulls have been counted.
     pub(crate) spent_until: SimTime,
     pub facts: ClusterFacts,
     pub key: EntityKey,
     pub draws: ClusterDraws,
-    /// Failures in progress that will end.
+    /// Number of failures in progress that will end.
     pub(crate) repairs_due: u32,
     /// The gaps of its link, from its first pull on.
     pub gaps: Option<Box<GapProcess>>,
-    /// The current turn of its outage process.
+    /// The current cycle of its outage process.
     pub outage: u64,
     pub agent: Agent,
     pub workloads: Vec<WorkloadState>,
     pub(crate) pod_queues: PodQueues,
-    /// All workloads run their current template and are ready.
+    /// Whether all workloads run their current template and are ready.
     pub settled: bool,
-    /// A Deployment has exceeded its progress deadline.
+    /// Whether a Deployment has exceeded its progress deadline.
     pub degraded: bool,
     pub(crate) troubled_pods: u32,
     pub phase: ClusterPhase,
     pub nodes: Range<usize>,
 }
 
-/// A cluster's site, as it was drawn for this run.
+/// A cluster's site as drawn for this run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiteFacts {
     /// Its downlink without faults.
     pub downlink: BytesPerSec,
     /// Its round trip to the registry.
     pub rtt: SimDuration,
-    /// Its nodes.
+    /// Number of its nodes.
     pub nodes: u32,
 }
 
@@ -87,15 +87,15 @@ pub struct SiteFacts {
 pub struct ClusterFacts {
     /// When its workloads first got the new revision.
     pub begun: Option<SimTime>,
-    /// Time from then (`begun`) on with a pull in progress that downloads, or has nothing to unpack yet.
+    /// Time since `begun` with a pull in progress that is downloading or has nothing to unpack yet.
     pub transferring: SimDuration,
-    /// The same without downloads, while images are unpacked or written.
+    /// Time since `begun` without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
-    /// Bytes its nodes received from registries, caches and peers, with those of broken attempts.
+    /// Bytes that its nodes received from registries, caches and peers, including aborted attempts.
     pub received: Bytes,
-    /// Offline when the rollout started.
+    /// Whether it was offline when the rollout started.
     pub offline: bool,
-    /// The new revision is defective here.
+    /// Whether the new revision is defective here.
     pub defective: bool,
     /// When it was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
@@ -109,14 +109,14 @@ pub struct ClusterFacts {
     pub last_pull: Option<SimTime>,
     /// When the management cluster first received a report that it became ready on the new revision.
     pub ready: Option<SimTime>,
-    /// Image pulls begun.
+    /// Number of image pulls begun.
     pub pulls: u64,
-    /// Failed attempts.
+    /// Number of failed attempts.
     pub failed_pulls: u64,
 }
 
 impl ClusterState {
-    /// A cluster that nothing happens in yet.
+    /// Creates a cluster in which nothing has happened yet.
     fn new(
         id: ClusterId,
         world: &WorldSpec,
@@ -160,7 +160,7 @@ impl ClusterState {
         }
     }
 
-    /// Counts the time of its pulls up to `now`; call it before their number changes.
+    /// Counts the time of its pulls up to `now`; must be called before their number changes.
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
@@ -175,7 +175,7 @@ impl ClusterState {
         }
     }
 
-    /// An image pull begins on one of its nodes.
+    /// Records that an image pull begins on one of its nodes.
     pub(crate) fn pull_begins(&mut self, now: SimTime, meter: &mut Meter) {
         self.spend(now);
         self.pulls_now += 1;
@@ -184,7 +184,7 @@ impl ClusterState {
         meter.pull_begins(self.pulls_now == 1);
     }
 
-    /// An image pull ends on one of its nodes.
+    /// Records that an image pull ends on one of its nodes.
     pub(crate) fn pull_ends(&mut self, now: SimTime, meter: &mut Meter) {
         self.spend(now);
         self.pulls_now -= 1;
@@ -192,36 +192,36 @@ impl ClusterState {
         meter.pull_ends(self.pulls_now == 0);
     }
 
-    /// One of its nodes begins a download.
+    /// Records that one of its nodes begins a download.
     pub(crate) fn download_begins(&mut self, meter: &mut Meter) {
         meter.downloads.rise();
         self.spend(meter.now());
         self.downloads_now += 1;
     }
 
-    /// A download of one of its nodes ends.
+    /// Records that a download of one of its nodes ends.
     pub(crate) fn download_ends(&mut self, meter: &mut Meter) {
         meter.downloads.fall();
         self.spend(meter.now());
         self.downloads_now -= 1;
     }
 
-    /// A part of an image begins to be unpacked or written.
+    /// Records that a part of an image begins to be unpacked or written.
     pub(crate) fn unpack_begins(&mut self, meter: &Meter) {
         self.spend(meter.now());
         self.unpacks_now += 1;
     }
 
-    /// This many parts of images are unpacked or written, or no longer needed.
+    /// Records that this many parts of images are unpacked or written, or no longer needed.
     pub(crate) fn unpacks_end(&mut self, count: usize, meter: &Meter) {
         self.spend(meter.now());
         self.unpacks_now -= count;
     }
 }
 
-/// The links and the hardware of a cluster, as drawn before the run.
+/// The links and the hardware of a cluster as drawn before the run.
 struct DrawnSite {
-    /// The network card of each node.
+    /// Rate of each node's network card.
     nic: BytesPerSec,
     downlink: BytesPerSec,
     rtt: SimDuration,
@@ -229,7 +229,7 @@ struct DrawnSite {
 }
 
 impl DrawnSite {
-    /// Draws those of a cluster that is slower than others by this factor.
+    /// Draws the links and hardware of a cluster that is slower than others by this factor.
     fn draw(spec: &ClusterSpec, node: &NodeSpec, slow: f64, streams: &Streams) -> Self {
         let key = EntityKey::of(&spec.name);
         let nic = draw_rate(&node.nic, "nic", streams, key);
@@ -328,7 +328,7 @@ impl World<'_> {
         self.clusters[cluster.index()].nodes.clone()
     }
 
-    /// The site of each cluster, as it was drawn.
+    /// Returns the site of each cluster as drawn.
     pub fn site_facts(&self) -> impl Iterator<Item = SiteFacts> {
         self.clusters.iter().map(|cluster| SiteFacts {
             downlink: cluster.downlink,
@@ -337,13 +337,13 @@ impl World<'_> {
         })
     }
 
-    /// Facts recorded about each cluster.
+    /// Returns the facts recorded about each cluster.
     pub fn facts(&self) -> impl Iterator<Item = &ClusterFacts> {
         self.clusters.iter().map(|cluster| &cluster.facts)
     }
 }
 
-/// The rate of a cluster that is slower than others by this factor.
+/// Returns the rate of a cluster that is slower than others by this factor.
 fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
     BytesPerSec::new(rate.get() / factor)
 }

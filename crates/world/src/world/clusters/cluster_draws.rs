@@ -11,7 +11,7 @@ use fleetsim_units::SimTime;
 /// Random properties of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ClusterDraws {
-    /// Offline when the rollout starts, and when it returns. `Some(None)`: never.
+    /// Whether it is offline when the rollout starts, and when it reconnects. `Some(None)`: never.
     pub offline: Option<Option<SimTime>>,
     /// Whether the new revision is defective here.
     pub defective: bool,
@@ -19,26 +19,26 @@ pub(crate) struct ClusterDraws {
     pub not_found: bool,
     /// The factor of its slowness.
     pub slow: f64,
-    /// The factor of its starts of containers and programs.
+    /// The factor for the start times of its containers and programs.
     pub start: f64,
-    /// The factor of its applies.
+    /// The factor for the durations of its applies.
     pub apply: f64,
-    /// The first entry of `faults.apply` that hits it.
+    /// The first entry of `faults.apply` that affects it.
     pub apply_fault: Option<usize>,
 }
 
 impl ClusterDraws {
-    /// Whether pods of this revision have the defect.
+    /// Returns whether pods of this revision have the defect.
     pub(crate) fn is_defective(&self, revision: Revision) -> bool {
         revision == NEW && self.defective
     }
 
-    /// Whether the images of this revision are missing.
+    /// Returns whether the images of this revision are missing.
     pub(crate) fn is_missing(&self, revision: Revision) -> bool {
         revision == NEW && self.not_found
     }
 
-    /// Those of this cluster, whose agent has applies that vary by `apply_spread`.
+    /// Draws the properties of this cluster, whose applies vary by `apply_spread`.
     pub(crate) fn draw(
         spec: &WorldSpec,
         apply_spread: f64,
@@ -73,7 +73,7 @@ impl ClusterDraws {
     }
 }
 
-/// A factor of a cluster with median 1, which is 1 without a spread.
+/// Draws a factor of a cluster with median 1; it is 1 without a spread.
 fn factor(sigma: f64, purpose: &'static str, streams: &Streams, cluster: EntityKey) -> f64 {
     if sigma > 0.0 {
         dist::lognormal(&mut streams.stream(cluster, purpose), 1.0, sigma)

@@ -17,7 +17,7 @@ use crate::world::nodes::catalog::Catalog;
 use fleetsim_rollout::Revision;
 
 impl ClusterState {
-    /// Whether every workload has exactly its wanted pods, all available and of its current template.
+    /// Returns whether every workload has exactly its desired pods, all available and of its current template.
     pub(super) fn is_settled(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> bool {
         let nodes = self.nodes.len();
         self.workloads
@@ -26,12 +26,12 @@ impl ClusterState {
             .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
     }
 
-    /// The pods of all workloads, terminating ones not counted.
+    /// Returns the pods of all workloads, without terminating ones.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
         self.workloads.iter().flat_map(WorkloadState::pods)
     }
 
-    /// The controller of a Deployment checks its progress, and again after the deadline of one that is rolling.
+    /// Checks the progress of a Deployment; if it is rolling, checks again after its deadline.
     fn update_progress_condition(
         &mut self,
         at: usize,
@@ -61,7 +61,7 @@ impl ClusterState {
         queue.keep_scheduled(&mut condition.look, look_at, look);
     }
 
-    /// Whether one of its Deployments has exceeded its progress deadline.
+    /// Returns whether one of its Deployments has exceeded its progress deadline.
     pub(super) fn is_degraded(&self) -> bool {
         self.workloads
             .iter()
@@ -116,7 +116,7 @@ impl World<'_> {
         self.note_settled(cluster, queue);
     }
 
-    /// Creates the pods of `revision` in their state long after a rollout: available, with images on their nodes.
+    /// Creates the pods of `revision` as they are long after a rollout: available, with images on their nodes.
     pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
         for at in 0..self.spec.workloads.len() {
             let workload = &self.spec.workloads[at];
@@ -141,7 +141,7 @@ impl World<'_> {
         self.clusters[cluster.index()].has_seen_all(readiness, workloads, &self.pods);
     }
 
-    /// Whether a pod of the cluster backs off after a failed pull or a crash.
+    /// Returns whether a pod of the cluster backs off after a failed pull or a crash.
     #[must_use]
     pub fn is_backing_off(&self, cluster: ClusterId) -> bool {
         let state = &self.clusters[cluster.index()];
@@ -151,7 +151,7 @@ impl World<'_> {
         })
     }
 
-    /// Whether a pod of the cluster runs and cannot pass its readiness probe because of a defect.
+    /// Returns whether a pod of the cluster runs but cannot pass its readiness probe because of a defect.
     #[must_use]
     pub fn is_stuck(&self, cluster: ClusterId) -> bool {
         let shows_at_start = self.spec.faults.defect.kind == DefectKind::Unready;
@@ -166,7 +166,7 @@ impl World<'_> {
         })
     }
 
-    /// Whether a pod's container was stopped for its start time-out, and starts again.
+    /// Returns whether a pod's container was stopped because of its start time-out, and is restarting.
     fn is_starting_again(&self, pod: &Pod) -> bool {
         self.spec.workloads[pod.workload].start_timeout.is_some() && !pod.ready
     }
@@ -241,7 +241,7 @@ impl World<'_> {
         let workload = pod.workload;
         let node = pod.node;
         if self.nodes[node.index()].down {
-            // Only its kubelet can confirm that it is gone.
+            // Only the node's kubelet can confirm that the pod is gone.
             self.nodes[node.index()].terminating_on_lost_node.push(id);
             return;
         }
@@ -254,12 +254,12 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
-    /// Checks progress deadlines from now on and reports them.
+    /// Enables checks and reports of progress deadlines from now on.
     pub fn watch_progress_deadlines(&mut self) {
         self.watches_progress = true;
     }
 
-    /// A Deployment's controller checks its progress, if somebody reads the result.
+    /// Checks the progress of a Deployment, if anybody uses the result.
     pub(crate) fn update_progress_condition(
         &mut self,
         id: ClusterId,

@@ -1,23 +1,23 @@
-//! The outages that currently cut a cluster off, or narrow its downlink.
+//! The outages that currently cut a cluster off or narrow its downlink.
 
 use crate::world::faults::spec::CutKind;
 use fleetsim_units::{Share, SimTime};
 
-/// The outages in progress, by what they cut off.
+/// The outages in progress, by what they affect.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     management: u32,
     network: u32,
     /// When the network was last lost.
     lost: SimTime,
-    /// Cuts whose transfers still wait for a retransmission.
+    /// Number of cuts after which transfers still wait for a retransmission.
     silences: u32,
-    /// The share of the downlink that each brownout in progress leaves.
+    /// The share of the downlink that remains in each brownout in progress.
     brownouts: Vec<Share>,
 }
 
 impl Cuts {
-    /// An outage of this kind begins.
+    /// Begins an outage of this kind.
     pub(crate) fn add(&mut self, kind: CutKind, now: SimTime) {
         self.management += u32::from(kind.is_offline());
         match kind {
@@ -32,7 +32,7 @@ impl Cuts {
         }
     }
 
-    /// An outage of this kind ends.
+    /// Ends an outage of this kind.
     pub(crate) fn remove(&mut self, kind: CutKind) {
         const CUT: &str = "an outage that ends has begun";
         self.management = self
@@ -53,32 +53,32 @@ impl Cuts {
         }
     }
 
-    /// Whether the management cluster and the cluster reach each other.
+    /// Returns whether the management cluster and the cluster can reach each other.
     pub(crate) const fn is_managed(&self) -> bool {
         self.management == 0
     }
 
-    /// Whether the cluster and its registry reach each other.
+    /// Returns whether the cluster and its registry can reach each other.
     pub(crate) const fn has_network(&self) -> bool {
         self.network == 0
     }
 
-    /// When the network was last lost.
+    /// Returns when the network was last lost.
     pub(crate) const fn lost(&self) -> SimTime {
         self.lost
     }
 
-    /// The network is back, but senders do not know it yet.
+    /// Records that the network has recovered, but senders have not noticed yet.
     pub(crate) const fn silence(&mut self) {
         self.silences += 1;
     }
 
-    /// Senders have tried again after a cut.
+    /// Records that senders have retried after a cut.
     pub(crate) const fn end_silence(&mut self) {
         self.silences -= 1;
     }
 
-    /// The share of the downlink that is left.
+    /// Returns the remaining share of the downlink.
     pub(crate) fn downlink_share(&self) -> f64 {
         let whole = if self.has_network() && self.silences == 0 {
             1.0

@@ -1,14 +1,14 @@
-//! An apply that fails: because the experiment says so (`faults.apply`), or because the workloads are not ready within
-//! its time-out.
+//! Applies that fail, because the experiment specifies it (`faults.apply`) or because the workloads are not ready
+//! within the time-out.
 //!
-//! An apply that is rejected, whose hook fails or whose requests are not answered leaves the workloads as they are. One
-//! that waits in vain has changed them. If the agent rolls back, they get the revision before again, and the apply ends
-//! when that is ready, or after the same time-out. In a cluster that ran nothing, the workloads are removed. The agent
-//! reports each failure, and tries again as [`crate::world::ApplyRetry`] says. What it was instructed meanwhile it
-//! applies at once.
+//! An apply leaves the workloads unchanged if it is rejected, its hook fails or its requests get no response. If it
+//! times out waiting for the workloads, it has changed them. If the agent rolls back, they get the previous revision
+//! again, and the apply ends when that is ready, or after the same time-out. In a cluster without a previous revision,
+//! the workloads are removed. The agent reports each failure, and retries as [`crate::world::ApplyRetry`] specifies.
+//! If it has received another instruction in the meantime, it applies that immediately.
 //!
-//! An apply that fails for ever is tried once: nobody would see another try. A cluster that is cut off tries again when
-//! it is back.
+//! An apply that always fails is attempted once, because further attempts have no visible effect. A cluster that is
+//! cut off retries when it reconnects.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
@@ -23,14 +23,14 @@ use crate::world::ids::{ClusterId, NEW};
 use fleetsim_units::SimDuration;
 
 impl ClusterState {
-    /// The fault that hits the apply in progress. Only those of the new revision fail.
+    /// Returns the fault that affects the apply in progress. Only applies of the new revision fail.
     fn apply_fault<'w>(&self, context: &ClusterContext<'w>) -> Option<&'w ApplyFaultSpec> {
         let fault = &context.apply_faults[self.draws.apply_fault?];
         let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
         (self.agent.applying == Some(NEW) && !is_over).then_some(fault)
     }
 
-    /// Schedules the failure of the apply that has begun, the `nth` of the cluster, if a fault hits it.
+    /// Schedules the failure of the apply that has begun, the cluster's `nth`, if a fault affects it.
     pub(super) fn schedule_failure(
         &mut self,
         usual: SimDuration,
@@ -47,7 +47,7 @@ impl ClusterState {
         true
     }
 
-    /// The objects are applied. An agent that waits for the workloads does so from now on.
+    /// Called when the objects are applied: if the agent waits for the workloads, the wait begins now.
     pub(super) fn wait_begins(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.waits = context.agent.wait;
         if let (true, Some(limit)) = (context.agent.wait, context.agent.applies.wait_limit) {
@@ -56,7 +56,7 @@ impl ClusterState {
         }
     }
 
-    /// The agent no longer waits for the workloads.
+    /// Ends the agent's wait for the workloads.
     pub(super) fn wait_is_over(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.waits = false;
         self.agent.is_rolling_back = false;
@@ -65,7 +65,7 @@ impl ClusterState {
         }
     }
 
-    /// The apply has failed. The agent reports it, and tries again later or applies what it was instructed meanwhile.
+    /// Handles a failed apply: the agent reports it, and retries later or applies a newer instruction.
     pub(super) fn apply_fails(&mut self, failure: ApplyFailure, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
         let is_hopeless = self
@@ -85,7 +85,7 @@ impl ClusterState {
         }
     }
 
-    /// The agent tries a failed apply again, if it can now.
+    /// Retries a failed apply, if the agent can do so now.
     pub(super) fn apply_again(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.retry_due = None;
         self.instruction_arrives(context);
@@ -93,7 +93,7 @@ impl ClusterState {
 }
 
 impl World<'_> {
-    /// The workloads are not ready within the time-out of the apply, or of its rollback.
+    /// Called when the workloads are not ready within the time-out of the apply, or of its rollback.
     pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         let begins_rollback = context.agent.applies.rolls_back && !cluster.agent.is_rolling_back;
@@ -129,7 +129,7 @@ mod tests {
 
     const DAY: SimDuration = SimDuration::from_hours(24);
 
-    /// An apply takes 3 s, and is tried again after 5 ms, 10 ms and so on. All else takes no time.
+    /// An agent whose applies take 3 s, and are retried after 5 ms, 10 ms and so on. Everything else takes no time.
     const AGENT: AgentSpec = AgentSpec {
         apply: fixed(SimDuration::from_secs(3)),
         applies: ApplyRules {
@@ -139,7 +139,7 @@ mod tests {
         ..AgentSpec::INSTANT
     };
 
-    /// An agent that waits 10 s for the workloads.
+    /// Returns an agent that waits 10 s for the workloads.
     fn waiting(rolls_back: bool) -> AgentSpec {
         AgentSpec {
             wait: true,
@@ -152,7 +152,8 @@ mod tests {
         }
     }
 
-    /// One cluster whose pod is available so many seconds after the apply: after a pull of 1 s, and `minReadySeconds`.
+    /// Creates a cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
+    /// `minReadySeconds`.
     fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
         let mut world = bare_world(1);
         world.release = release;
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// The arrivals of reports, in milliseconds.
+    /// Returns the arrivals of reports, in milliseconds.
     fn reports(played: &Played) -> Vec<(u64, Report)> {
         let arrived = played.events.iter().filter_map(|(at, event)| match event {
             Event::Agent(AgentEvent::ReportArrives(report)) => {
@@ -181,13 +182,13 @@ mod tests {
         arrived.collect()
     }
 
-    /// The times at which waits for the workloads ended in vain, in milliseconds.
+    /// Returns the times at which waits for the workloads timed out, in milliseconds.
     fn waits(played: &Played) -> Vec<u64> {
         let seconds = played.times(|event| matches!(event, Event::Agent(AgentEvent::WaitEnds(_))));
         seconds.iter().map(|at| (at * 1e3).round() as u64).collect()
     }
 
-    /// When the cluster was ready, in milliseconds.
+    /// Returns when the cluster was ready, in milliseconds.
     fn ready(played: &Played) -> u64 {
         let seconds = played.ready_s()[0].expect("the cluster became ready");
         (seconds * 1e3).round() as u64
@@ -202,7 +203,7 @@ mod tests {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let played = play_agent(&world, AGENT);
-        // The first two end after 3 s and 3.005 + 3 s. The third one begins 10 ms later, and its pull takes 1 s.
+        // The first two applies end after 3 s and 3.005 + 3 s. The third begins 10 ms later, and its pull takes 1 s.
         let failed = Report {
             cluster: ClusterId(0),
             applied: OLD,
@@ -243,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_hits_a_cluster_counts_and_takes_its_own_time() {
+    fn the_first_entry_that_selects_a_cluster_applies_with_its_own_time() {
         let mut world = world(ReleaseKind::Update, 1);
         let elsewhere = ApplyFaultSpec {
             clusters: vec!["other".to_owned()],
@@ -263,7 +264,8 @@ mod tests {
     #[test]
     fn without_a_rollback_a_later_try_finds_the_pods_ready() {
         let played = play_agent(&world(ReleaseKind::Update, 30), waiting(false));
-        // Applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; the third one sees the pod ready.
+        // Applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; during the third the pod becomes
+        // ready.
         assert_eq!(waits(&played), [13_000, 26_005]);
         assert_eq!(ready(&played), 33_000);
         let reports = reports(&played);
@@ -273,7 +275,7 @@ mod tests {
         let failures: Vec<_> = failures
             .map(|(at, report)| (*at, report.applied, report.ready))
             .collect();
-        // The old pod is gone in the meantime, and the second failure is no news.
+        // The old pod is gone in the meantime, and the second failure does not change the reported state.
         assert_eq!(failures, [(13_000, OLD, false)]);
         assert_eq!(last_report(&played).failure, None);
     }
@@ -288,11 +290,11 @@ mod tests {
     }
 
     #[test]
-    fn with_a_rollback_each_try_begins_anew_and_none_succeeds() {
+    fn with_a_rollback_each_try_starts_over_and_none_succeeds() {
         for release in [ReleaseKind::Update, ReleaseKind::Initial] {
             let played = play_agent(&world(release, 30), waiting(true));
             let waits = waits(&played);
-            // The old pod still runs, or there was none: a rollback takes no time. 3 s and 10 s for each try.
+            // The old pod still runs, or there was none, so a rollback takes no time. Each attempt takes 3 s and 10 s.
             assert_eq!(waits[..3], [13_000, 26_005, 39_015], "{release:?}");
             let last = waits.len() - 1;
             assert_eq!(waits[last] - waits[last - 1], 1_013_000, "{release:?}");
@@ -306,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_told_to_go_back_does_so_after_the_failure() {
+    fn an_agent_that_is_instructed_to_roll_back_does_so_after_the_failure() {
         let mut world = world(ReleaseKind::Update, 1);
         let fault = ApplyFaultSpec {
             after: Some(fixed(SimDuration::from_secs(5))),

@@ -1,19 +1,20 @@
 //! Pods from creation to readiness.
 //!
 //! A pod waits for its image, starts, and becomes ready at the first readiness probe that its process can answer. It
-//! is available `minReadySeconds` later. A failed pull sends it into image back-off for 10, 20, … 300 s. The kubelet
-//! checks the back-off only when the pod is synced: 10-15 s after each error, or by the newer rule when the back-off
-//! expires. A container that crashes restarts by the platform's rule ([`crate::world::Restarts`]).
+//! is available `minReadySeconds` later. A failed pull puts it into image back-off for 10, 20, … 300 s. The kubelet
+//! checks the back-off only when the pod is synced: 10-15 s after each error or, under the newer rule, when the
+//! back-off expires. A container that crashes restarts by the platform's rule ([`crate::world::Restarts`]).
 //!
 //! Readiness probes are sent every period from the container's start, because its first sync as running makes the
 //! kubelet probe immediately (kubernetes `pkg/kubelet/prober/{worker,prober_manager}.go`). Probes before
-//! `initialDelay` are skipped. A probe that times out fails like a refused one, and the next one is sent a period
-//! after it, so `timeoutSeconds` has no effect while it does not exceed the period. `failureThreshold` takes readiness
-//! away, which only a crash does here.
+//! `initialDelay` are skipped. A probe that times out fails like a refused probe, and the next one is sent a period
+//! later, so `timeoutSeconds` has no effect unless it exceeds the period. `failureThreshold` ends readiness, which
+//! only a crash does in this model.
 //!
-//! With a start time-out, a check asks the process from its start. One that has not answered by then is stopped, which
-//! is a crash (code.cloudfoundry.org/executor `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup
-//! probe does the same). The period of the check is left out.
+//! With a start time-out, a check probes the process from its start. If the process has not answered by the time-out,
+//! it is stopped, which counts as a crash (code.cloudfoundry.org/executor
+//! `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup probe does the same). The period of the
+//! check is left out.
 //!
 //! Left out: resources and evictions, init containers, liveness probes, and the seconds that the API server, the
 //! kubelet's status manager and the workload controllers need to see each other's changes. The kubelet sees container
@@ -36,9 +37,9 @@ use fleetsim_units::{SimDuration, SimTime};
 /// The phase of a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PodPhase {
-    /// Waits to be created and bound to its node.
+    /// Waiting to be created and bound to its node.
     Pending,
-    /// Waits for its image, in its node's queue or during the pull.
+    /// Waiting for its image, in its node's queue or during the pull.
     Pulling,
     /// Its pull failed; it is synced again later.
     ImageBackOff,
@@ -46,7 +47,7 @@ pub(crate) enum PodPhase {
     Starting,
     /// Its process runs.
     Running,
-    /// Its process runs and no longer answers its readiness probe.
+    /// Its process runs but no longer answers its readiness probe.
     Unready,
     /// Its node has failed.
     Lost,
@@ -69,21 +70,21 @@ pub(crate) struct Pod {
     pub available: bool,
     pub image_backoff: BackoffEntry,
     pub crashes: Crashes,
-    /// The number of earlier pods on its node. With the pod's own counters it numbers its random draws.
+    /// The number of earlier pods on its node. Together with the pod's own counters it identifies its random draws.
     ordinal: u32,
-    /// Starts of its container; events of earlier starts are stale.
+    /// Number of starts of its container; events of earlier starts are stale.
     pub starts: u32,
-    /// Times it was requeued after an error.
+    /// Number of requeues after an error.
     requeues: u32,
-    /// When its image back-off began.
+    /// Start of its image back-off.
     backed_off_at: SimTime,
-    /// Its requeues by then.
+    /// Number of its requeues before the back-off.
     requeues_before: u32,
-    /// It backs off, has crashed and not become ready since, or is not ready because of a defect.
+    /// Whether it backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
-    /// It only pre-pulls its image before the release.
+    /// Whether it only pre-pulls its image before the release.
     pub(super) pre_pull: bool,
-    /// It can never become ready, because it crashes before or its image is missing. Its events cannot change
+    /// Whether it can never become ready, because it crashes before or its image is missing. Its events cannot change
     /// anything.
     pub(crate) never_ready: bool,
     /// Its next pending event, apart from probes.
@@ -155,14 +156,14 @@ impl World<'_> {
         }
     }
 
-    /// A pod is created and bound.
+    /// Called when a pod is created and bound.
     pub(crate) fn pod_bound(&mut self, id: PodId, queue: &mut Queue) {
         if self.pods.take_event(id) == PodPhase::Pending {
             self.reach_node(id, queue);
         }
     }
 
-    /// The kubelet of a pod's node gets it.
+    /// Called when the kubelet of a pod's node receives it.
     fn reach_node(&mut self, id: PodId, queue: &mut Queue) {
         if self.nodes[self.pods[id.index()].node.index()].down {
             self.pods[id.index()].phase = PodPhase::Lost;
@@ -222,13 +223,13 @@ impl World<'_> {
         self.enqueue_pull(id, queue);
     }
 
-    /// Brings the image of a pod that does not run afterwards.
+    /// Downloads the image of a pod that only needs the image, without running it afterwards.
     pub(crate) fn bring_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].pre_pull = true;
         self.ensure_image(id, queue);
     }
 
-    /// The kubelet syncs a pod that has no image yet.
+    /// Syncs a pod that has no image yet.
     pub(crate) fn ensure_image(&mut self, id: PodId, queue: &mut Queue) {
         self.pods[id.index()].phase = PodPhase::Pulling;
         if self.needs_pull(id) {
@@ -268,8 +269,8 @@ impl World<'_> {
         self.schedule_sync(id, until, queue);
     }
 
-    /// Schedules the first sync of a pod in image back-off at `until` or later. Those before it do nothing but draw the
-    /// time of the next one.
+    /// Schedules the first sync of a pod in image back-off at `until` or later. Earlier syncs only draw the time of
+    /// the next one.
     fn schedule_sync(&mut self, id: PodId, until: SimTime, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let expires = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
@@ -285,7 +286,7 @@ impl World<'_> {
             .schedule(id, wait, Event::Workload(WorkloadEvent::PodSync(id)), queue);
     }
 
-    /// An image is on a node now: the next sync of a pod that backs off there starts its container.
+    /// Called when an image is now on a node: the next sync of a pod that backs off there starts its container.
     pub(crate) fn image_appears(&mut self, node: NodeId, queue: &mut Queue) {
         let mut waiting = std::mem::take(&mut self.nodes[node.index()].backing_off);
         waiting.retain(|id| self.pods[id.index()].phase == PodPhase::ImageBackOff);
@@ -308,7 +309,7 @@ impl World<'_> {
         self.nodes[node.index()].backing_off = waiting;
     }
 
-    /// The time from a failed sync of a pod to the next one, while its back-off lasts `left` longer.
+    /// Returns the time from a failed sync of a pod to the next sync, while its back-off lasts `left` longer.
     fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
@@ -326,7 +327,7 @@ impl World<'_> {
                 self.draw(id, &jitter, "expiry requeue", nth)
             }
         };
-        // A kubelet that syncs continuously sees the back-off expire immediately.
+        // A kubelet that syncs continuously notices immediately that the back-off has expired.
         if wait.is_zero() { left } else { wait }
     }
 
@@ -357,7 +358,7 @@ impl World<'_> {
         self.count_failed_pull(cluster, error);
     }
 
-    /// Counts a failed attempt of a cluster.
+    /// Counts a failed attempt in a cluster.
     pub(crate) fn count_failed_pull(&mut self, cluster: ClusterId, error: PullError) {
         self.clusters[cluster.index()].facts.failed_pulls += 1;
         self.totals.failed_pulls[error as usize] += 1;
@@ -467,7 +468,7 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
-    /// When a container starts again whose back-off ends at `opens`.
+    /// Returns when a container whose back-off ends at `opens` restarts.
     fn restarts_at(&mut self, id: PodId, now: SimTime, opens: SimTime) -> SimTime {
         let mut at = if self.platform.restarts.by == Restarter::Diego {
             opens
@@ -521,8 +522,8 @@ impl World<'_> {
         }
     }
 
-    /// Draws a duration for a pod, numbered by its place among its node's pods and by `nth`, so that the same pod of
-    /// the same node draws the same value whenever it runs.
+    /// Draws a duration for a pod. The draw is identified by the pod's ordinal on its node and by `nth`, so the same
+    /// pod of the same node draws the same value whenever it runs.
     pub fn draw(
         &self,
         id: PodId,
@@ -574,8 +575,8 @@ impl World<'_> {
     }
 }
 
-/// A duration in a cluster that is slower than others by this factor.
+/// Returns a duration in a cluster that is slower than others by this factor.
 fn slowed(span: SimDuration, factor: f64) -> SimDuration {
-    // A product with 1 is exact up to 2^53 ns, which is a hundred days.
+    // Multiplying by 1 is exact up to 2^53 ns, which is a hundred days.
     span.mul_f64(factor)
 }

@@ -1,15 +1,15 @@
 //! The rates at which the pods of a cluster appear: creation, scheduling, and starts on a node.
 //!
-//! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with a
-//! limit of its own; both are token buckets whose callers wait. A node starts pods one after another at its own rate,
-//! in the order in which their images are ready: creating a sandbox waits for the disk.
+//! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with
+//! its own limit; both are token buckets whose callers wait. A node starts pods one after another at its own rate, in
+//! the order in which their images become ready, because creating a sandbox waits for the disk.
 //!
-//! Known by: 20 and 201 pods a second from end to end with limits of 20 and 200 requests a second of the creating
-//! client, and at most 4.5 to 5 starts a second on a node with a spinning disk, whose sandboxes take 130 ms idle and
+//! Evidence: 20 and 201 pods per second end to end with limits of 20 and 200 requests per second of the creating
+//! client, and at most 4.5 to 5 starts per second on a node with a spinning disk, whose sandboxes take 130 ms idle and
 //! 1.0 to 1.2 s under load (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 //!
 //! Left out: the slow start of a ReplicaSet (1, 2, 4, ... pods), requests for events and statuses, priorities, pods
-//! that fit on no node, and API servers that are slow under load.
+//! that do not fit on any node, and API servers that are slow under load.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,15 +23,16 @@ use fleetsim_units::{Factor, PerSecond, SimTime};
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PodSpec {
-    /// Pods that the workload controllers of a cluster create.
+    /// Limit of the workload controllers that create the pods of a cluster.
     ///
-    /// The kube-controller-manager's client has 20/s and a burst of 30 (`--kube-api-qps`, `--kube-api-burst`).
+    /// The kube-controller-manager's client has a rate of 20/s and a burst of 30 (`--kube-api-qps`,
+    /// `--kube-api-burst`).
     pub creation: Option<PodLimit>,
-    /// Pods that the scheduler of a cluster binds.
+    /// Limit of the scheduler that binds the pods of a cluster.
     ///
-    /// The kube-scheduler's client has 50/s and a burst of 100 (`clientConnection` of its configuration).
+    /// The kube-scheduler's client has a rate of 50/s and a burst of 100 (`clientConnection` of its configuration).
     pub scheduling: Option<PodLimit>,
-    /// Pods that start on one node in a second, at most. About 5 on a spinning disk.
+    /// Maximum number of pods that start on a node per second. About 5 on a spinning disk.
     pub starts_per_second: Option<Factor>,
 }
 
@@ -46,7 +47,7 @@ impl Default for PodSpec {
 }
 
 impl PodSpec {
-    /// Pods that appear immediately.
+    /// No limits: pods appear immediately.
     pub const IMMEDIATE: Self = Self {
         creation: None,
         scheduling: None,
@@ -54,15 +55,15 @@ impl PodSpec {
     };
 }
 
-/// A token bucket for pods, who wait for their turn.
+/// A token bucket for pods, which wait for their turn.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PodLimit {
-    /// Pods per time.
+    /// Number of pods per time.
     #[serde(deserialize_with = "positive")]
     pub rate: PerSecond,
-    /// Pods that pass immediately when nothing has passed for a while; at least 1.
+    /// Number of pods that pass immediately if no pod has passed for a while; at least 1.
     #[serde(default = "one", deserialize_with = "positive")]
     pub burst: u32,
 }
@@ -77,7 +78,7 @@ const fn one() -> u32 {
     1
 }
 
-/// The queues of one cluster that have a limit, in the order in which a pod passes them.
+/// The limited queues of one cluster, in the order in which a pod passes them.
 #[derive(Clone, Debug)]
 pub(crate) struct PodQueues(Box<[Reservations]>);
 
@@ -91,7 +92,7 @@ impl PodQueues {
         )
     }
 
-    /// When a pod that is wanted now is bound to its node.
+    /// Returns when a pod that is requested now is bound to its node.
     pub(crate) fn bound(&mut self, now: SimTime) -> SimTime {
         self.0.iter_mut().fold(now, |at, queue| queue.reserve(at))
     }
@@ -106,7 +107,7 @@ mod tests {
     use crate::world::testing::{bare_world, play};
     use fleetsim_units::{Factor, PerSecond, SimDuration};
 
-    /// One cluster of ten nodes that creates this number of pods.
+    /// Creates a cluster of ten nodes that starts this number of pods.
     fn pods(count: u32) -> WorldSpec {
         let mut world = bare_world(1);
         world.clusters[0].nodes = 10.into();
@@ -117,7 +118,7 @@ mod tests {
         world
     }
 
-    /// When each container started, in milliseconds.
+    /// Returns when each container started, in milliseconds.
     fn starts(world: &WorldSpec) -> Vec<u64> {
         let played = play(world, 1, SimDuration::from_hours(1));
         let times = played
@@ -141,7 +142,7 @@ mod tests {
         let mut world = pods(5);
         world.pods.creation = limit(10.0, 2);
         assert_eq!(starts(&world), [0, 0, 100, 200, 300]);
-        // The scheduler has tokens for one, and then one each 250 ms: it is the slower one.
+        // The scheduler has a token for one pod, and then one every 250 ms, so it is the bottleneck.
         world.pods.scheduling = limit(4.0, 1);
         assert_eq!(starts(&world), [0, 250, 500, 750, 1000]);
         world.pods.scheduling = limit(100.0, 1);
@@ -153,7 +154,7 @@ mod tests {
         let mut world = pods(6);
         world.clusters[0].nodes = 2.into();
         world.pods.starts_per_second = Some(Factor::new(5.0));
-        // Three pods on each node.
+        // There are three pods on each node.
         assert_eq!(starts(&world), [0, 0, 200, 200, 400, 400]);
     }
 }

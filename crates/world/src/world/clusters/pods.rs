@@ -9,11 +9,11 @@ use crate::world::event::{Event, Queue};
 use crate::world::ids::{NodeId, PodId};
 use fleetsim_units::SimDuration;
 
-/// All pods, dead ones included, by [`PodId`].
+/// All pods, including dead ones, by [`PodId`].
 #[derive(Debug, Default)]
 pub(crate) struct Pods {
     pods: Vec<Pod>,
-    /// Pending events of pods that can never become ready.
+    /// Number of pending events of pods that can never become ready.
     inert_events: usize,
 }
 
@@ -38,7 +38,7 @@ impl Pods {
         id
     }
 
-    /// Pending events that can change nothing.
+    /// Returns the number of pending events that cannot change anything.
     pub(crate) const fn inert_events(&self) -> usize {
         self.inert_events
     }
@@ -56,14 +56,14 @@ impl Pods {
         pod.next = Some(queue.schedule_in(after, event));
     }
 
-    /// The scheduled event of a pod has come, or is cancelled. Returns the phase of the pod.
+    /// Clears the scheduled event of a pod, which has occurred or is cancelled. Returns the phase of the pod.
     pub(crate) fn take_event(&mut self, id: PodId) -> PodPhase {
         let pod = &self.pods[id.index()];
         self.inert_events -= usize::from(pod.never_ready);
         pod.phase
     }
 
-    /// The containers of a pod stop with its node, and its scheduled event is cancelled.
+    /// Called when the containers of a pod stop with its node; cancels its scheduled event.
     pub(crate) fn lose(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         pod.phase = PodPhase::Lost;
@@ -74,7 +74,7 @@ impl Pods {
         }
     }
 
-    /// The pre-pulls of a node.
+    /// Returns the pre-pulls of a node.
     pub(crate) fn pre_pulls_on(&self, node: NodeId) -> Vec<PodId> {
         let mut found = Vec::new();
         for (at, pod) in self.pods.iter().enumerate() {

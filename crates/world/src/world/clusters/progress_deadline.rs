@@ -2,12 +2,12 @@
 //!
 //! Follows `pkg/controller/deployment/progress.go` (`syncRolloutStatus`, `requeueStuckDeployment`) and
 //! `pkg/controller/deployment/util/deployment_util.go` (`DeploymentComplete`, `DeploymentProgressing`,
-//! `DeploymentTimedOut`) of kubernetes/kubernetes at 008b3652. Progress is a new template, more pods of it, fewer old
-//! pods, or more ready or available ones. Pods that crash and become ready again are progress each time. A complete
-//! Deployment is not checked again before the next template. The condition marks a Deployment and does not change what
-//! it does. A DaemonSet has no deadline.
+//! `DeploymentTimedOut`) of kubernetes/kubernetes at 008b3652. Progress is a new template, more pods with it, fewer
+//! old pods, or more ready or available pods. Pods that crash and become ready again count as progress each time. A
+//! complete Deployment is not checked again before the next template. The condition only marks a Deployment and does
+//! not change its behaviour. A DaemonSet has no deadline.
 //!
-//! The check costs an event per rolling Deployment, so a world makes it only if its driver reads the result
+//! The check costs an event per rolling Deployment, so a world performs it only if its driver uses the result
 //! ([`crate::world::World::watch_progress_deadlines`]).
 //!
 //! Left out: the rounding of the condition's times to whole seconds.
@@ -15,7 +15,7 @@
 use crate::engine::EventId;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// The controller checks again this long after the deadline (`requeueStuckDeployment`).
+/// Delay of the controller's check after the deadline (`requeueStuckDeployment`).
 pub(super) const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
 
 /// The counts of a Deployment's status that define progress.
@@ -37,7 +37,7 @@ pub(super) enum ProgressReason {
     /// `NewReplicaSetAvailable`.
     #[default]
     Complete,
-    /// `ReplicaSetUpdated` and the like.
+    /// `ReplicaSetUpdated` and similar reasons.
     Updating,
     /// `ProgressDeadlineExceeded`.
     DeadlineExceeded,
@@ -54,13 +54,13 @@ pub(crate) struct Progressing {
 }
 
 impl Progressing {
-    /// A new template.
+    /// Records a new template.
     pub(super) const fn begin(&mut self, now: SimTime) {
         self.reason = ProgressReason::Updating;
         self.updated_at = now;
     }
 
-    /// The controller observes these counts.
+    /// Updates the condition for these counts.
     pub(super) fn judge(
         &mut self,
         now: SimTime,
@@ -103,7 +103,7 @@ mod tests {
         SimTime::from_secs(secs)
     }
 
-    /// A Deployment of two pods, seen at these times.
+    /// Returns the reasons of a Deployment with two pods, checked at these times.
     fn played(seen: &[(u64, PodCounts)]) -> Vec<ProgressReason> {
         let mut condition = Progressing {
             counts: PodCounts {
@@ -131,7 +131,7 @@ mod tests {
             available: 2,
         };
         let story = [(1, stuck), (600, stuck), (601, stuck), (602, stuck)];
-        // The pod made at 1 s was progress; 601 s is not yet more than 600 s after it.
+        // The pod created at 1 s was progress; 601 s is not more than 600 s after it.
         assert_eq!(
             played(&story),
             [

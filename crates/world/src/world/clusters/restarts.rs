@@ -1,8 +1,8 @@
 //! When a container restarts after a crash.
 //!
-//! The first crashes in a row may be followed by an immediate restart. After that each wait is twice as long as the
-//! one before, up to a maximum, without jitter. The platform defines when a row ends: see [`Restarter`] for
-//! Kubernetes' kubelet and Cloud Foundry's Diego.
+//! The first consecutive crashes may be followed by an immediate restart. After that each wait is twice as long as the
+//! previous one, up to a maximum, without jitter. The platform defines when crashes are no longer consecutive: see
+//! [`Restarter`] for Kubernetes' kubelet and Cloud Foundry's Diego.
 //!
 //! Left out: restarts on another node, and the interval of Diego's convergence (30 s), which delays its later
 //! restarts.
@@ -24,13 +24,13 @@ pub struct Restarts {
     /// The platform.
     #[serde(skip)]
     pub by: Restarter,
-    /// Consecutive crashes after which the container is started again immediately.
+    /// Number of consecutive crashes after which the container is restarted immediately.
     pub immediate: u32,
-    /// The waits after further crashes, and after how long a crash counts as the first.
+    /// The waits after further crashes, and the time after which a crash counts as the first again.
     #[serde(rename = "~backoff")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub backoff: Backoff,
-    /// The consecutive crash after which the container is not started again. `None`: it always is.
+    /// The consecutive crash after which the container is no longer restarted. `None`: it is always restarted.
     #[serde(skip)]
     pub last: Option<u32>,
 }
@@ -38,8 +38,9 @@ pub struct Restarts {
 impl Restarts {
     /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with its `HasExpiredFunc` (600
     /// s, whatever the longest wait is); `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately
-    /// starts a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` makes it 1
-    /// s to 60 s (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300 s.
+    /// starts a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` changes the
+    /// waits to 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300
+    /// s.
     pub const KUBELET: Self = Self {
         by: Restarter::Kubelet,
         immediate: 1,
@@ -61,16 +62,16 @@ impl Default for Restarts {
 /// The component that restarts containers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Restarter {
-    /// Kubernetes' kubelet: a restart comes with the pod's next sync after the wait, and the row ends when the
-    /// container ran for longer than the reset.
+    /// Kubernetes' kubelet: a container restarts with the pod's next sync after the wait, and the count restarts when
+    /// the container ran for longer than the reset.
     #[default]
     Kubelet,
-    /// Cloud Foundry's Diego: a restart comes when the wait is over, and the row ends when the container was ready for
-    /// longer than the reset.
+    /// Cloud Foundry's Diego: a container restarts when the wait is over, and the count restarts when the container
+    /// was ready for longer than the reset.
     Diego,
 }
 
-/// The crashes of one container.
+/// The consecutive crashes of one container.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Crashes {
     in_a_row: u32,
@@ -81,17 +82,17 @@ pub(crate) struct Crashes {
 }
 
 impl Crashes {
-    /// The container restarts.
+    /// Records that the container restarts.
     pub(crate) const fn restarts(&mut self, now: SimTime) {
         self.started = Some(now);
     }
 
-    /// The container has become ready.
+    /// Records that the container has become ready.
     pub(crate) const fn ready(&mut self, now: SimTime) {
         self.ready = Some(now);
     }
 
-    /// Records a crash and returns the wait until the next start. `None`: the container does not restart.
+    /// Records a crash and returns the wait until the next start. `None`: the container is not restarted.
     pub(crate) fn crash(&mut self, now: SimTime, restarts: &Restarts) -> Option<SimDuration> {
         let well_since = match restarts.by {
             Restarter::Kubelet => self.started,
@@ -122,7 +123,7 @@ mod tests {
         SimDuration::from_secs(secs)
     }
 
-    /// Waits of a container that crashes after each of these lives, ready from `ready` on.
+    /// Returns the waits of a container that crashes after each of these lifetimes, and is ready from `ready` on.
     fn waits(
         restarts: &Restarts,
         lives: &[SimDuration],
@@ -161,7 +162,7 @@ mod tests {
             let [first, .., longest] = expected;
             let mut expected: Vec<Option<f64>> = expected.into_iter().map(Some).collect();
             let short = [secs(5); 8];
-            // Just not long enough, and then forgotten: it begins again.
+            // Just not long enough, and then longer than the reset: the waits start again.
             expected.extend([longest, first, restarts.backoff.initial.as_secs_f64()].map(Some));
             let lives = [&short[..], &[secs(600), secs(601), secs(5)]].concat();
             assert_eq!(

@@ -1,15 +1,15 @@
 //! The rolling updates of Kubernetes' Deployment and DaemonSet controllers, as pure rules.
 //!
 //! Follows `pkg/controller/deployment/rolling.go` and `util/deployment_util.go` (`ResolveFenceposts`), and
-//! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. As there, terminating pods do not count; a DaemonSet's
-//! node stays occupied until its old pod is gone.
+//! `pkg/controller/daemon/update.go`, of kubernetes/kubernetes. As upstream, terminating pods do not count; a
+//! DaemonSet's node stays occupied until its old pod is gone.
 //!
-//! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds` does not change what a Deployment
-//! does and is in [`super::progress_deadline`].
+//! Left out: proportional scaling, pausing and rollback. `progressDeadlineSeconds` does not change a Deployment's
+//! behaviour and is in [`super::progress_deadline`].
 
 use crate::world::quantity::CountOrPercent;
 
-/// A count, or a percentage of `whole` rounded up or down. Percentages may exceed 100.
+/// Resolves a count, or a percentage of `whole` rounded up or down. Percentages may exceed 100.
 fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
     match value {
         CountOrPercent::Count(count) => count,
@@ -25,7 +25,8 @@ fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
     }
 }
 
-/// `(surge, unavailable)` of a Deployment: surge rounds up, unavailable rounds down and is 1 when both are 0.
+/// Returns `(surge, unavailable)` of a Deployment: surge is rounded up, unavailable is rounded down, and unavailable
+/// is 1 if both are 0.
 pub(crate) fn deployment_limits(
     replicas: u32,
     max_surge: CountOrPercent,
@@ -40,7 +41,8 @@ pub(crate) fn deployment_limits(
     }
 }
 
-/// `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both round up, and unavailable is 1 when both are 0.
+/// Returns `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both are rounded up, and unavailable is 1 if both
+/// are 0.
 pub(crate) fn daemon_set_limits(
     nodes: u32,
     max_surge: CountOrPercent,
@@ -55,7 +57,7 @@ pub(crate) fn daemon_set_limits(
     }
 }
 
-/// Pods of a Deployment, terminating ones not counted.
+/// Pods of a Deployment, without terminating ones.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ReplicaCounts {
     pub replicas: u32,
@@ -70,16 +72,16 @@ pub(crate) struct ReplicaCounts {
 /// The next actions of a Deployment's controller.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct RollingStep {
-    /// New pods to create.
+    /// Number of new pods to create.
     pub create: u32,
-    /// Unavailable old pods to delete.
+    /// Number of unavailable old pods to delete.
     pub(crate) delete_broken: u32,
-    /// Available old pods to delete.
+    /// Number of available old pods to delete.
     pub(crate) delete_available: u32,
 }
 
 impl ReplicaCounts {
-    /// One sync of the controller: it scales up first, and scales down only if there was nothing to create.
+    /// Returns one sync of the controller: it scales up first, and scales down only if there was nothing to create.
     pub(crate) fn next_step(self) -> RollingStep {
         let create = self.create();
         if create > 0 {
@@ -99,13 +101,13 @@ impl ReplicaCounts {
     fn scale_down(self) -> RollingStep {
         let min_available = self.replicas.saturating_sub(self.unavailable);
         let new_unavailable = self.new - self.new_available;
-        // Pods that may be deleted while the minimum stays available, even if no new pod becomes available.
+        // Number of pods that may be deleted while the minimum stays available, even if no new pod becomes available.
         let max_scaled_down = (self.new + self.old).saturating_sub(min_available + new_unavailable);
         if self.old == 0 || max_scaled_down == 0 {
             return RollingStep::default();
         }
         let delete_broken = (self.old - self.old_available).min(max_scaled_down);
-        // As upstream: the second limit is taken from the available pods alone.
+        // As upstream, the second limit is computed from the available pods only.
         let spare = (self.new_available + self.old_available).saturating_sub(min_available);
         let old_left = self.old - delete_broken;
         let delete = spare.min(old_left);
@@ -125,7 +127,7 @@ mod tests {
     use CountOrPercent::{Count, Percent};
 
     #[test]
-    fn limits_round_as_kubernetes_rounds_them() {
+    fn limits_are_rounded_like_in_kubernetes() {
         let cases = [
             // replicas, surge, unavailable, expected, why
             (4, Percent(25), Percent(25), (1, 1), "the defaults"),
@@ -178,7 +180,7 @@ mod tests {
         );
     }
 
-    /// Plays a rollout in which every new pod becomes available before the controller looks again.
+    /// Simulates a rollout in which every new pod becomes available before the controller's next sync.
     fn play(mut replica_counts: ReplicaCounts) -> Vec<(u32, u32)> {
         let mut seen = Vec::new();
         loop {
@@ -218,7 +220,8 @@ mod tests {
             old_available: 4,
             ..ReplicaCounts::default()
         };
-        // One more is made, one old goes, and its place is taken: ceil(.25 N) + floor(.25 N) = 2 start at once.
+        // One more is created, one old pod is deleted and replaced: ceil(.25 N) + floor(.25 N) = 2 start
+        // simultaneously.
         assert_eq!(
             play(replica_counts),
             [(4, 1), (3, 1), (3, 2), (1, 2), (1, 4), (0, 4)]
@@ -241,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_deployment_creates_all_pods_at_once() {
+    fn a_first_deployment_creates_all_pods_immediately() {
         let replica_counts = ReplicaCounts {
             replicas: 6,
             surge: 2,

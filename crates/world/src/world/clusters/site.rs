@@ -1,11 +1,11 @@
-//! Kinds of sites: the links of clusters, from published measurements where there are some.
+//! Kinds of sites: the links of clusters, from published measurements if available.
 //!
-//! Modelled: downlink, round trip, loss, seconds without a byte, and that lines with a high rate have short round
-//! trips. Known by: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b),
-//! home lines, which also stand for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks @c238191
-//! (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
+//! Modelled: downlink, round trip, loss, seconds without data, and the correlation of high rates with short round
+//! trips. Sources: FCC, Measuring Broadband America, September 2020 (afreund415/MBA-broadband-research @0468a0b), home
+//! lines, whose data is also used for shops; Starlink-Project/Satellite-vs-Cellular @79f9412; sys-uos/WetLinks
+//! @c238191 (fixed Starlink); awsdocs/amazon-ec2-user-guide @1300242. Branch offices and data centres are guesses.
 //!
-//! Left out: hours of the day, weather, credits for bursts, and nodes and disks that go with a kind of site.
+//! Left out: hours of the day, weather, credits for bursts, and typical nodes and disks of a kind of site.
 
 use clap::ValueEnum;
 #[cfg(any(test, feature = "schema"))]
@@ -22,12 +22,12 @@ use fleetsim_units::{BytesPerSec, Share, SimDuration};
 #[serde(rename_all = "kebab-case")]
 pub enum SiteKind {
     /// Branch offices: 100 Mbit/s (sigma 0.9), 30 ms (sigma 0.35), correlated by -0.3. The medians are guesses; the
-    /// spread is that within a kind of home lines (FCC).
+    /// spread is that within one kind of home lines (FCC).
     #[default]
     Branch,
     /// Shops: 89 Mbit/s (sigma 0.95), 20 ms (sigma 0.35), correlated by -0.35. The medians are those of all home lines
-    /// (FCC, September 2020). The spread is that within a kind of lines, because a chain buys one kind; over all kinds
-    /// it is 1.63, and the correlation -0.74.
+    /// (FCC, September 2020). The spread is that within one kind of lines, because a chain buys one kind; over all
+    /// kinds it is 1.63, and the correlation -0.74.
     Store,
     /// DSL: 16 Mbit/s (sigma 1.1), 35 ms (sigma 0.37), correlated by -0.46. Source: FCC.
     Dsl,
@@ -35,28 +35,28 @@ pub enum SiteKind {
     Cable,
     /// Fibre: 305 Mbit/s (sigma 0.87), 12 ms (sigma 0.34), correlated by -0.34. Source: FCC.
     Fibre,
-    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, nothing in 2.5% of seconds. Three carriers, measured while
+    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, no data in 2.5% of seconds. Three carriers, measured while
     /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
-    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is nothing in 15% of seconds.
-    /// The loss limits one connection to 11 Mbit/s; it and the seconds were measured on a moving terminal
-    /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%, no data in 15% of seconds. The loss
+    /// limits one connection to 11 Mbit/s; loss and gaps were measured on a moving terminal (Satellite-vs-Cellular),
+    /// the downlink on fixed ones (WetLinks). The round trip is a guess.
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
     DataCentre,
-    /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The limit of EC2 instances with less than 32 vCPU; the round trip
-    /// is a guess.
+    /// Regions of a cloud provider: 5 Gbit/s, 5 ms. The downlink is the limit of EC2 instances with fewer than 32
+    /// vCPU; the round trip is a guess.
     Cloud,
 }
 
-/// Seconds in which nothing arrives over a link, as over cellular networks and satellites.
+/// Seconds in which no data arrives over a link, as over cellular networks and satellites.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct GapSpec {
-    /// The share of seconds that are in a gap, less than 100%.
+    /// The share of seconds that are in a gap; less than 100%.
     pub share: Share,
-    /// The length of a gap. Its mean is finite. Without it, that of cellular networks.
+    /// The length of a gap, with a finite mean. Without it, the length of cellular networks.
     #[serde(default = "gap_length")]
     pub length: DurationModel,
 }
@@ -72,9 +72,9 @@ pub struct SiteLink {
     pub downlink: RateModel,
     /// The round trip to the registry.
     pub rtt: DurationModel,
-    /// Segments that are lost.
+    /// The share of segments that are lost.
     pub loss: Share,
-    /// Seconds in which nothing arrives.
+    /// Seconds in which no data arrives.
     pub gaps: Option<GapSpec>,
     /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
     pub correlation: f64,
@@ -85,7 +85,7 @@ pub struct SiteLink {
 const FCC: &str = "the FCC's Measuring Broadband America, September 2020";
 
 impl SiteLink {
-    /// Links of one rate, in Mbit/s, and one round trip, in milliseconds.
+    /// Creates links with a fixed rate, in Mbit/s, and a fixed round trip, in milliseconds.
     const fn fixed(mbit: f64, millis: u64, source: &'static str) -> Self {
         Self {
             downlink: RateModel::Constant(BytesPerSec::from_mbit(mbit)),
@@ -97,7 +97,7 @@ impl SiteLink {
         }
     }
 
-    /// Links whose rates vary by `sigma` around a median, with one round trip.
+    /// Creates links whose rates vary by `sigma` around a median, with a fixed round trip.
     fn drawn(mbit: f64, sigma: f64, millis: u64, source: &'static str) -> Self {
         Self {
             downlink: RateModel::LogNormal {
@@ -108,7 +108,7 @@ impl SiteLink {
         }
     }
 
-    /// Lines as measured by the FCC: medians and spreads of rate and round trip, and their correlation.
+    /// Creates lines as measured by the FCC: medians and spreads of rate and round trip, and their correlation.
     fn home_line(
         mbit: f64,
         rate_sigma: f64,
@@ -128,14 +128,14 @@ impl SiteLink {
 }
 
 impl SiteKind {
-    /// The word in a file and on the command line.
+    /// Returns the name in files and on the command line.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// The links of such sites.
+    /// Returns the links of such sites.
     #[must_use]
     pub fn link(self) -> SiteLink {
         match self {
@@ -160,7 +160,7 @@ impl SiteKind {
                     "three carriers, measured while driving; the round trip is a guess",
                 )
             },
-            // The loss that limits one connection to the 11 Mbit/s which one connection had on average.
+            // The loss that limits one connection to 11 Mbit/s, the measured average of one connection.
             Self::Satellite => SiteLink {
                 loss: Share::new(0.000_67),
                 gaps: Some(GapSpec {
@@ -197,7 +197,7 @@ mod tests {
     use fleetsim_units::Factor;
 
     #[test]
-    fn descriptions_have_the_values() {
+    fn descriptions_contain_the_values() {
         let schema =
             serde_json::to_value(schemars::schema_for!(SiteKind)).expect("a schema is JSON");
         for (kind, choice) in SiteKind::value_variants()
@@ -281,7 +281,7 @@ mod tests {
                 .count() as f64
                 / world.clusters.len() as f64
         };
-        // Phi(ln(x + 1/2) - ln 3), with a standard error of 0.011 at most.
+        // Phi(ln(x + 1/2) - ln 3), with a standard error of at most 0.011.
         for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
             assert!(
                 (share(at_most) - expected).abs() < 0.035,

@@ -14,21 +14,21 @@ use crate::world::quantity::{CountOrPercent, DurationModel, FactorModel, RateMod
 use fleetsim_units::serial::positive;
 use fleetsim_units::{Share, SimDuration};
 
-/// Most worker nodes of a cluster: Kubernetes is tested with 5,000, and beyond this a count is a mistake.
+/// Maximum number of worker nodes of a cluster. Kubernetes is tested with 5,000; a count beyond this is a mistake.
 pub const MOST_NODES: u32 = 10_000;
 
-/// One Kubernetes cluster; in a file, a group of clusters that differ in their names only.
+/// One Kubernetes cluster; in a file, a group of clusters that differ only in their names.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` is 900
-    /// clusters. Several ranges multiply. `store-{0001..}` is as many as `clusters` says.
+    /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` means 900
+    /// clusters. Several ranges multiply. For `store-{0001..}`, `clusters` sets the number.
     #[cfg_attr(any(test, feature = "schema"), schemars(required))]
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
-    /// The group that it belongs to: the name in the file with its ranges, or the namespace of an inventory.
+    /// The group that it belongs to: the name with its ranges as in the file, or the namespace of an inventory.
     #[serde(skip)]
     pub group: String,
     /// Labels of the cluster's object in the management cluster.
@@ -38,22 +38,22 @@ pub struct ClusterSpec {
         schemars(with = "BTreeMap<String, String>")
     )]
     pub labels: Arc<BTreeMap<String, String>>,
-    /// Worker nodes; drawn for each cluster, rounded, at least one.
+    /// Number of worker nodes; drawn for each cluster and rounded to at least one.
     pub nodes: FactorModel,
-    /// The kind of site: the defaults of `downlink`, `rtt`, `loss` and `gaps`.
+    /// The kind of site. It sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
     /// Total rate at which its nodes can receive from outside; drawn for each cluster.
     pub downlink: RateModel,
     /// Round trip to the registry; drawn for each cluster.
     pub rtt: DurationModel,
-    /// The correlation of the logarithms of downlink and round trip, if both are lognormal; that of its kind of site.
+    /// The correlation of the logarithms of downlink and round trip, if both are lognormal. Set by the kind of site.
     #[serde(skip)]
     pub rtt_correlation: f64,
-    /// Segments lost on the way from the registry, which limits each connection.
+    /// Share of segments lost between the registry and the cluster, which limits each connection.
     pub loss: Share,
-    /// Seconds in which nothing arrives over its link. Only `cellular` and `satellite` sites have gaps by default.
+    /// Seconds in which no data arrives over its link. Only `cellular` and `satellite` sites have gaps by default.
     pub gaps: Option<GapSpec>,
-    /// The shared link it sits behind: a name of `regions`.
+    /// The shared link that it is behind: a name in `regions`.
     #[serde(rename = "region")]
     pub region_name: Option<String>,
     /// Index into [`crate::world::WorldSpec::regions`] of that link.
@@ -63,14 +63,14 @@ pub struct ClusterSpec {
     pub paused: bool,
     /// Whether the cluster has an agent (Fleet: a `status.namespace`).
     pub registered: bool,
-    /// Whether the previous revision runs in it when an update begins; `false`: it runs nothing.
+    /// Whether it runs the previous revision when an update begins; `false`: it runs nothing.
     pub installed: bool,
-    /// Whether it is offline at the start of every run. `faults.offline.share` draws others.
+    /// Whether it is offline at the start of every run. `faults.offline.share` selects others at random.
     pub offline: bool,
 }
 
 impl ClusterSpec {
-    /// Replaces its links by those of a kind of site.
+    /// Replaces its links with those of a kind of site.
     pub fn take_links_of(&mut self, site: SiteKind) {
         let SiteLink {
             downlink,
@@ -84,7 +84,7 @@ impl ClusterSpec {
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 
-    /// The number of nodes of the cluster with this key.
+    /// Draws the number of nodes of the cluster with this key.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
@@ -121,7 +121,7 @@ impl Default for ClusterSpec {
     }
 }
 
-/// Labels, which clusters of one group share.
+/// Deserializes labels so that clusters of one group share them.
 fn shared<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Arc<BTreeMap<String, String>>, D::Error> {
@@ -133,17 +133,17 @@ fn shared<'de, D: Deserializer<'de>>(
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WorkloadSpec {
-    /// Unique among the workloads; the image's name by default.
+    /// Unique among the workloads. Default: the image's name.
     #[serde(default)]
     pub name: String,
-    /// Number of pods, and their replacement in an update.
+    /// Number of pods, and how an update replaces them.
     #[serde(rename = "~kind")]
     #[cfg_attr(
         any(test, feature = "schema"),
         schemars(flatten, with = "WorkloadKindText")
     )]
     pub kind: WorkloadKind,
-    /// The image that its pods run: a name of `images`.
+    /// The image that its pods run: a name in `images`.
     #[serde(rename = "image")]
     pub image_name: String,
     /// Index into [`crate::world::WorldSpec::images`] of that image.
@@ -152,21 +152,21 @@ pub struct WorkloadSpec {
     /// Kubernetes' `imagePullPolicy`.
     #[serde(default, rename = "imagePullPolicy")]
     pub pull_policy: PullPolicy,
-    /// From the start of the process until it can answer its readiness probe.
+    /// Time from the start of the process until it can answer its readiness probe.
     #[serde(default = "start")]
     pub start: DurationModel,
-    /// The readiness probe. Without it, a pod is ready once started.
+    /// The readiness probe. Without it, a pod is ready once it has started.
     #[serde(default)]
     pub readiness: Option<ProbeSpec>,
-    /// Longest `start`: a process that does not answer by then is stopped and started again. With it,
-    /// a pod without `readiness` is ready after `start`. It is the `timeout` of Cloud Foundry's health check, and
+    /// Maximum of `start`: a process that does not answer by then is stopped and restarted. With this limit, a pod
+    /// without `readiness` is ready after `start`. It is the `timeout` of Cloud Foundry's health check, and
     /// `failureThreshold` times `periodSeconds` of a `startupProbe`. Default: no limit.
     #[serde(default)]
     pub start_timeout: Option<SimDuration>,
     /// Kubernetes' `minReadySeconds`, with a unit.
     #[serde(default)]
     pub min_ready: SimDuration,
-    /// From the deletion of a pod until it is gone.
+    /// Time from the deletion of a pod until it is gone.
     #[serde(default = "termination")]
     pub termination: DurationModel,
 }
@@ -185,20 +185,20 @@ const fn termination() -> DurationModel {
 pub enum WorkloadKind {
     /// A Deployment with the RollingUpdate strategy.
     Deployment {
-        /// Pods.
+        /// Number of pods.
         replicas: u32,
-        /// Pods that may be missing; percent rounds down.
+        /// Maximum number of missing pods; a percentage is rounded down.
         max_unavailable: CountOrPercent,
-        /// Pods that may be too many; percent rounds up.
+        /// Maximum number of additional pods; a percentage is rounded up.
         max_surge: CountOrPercent,
         /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
         progress_deadline: SimDuration,
     },
-    /// A DaemonSet with the RollingUpdate strategy: one pod a node.
+    /// A DaemonSet with the RollingUpdate strategy: one pod per node.
     DaemonSet {
-        /// Nodes that may be without a pod; percent rounds up.
+        /// Maximum number of nodes without a pod; a percentage is rounded up.
         max_unavailable: CountOrPercent,
-        /// Nodes that may have an old and a new pod; percent rounds up.
+        /// Maximum number of nodes with both an old and a new pod; a percentage is rounded up.
         max_surge: CountOrPercent,
     },
 }
@@ -222,15 +222,15 @@ pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 struct WorkloadKindText {
     /// The Kubernetes controller that runs it.
     kind: ControllerKind,
-    /// Pods of a Deployment. 0: it is ready once its controller has observed it.
+    /// Number of pods of a Deployment. With 0, it is ready once its controller has observed it.
     #[serde(default = "one")]
     replicas: u32,
-    /// `maxUnavailable` of the rolling update. 25% for a Deployment, 1 for a DaemonSet by default.
+    /// `maxUnavailable` of the rolling update. Default: 25% for a Deployment, 1 for a DaemonSet.
     max_unavailable: Option<CountOrPercent>,
-    /// `maxSurge` of the rolling update. 25% for a Deployment, 0 for a DaemonSet by default.
+    /// `maxSurge` of the rolling update. Default: 25% for a Deployment, 0 for a DaemonSet.
     max_surge: Option<CountOrPercent>,
-    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the
-    /// Deployment counts as failed (Argo CD: Degraded). Longer than `minReady`.
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the Deployment
+    /// counts as failed (Argo CD: Degraded). Must be longer than `minReady`.
     #[serde(default = "progress_deadline")]
     progress_deadline: SimDuration,
 }
@@ -247,9 +247,9 @@ const fn progress_deadline() -> SimDuration {
 #[derive(Debug, Deserialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 enum ControllerKind {
-    /// With the RollingUpdate strategy.
+    /// A Deployment with the RollingUpdate strategy.
     Deployment,
-    /// With the RollingUpdate strategy: one pod per node.
+    /// A DaemonSet with the RollingUpdate strategy: one pod per node.
     DaemonSet,
 }
 
@@ -281,10 +281,10 @@ impl From<WorkloadKindText> for WorkloadKind {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum PullPolicy {
-    /// When the image is not on the node.
+    /// Only if the image is not on the node.
     #[default]
     IfNotPresent,
-    /// For every pod; an image that is there costs the manifest requests only.
+    /// For every pod. If the image is on the node, this costs only the manifest requests.
     Always,
 }
 
@@ -298,15 +298,15 @@ pub struct ProbeSpec {
     /// Time between two probes.
     #[serde(deserialize_with = "positive")]
     pub period: SimDuration,
-    /// Consecutive successes that make a pod ready.
+    /// Number of consecutive successes after which a pod is ready.
     #[serde(deserialize_with = "positive")]
     pub success_threshold: u32,
 }
 
 impl ProbeSpec {
-    /// Time from the start of a container until its probe has succeeded, if it can answer after `able`.
+    /// Returns the time from the start of a container until its probe has succeeded, if it can answer after `able`.
     pub(crate) fn succeeds(&self, able: SimDuration) -> SimDuration {
-        // Probes are sent every period from the start; those before the initial delay are skipped.
+        // Probes are sent every period from the start; probes before the initial delay are skipped.
         let missed = able
             .max(self.initial_delay)
             .as_nanos()

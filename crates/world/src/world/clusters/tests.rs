@@ -1,4 +1,4 @@
-//! Agents against times computed by hand.
+//! Compares agents with times computed by hand.
 
 use crate::world::clusters::agent_spec::{AgentSpec, DebounceSpec, LookSpec, ReadinessSpec};
 use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
@@ -10,7 +10,7 @@ use fleetsim_units::{SimDuration, SimTime};
 const DEBOUNCE: ReadinessSpec = ReadinessSpec::Debounce(DebounceSpec::FLEET);
 const LOOKS: ReadinessSpec = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
 
-/// 0.5 s to the agent, 3 s to apply, 0.25 s for a report.
+/// 0.5 s until the agent has the instruction, 3 s to apply, 0.25 s for a report.
 const AGENT: AgentSpec = AgentSpec {
     instruction_delay: fixed(SimDuration::from_millis(500)),
     apply: fixed(SimDuration::from_secs(3)),
@@ -18,12 +18,12 @@ const AGENT: AgentSpec = AgentSpec {
     ..AgentSpec::INSTANT
 };
 
-/// The end of the apply.
+/// The end of the apply, in seconds.
 const APPLIED: f64 = 3.5;
-/// A report on its way.
+/// The delay of a report, in seconds.
 const REPORT: f64 = 0.25;
 
-/// One cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
+/// Creates a cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
 /// `minReadySeconds`.
 fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     let mut world = bare_world(1);
@@ -32,7 +32,7 @@ fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     world
 }
 
-/// The same workload without pods.
+/// Returns the same workload without pods.
 fn without_pods(workload: &WorkloadSpec) -> WorkloadSpec {
     let WorkloadKind::Deployment {
         max_unavailable,
@@ -66,7 +66,7 @@ fn play(world: &WorldSpec, readiness: &ReadinessSpec) -> Played {
     )
 }
 
-/// The arrivals of reports, in seconds after the end of the apply, with the readiness that they state.
+/// Returns the arrivals of reports, in seconds after the end of the apply, with the readiness that they state.
 fn reports(played: &Played) -> Vec<(f64, bool)> {
     let arrived = played.events.iter().filter_map(|(at, event)| match event {
         Event::Agent(AgentEvent::ReportArrives(report)) => {
@@ -103,7 +103,7 @@ fn a_debounced_report_of_a_first_deployment_waits_for_the_watch() {
 
 #[test]
 fn a_debounced_report_of_an_update_counts_from_the_first_event() {
-    // The new pod's creation is the first event and its readiness the next: one report after 5 s, or two.
+    // The new pod's creation is the first event and its readiness the next: one report after 5 s, or two reports.
     for (ready, reported) in [(1, 5.0), (4, 5.0), (7, 12.0)] {
         let played = play(&world(ReleaseKind::Update, ready), &DEBOUNCE);
         assert_eq!(
@@ -115,7 +115,7 @@ fn a_debounced_report_of_an_update_counts_from_the_first_event() {
 }
 
 #[test]
-fn an_agent_that_looks_sees_readiness_at_its_next_look() {
+fn a_polling_agent_sees_readiness_at_its_next_poll() {
     for (ready, reported) in [(1, 5.0), (6, 7.0), (300, 378.114), (600, 801.280)] {
         let played = play(&world(ReleaseKind::Initial, ready), &LOOKS);
         assert_eq!(
@@ -127,9 +127,9 @@ fn an_agent_that_looks_sees_readiness_at_its_next_look() {
 }
 
 #[test]
-fn a_changed_result_begins_the_looks_anew() {
-    // The empty workload is available at the look after 5 s. Then looks come after 5 and 2 more, at 10 and 12; without
-    // the change they would come at 9.4 and 12.28.
+fn a_changed_result_restarts_the_polling() {
+    // The empty workload is available at the poll after 5 s. The next polls are 5 s and 2 s later, at 10 s and 12 s;
+    // without the change they would be at 9.4 s and 12.28 s.
     let mut world = world(ReleaseKind::Initial, 11);
     world.workloads.push(without_pods(&world.workloads[0]));
     assert_eq!(reports(&play(&world, &LOOKS)), [(0.0, false), (12.0, true)]);

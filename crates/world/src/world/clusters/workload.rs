@@ -1,6 +1,6 @@
-//! The pods of a workload in a cluster, and what its controller decides on them.
+//! The pods of a workload in a cluster, and its controller's decisions about them.
 //!
-//! `rolling` decides how many pods change. This file counts them, chooses nodes for new pods, and selects old ones.
+//! `rolling` determines how many pods change. This file counts them, chooses nodes for new pods, and selects old ones.
 
 use std::ops::Range;
 
@@ -17,26 +17,26 @@ use fleetsim_rollout::Revision;
 pub(crate) struct WorkloadState {
     /// The revision of its pod template. `None` before the first apply.
     pub(crate) desired: Option<Revision>,
-    /// Its pods, terminating ones not counted, oldest first.
+    /// Its pods without terminating ones, oldest first.
     pub pods: Vec<PodId>,
-    /// Nodes (one entry a pod) on which a pod of it is terminating.
+    /// Nodes on which a pod of it is terminating (one entry per pod).
     pub(crate) terminating: Vec<NodeId>,
     pub(crate) progressing: Progressing,
 }
 
 impl WorkloadState {
-    /// Its pods, terminating ones not counted, oldest first.
+    /// Returns its pods without terminating ones, oldest first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
         self.pods.iter()
     }
 
-    /// Whether a pod of it has the current template.
+    /// Returns whether a pod has the workload's current template.
     fn is_current(&self, pod: &Pod) -> bool {
         Some(pod.revision) == self.desired
     }
 
-    /// Whether it has exactly the pods that it wants in a cluster of `nodes` nodes, all available and of its current
-    /// template.
+    /// Returns whether it has exactly the desired pods for a cluster of `nodes` nodes, all available and with its
+    /// current template.
     pub(super) fn is_settled(&self, spec: &WorkloadSpec, nodes: usize, pods: &[Pod]) -> bool {
         let wanted = match spec.kind {
             WorkloadKind::Deployment { replicas, .. } => replicas as usize,
@@ -50,7 +50,7 @@ impl WorkloadState {
             })
     }
 
-    /// The counts of its status.
+    /// Returns the counts in its status.
     pub(super) fn counts(&self, pods: &[Pod]) -> PodCounts {
         let mut counts = PodCounts::default();
         for pod in &self.pods {
@@ -66,7 +66,7 @@ impl WorkloadState {
         counts
     }
 
-    /// The counts on which the controller of a Deployment decides.
+    /// Returns the counts that the controller of a Deployment uses.
     pub(super) fn replica_counts(&self, kind: &WorkloadKind, pods: &[Pod]) -> ReplicaCounts {
         let WorkloadKind::Deployment {
             replicas,
@@ -98,8 +98,8 @@ impl WorkloadState {
         counts
     }
 
-    /// The node with the fewest pods of this revision, then of the workload; ready nodes go first. The scheduler
-    /// spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
+    /// Returns the node with the fewest pods of this revision, then of the workload; ready nodes are preferred. The
+    /// scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
     /// `pkg/scheduler/framework/plugins/podtopologyspread`).
     pub(super) fn least_loaded_node(
         &self,
@@ -121,8 +121,8 @@ impl WorkloadState {
         NodeId::at(nodes.start + at)
     }
 
-    /// The next pod of another revision to be deleted: first those that share their node with the most pods of the
-    /// workload, then the youngest, as a ReplicaSet does (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
+    /// Returns the next pod of another revision to be deleted: first those that share their node with the most pods of
+    /// the workload, then the youngest, like a ReplicaSet (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
     /// `ActivePodsWithRanks`).
     pub(super) fn next_victim(&self, is_available: bool, pods: &[Pod]) -> PodId {
         self.pods
@@ -136,7 +136,7 @@ impl WorkloadState {
             .expect("the controller deletes existing pods")
     }
 
-    /// The number of its pods on a node.
+    /// Returns the number of its pods on a node.
     fn pods_on(&self, node: NodeId, pods: &[Pod]) -> usize {
         let mut count = 0;
         for pod in &self.pods {
@@ -145,7 +145,7 @@ impl WorkloadState {
         count
     }
 
-    /// Its pods by node, as the controller of a DaemonSet sees them.
+    /// Returns its pods by node, as the controller of a DaemonSet sees them.
     pub(super) fn pods_by_node(&self, nodes: &Range<usize>, pods: &[Pod]) -> DaemonPods {
         let mut by_node = DaemonPods {
             old: vec![None; nodes.len()],
@@ -170,11 +170,11 @@ impl WorkloadState {
 
 /// The pods of a DaemonSet, by node of their cluster.
 pub(super) struct DaemonPods {
-    /// Pods of another template.
+    /// Pods with another template.
     old: Vec<Option<PodId>>,
-    /// Pods of the current template.
+    /// Pods with the current template.
     new: Vec<Option<PodId>>,
-    /// A pod is terminating.
+    /// Whether a pod is terminating.
     dying: Vec<bool>,
 }
 
@@ -182,12 +182,12 @@ pub(super) struct DaemonPods {
 #[derive(Default)]
 pub(super) struct DaemonSetStep {
     pub(super) delete: Vec<PodId>,
-    /// Nodes, by their number in the cluster.
+    /// Nodes that get a pod, by their number in the cluster.
     pub(super) create: Vec<usize>,
 }
 
 impl DaemonPods {
-    /// The pods to delete, and the nodes that get a pod, within the limits of the update.
+    /// Returns the pods to delete and the nodes that get a pod, within the limits of the update.
     pub(super) fn next_step(&self, surge: u32, unavailable: u32, pods: &[Pod]) -> DaemonSetStep {
         let mut step = DaemonSetStep::default();
         let mut candidates: Vec<usize> = Vec::new();
@@ -205,7 +205,8 @@ impl DaemonPods {
                     in_use += u32::from(surge == 0 && !pods[pod.index()].available);
                 }
                 (Some(pod), None) if !pods[pod.index()].available && surge == 0 => {
-                    // Counted before its deletion is seen, as in newer releases (the first of them is unverified).
+                    // It is counted before its deletion is observed, as in newer releases (the first such release is
+                    // unverified).
                     in_use += 1;
                     step.delete.push(pod);
                 }

@@ -1,27 +1,28 @@
-//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects. The caches of
-//! Diego's cells are such, too.
+//! Pull-through caches, one per cluster or region: distribution's proxy mode and Harbor's proxy projects. The caches
+//! of Diego's cells are modelled in the same way.
 //!
-//! A node sends all requests to its cache, which asks the registry for what it lacks. A missing blob takes two
+//! A node sends all requests to its cache, which requests missing content from the registry. A missing blob takes two
 //! concurrent transfers, from the registry to the cache and from the cache to the node; the node has the blob when
-//! both have completed. They are concurrent because a cache forwards bytes as they arrive. They are two because they
-//! cross different links, and because the first may complete long before a slow node's second and fill the cache for
-//! all others. The second may run ahead of the first for a while, which uses bandwidth near the node too early, never
-//! too much of it.
+//! both have completed. The transfers are concurrent because a cache forwards bytes as they arrive. There are two
+//! because they use different links, and because the first may complete long before the second of a slow node and fill
+//! the cache for all others. The second may run ahead of the first for a while, which uses bandwidth near the node too
+//! early, but never too much of it.
 //!
 //! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`). distribution
 //! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same
 //! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). Distribution 2
-//! fetches one more copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which the laboratory shows.
-//! `wait` and `stream` show the effect of merging. A tag is requested from the registry each time (distribution
-//! `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept. Above Harbor's limit of
-//! upstream connections the cache responds 429.
+//! fetches another copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which our laboratory
+//! measurements confirm. `wait` and `stream` show the effect of merging. A tag is requested from the registry each
+//! time (distribution `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept.
+//! Above Harbor's limit of upstream connections the cache responds 429.
 //!
-//! A cell of Diego, which runs instances of Cloud Foundry's apps, downloads a droplet once and keeps it; instances that
-//! start on it meanwhile wait for that download, and others for one of its connections (code.cloudfoundry.org/executor
-//! `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies within the cell cross no link.
+//! A cell of Diego, which runs instances of Cloud Foundry's apps, downloads a droplet once and keeps it. Instances of
+//! the app that start on it in the meantime wait for that download, and other downloads wait for a free connection
+//! (code.cloudfoundry.org/executor `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies
+//! within the cell do not use a link.
 //!
-//! Left out: the requests of a cache's own copy, which waits for no connection of the registry; the caches' tokens,
-//! disks and CPU, and their content before the run.
+//! Left out: the requests for a cache's own copy, which does not wait for a connection of the registry; the caches'
+//! tokens, disks and CPU, and their content before the run.
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_room::CacheRoom;
@@ -41,7 +42,7 @@ struct Cache {
     link: LinkId,
     place: Destination,
     cache_store: CacheStore,
-    /// By image: index and manifest, and config.
+    /// For each image: whether index and manifest, and config, are cached.
     manifests: Vec<bool>,
     configs: Vec<bool>,
 }
@@ -51,15 +52,15 @@ struct Cache {
 pub(super) struct Caches {
     spec: CacheSpec,
     caches: Vec<Cache>,
-    /// By cluster: its cache, if it has one.
+    /// The cache of each cluster, if it has one.
     of_cluster: Vec<Option<StoreId>>,
-    /// By node: the links behind its cache, which are the downlink of its cluster for a regional cache, and its
-    /// network card.
+    /// For each node, the links between its cache and the node: the downlink of its cluster for a regional cache, and
+    /// its network card.
     last: Vec<Vec<LinkId>>,
 }
 
 impl Caches {
-    /// Caches with these links.
+    /// Creates caches with these links.
     pub(super) fn new(
         spec: &CacheSpec,
         links: &[(LinkId, Destination)],
@@ -86,7 +87,7 @@ impl Caches {
         }
     }
 
-    /// Each keeps up to this number of bytes, and lets requests wait for a free connection.
+    /// Limits each cache to this number of bytes, and lets requests wait for a free connection.
     pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
         for cache in &mut self.caches {
             let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);
@@ -96,7 +97,7 @@ impl Caches {
         self
     }
 
-    /// By cluster: its cache, one per cluster or region.
+    /// Returns the cache of each cluster, one per cluster or region.
     pub(super) fn places(per: CachePlace, regions: &[Option<usize>]) -> Vec<Option<StoreId>> {
         let store = StoreId::at;
         match per {
@@ -125,7 +126,7 @@ impl DistributionMethod for Caches {
         );
         let upstream = Routing::Upstream { detour: rtt };
         match query.request {
-            // This connects to the cache, which needs no token.
+            // The node connects to the cache, which needs no token.
             Request::Challenge => (Routing::Nearby { wait: rtt * 2 }, BlobSource::Registry),
             Request::Token => (
                 Routing::Nearby {

@@ -1,22 +1,22 @@
-//! The room of a store that keeps a limited number of bytes: what was used least recently makes way.
+//! The capacity of a store with a limited number of bytes: the least recently used blobs are evicted.
 //!
-//! Diego's cells keep downloads in this way (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with
-//! the oldest access is removed until the new one fits). A blob that is larger than the whole room is not kept at all.
+//! Diego's cells store downloads in this way (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with
+//! the oldest access is removed until the new one fits). A blob that is larger than the capacity is not stored.
 
 use fleetsim_units::{Bytes, SimTime};
 
-/// The room of one store.
+/// The capacity and the use of one store.
 #[derive(Clone, Debug)]
 pub(crate) struct CacheRoom {
     most: Bytes,
-    /// By blob.
+    /// The size of each blob.
     sizes: Vec<Bytes>,
-    /// By blob that is kept: when it was used last.
+    /// The time of last use of each stored blob.
     used: Vec<Option<SimTime>>,
 }
 
 impl CacheRoom {
-    /// Room for `most` bytes of blobs of these sizes.
+    /// Creates a capacity of `most` bytes for blobs of these sizes.
     pub(super) fn new(most: Bytes, sizes: Vec<Bytes>) -> Self {
         Self {
             most,
@@ -25,12 +25,12 @@ impl CacheRoom {
         }
     }
 
-    /// A blob is used.
+    /// Records that a blob is used.
     pub(super) fn touch(&mut self, blob: usize, now: SimTime) {
         self.used[blob] = Some(now);
     }
 
-    /// A blob has arrived. Returns the blobs that are not kept any more, or the blob itself if it does not fit at all.
+    /// Stores a new blob. Returns the blobs that are evicted, or the blob itself if it does not fit.
     pub(super) fn keep(&mut self, blob: usize, now: SimTime) -> Vec<usize> {
         if self.sizes[blob] > self.most {
             return vec![blob];
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_used_least_recently_makes_way() {
+    fn the_least_recently_used_blob_is_evicted() {
         let at = SimTime::from_secs;
         let sizes = [40, 40, 40, 101].map(Bytes::new).to_vec();
         let mut room = CacheRoom::new(Bytes::new(100), sizes);

@@ -1,13 +1,13 @@
-//! The blobs that a cache, or the seeds of a cluster, holds and fetches.
+//! The blobs that a cache, or the seeds of a cluster, has and fetches.
 //!
 //! A request for a missing blob is a *miss* and starts a fill. [`Coalesce`] decides whether later requests, before the
 //! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill, or a cache's own
-//! copy, runs to its end; a fill for one request is cancelled with it.
+//! copy, always completes; a fill for one request is cancelled with the request.
 //!
-//! A cell of Cloud Foundry has room for a number of bytes, and makes requests wait that other stores refuse.
+//! A Cloud Foundry cell has a limited capacity, and queues requests that other stores would refuse.
 //!
-//! Left out: full disks of other stores; requests for part of a blob (a node that continues a broken download makes its
-//! cache fetch the whole blob); and blobs that were cached before the run.
+//! Left out: full disks of other stores; requests for part of a blob (if a node resumes a broken download, its cache
+//! fetches the whole blob); and blobs that were cached before the run.
 
 use crate::world::distribution::cache_room::CacheRoom;
 use crate::world::distribution::spec::Coalesce;
@@ -18,13 +18,13 @@ use fleetsim_units::{SimDuration, SimTime};
 /// The result of a lookup.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum CacheLookup {
-    /// The whole blob.
+    /// The whole blob is stored.
     Hit,
-    /// A fill in progress, which it may share.
+    /// A fill is in progress, which the request may share.
     Filling(FillId),
-    /// Nothing: it starts a fill.
+    /// The blob is missing: the request starts a fill.
     Miss,
-    /// A fill in progress, for which it waits.
+    /// A fill is in progress, and the request waits for it.
     Waits,
     /// No connection is free for another fill.
     Full,
@@ -35,21 +35,21 @@ pub(super) enum CacheLookup {
 pub(crate) struct CacheStore {
     coalesce: Coalesce,
     ttl: SimDuration,
-    /// The most concurrent fills.
+    /// Maximum number of concurrent fills.
     most: Option<u32>,
-    /// By blob: when it was filled.
+    /// When each blob was filled.
     whole: Vec<Option<SimTime>>,
-    /// By blob: the fill that others may share or wait for, or the cache's own copy.
+    /// For each blob, the fill that others may share or wait for, or the cache's own copy.
     running: Vec<Option<FillId>>,
-    /// Misses whose fill has not begun, by blob.
+    /// Misses whose fill has not begun, with their blob.
     leads: Vec<(u16, PullId)>,
     /// Requests that wait for the fill of a blob.
     waiters: Vec<(u16, PullRequest)>,
     /// Fills in progress.
     fills: u32,
-    /// Bytes that it keeps. `None`: all.
+    /// Its limited capacity. `None`: unlimited.
     room: Option<CacheRoom>,
-    /// Requests for which no connection was free. `None`: they are refused.
+    /// Requests for which no connection was free. `None`: such requests are refused.
     queue: Option<Vec<PullRequest>>,
 }
 
@@ -74,7 +74,7 @@ impl CacheStore {
         }
     }
 
-    /// A store that keeps up to this number of bytes, and in which requests wait for a free connection.
+    /// Limits the store to this capacity, and lets requests wait for a free connection.
     pub(super) fn with_room(self, room: CacheRoom) -> Self {
         Self {
             room: Some(room),
@@ -93,7 +93,7 @@ impl CacheStore {
             }
             return CacheLookup::Hit;
         }
-        // The registry refused it, and it is sent again.
+        // The registry refused the request, and it is sent again.
         if self.leads.contains(&(blob, pull)) {
             return CacheLookup::Miss;
         }
@@ -123,7 +123,7 @@ impl CacheStore {
         CacheLookup::Miss
     }
 
-    /// The fill of `pull` begins. Returns the waiting requests that may share it.
+    /// Begins the fill of `pull`. Returns the waiting requests that may share it.
     pub(super) fn fill_begins(
         &mut self,
         blob: u16,
@@ -143,18 +143,18 @@ impl CacheStore {
         }
     }
 
-    /// It keeps only copies of its own, and fetches none of this blob yet.
+    /// Returns whether it stores only its own copies, and is not fetching this blob yet.
     pub(super) fn lacks_own_copy(&self, blob: u16) -> bool {
         self.coalesce == Coalesce::OwnCopy && self.running[usize::from(blob)].is_none()
     }
 
-    /// The cache fetches a copy of its own.
+    /// Begins to fetch the cache's own copy.
     pub(super) fn own_copy_begins(&mut self, blob: u16, fill: FillId) {
         self.fills += 1;
         self.running[usize::from(blob)] = Some(fill);
     }
 
-    /// A fill has ended, with the whole blob at `whole`. Returns the requests that waited for it.
+    /// Ends a fill; the whole blob arrived at `whole`. Returns the requests that waited for it.
     pub(super) fn fill_ends(
         &mut self,
         blob: u16,
@@ -177,7 +177,7 @@ impl CacheStore {
         waiters
     }
 
-    /// The whole blob is here.
+    /// Stores a complete blob.
     fn keep(&mut self, blob: usize, now: SimTime) {
         self.whole[blob] = Some(now);
         let gone = self
@@ -189,12 +189,12 @@ impl CacheStore {
         }
     }
 
-    /// Requests for which no connection was free.
+    /// Takes the requests for which no connection was free.
     fn take_queue(&mut self) -> Vec<PullRequest> {
         self.queue.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
-    /// A pull has failed. Returns the requests that waited for its misses; the first one misses again.
+    /// Handles a failed pull. Returns the requests that waited for its misses; the first will be the next miss.
     pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<PullRequest> {
         self.waiters.retain(|(_, waiting)| waiting.pull != pull);
         let given: Vec<u16> = self
@@ -217,7 +217,7 @@ impl CacheStore {
         waiters
     }
 
-    /// Whether fills are shared, so that they do not end with the request that started them.
+    /// Returns whether fills are shared, so that they do not end with the request that started them.
     pub(super) fn is_shared(&self) -> bool {
         !matches!(self.coalesce, Coalesce::None | Coalesce::OwnCopy)
     }
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_caches_own_copy_is_kept() {
+    fn only_the_caches_own_download_is_stored() {
         let mut cache_store = cache_store(Coalesce::OwnCopy, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_cell_requests_wait_for_a_connection_and_blobs_for_room() {
+    fn in_a_cell_requests_wait_for_a_connection_and_blobs_for_a_slot() {
         let room = CacheRoom::new(Bytes::new(100), vec![Bytes::new(60); 2]);
         let mut cell = cache_store(Coalesce::Wait, Some(1)).with_room(room);
         assert_eq!(cell.look_up(START, 0, from(1)), CacheLookup::Miss);

@@ -1,7 +1,7 @@
-//! Carries out what a method of distribution decides: routes requests, transfers blobs and settles layers.
+//! Carries out the decisions of a distribution method: routes requests, transfers blobs and completes layers.
 //!
-//! A blob that comes from a store is on its node when the node's own transfer, the *last leg*, has completed, and so
-//! has the store's fill, the *first leg*, if that was in progress. The last piece of a swarm comes a little later.
+//! A blob from a store is complete on its node when the node's own transfer, the *last leg*, and the store's fill, the
+//! *first leg*, have completed. The last piece of a swarm arrives a little later.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
@@ -30,7 +30,7 @@ impl World<'_> {
         }
     }
 
-    /// Routes a request. For a blob, the pull remembers who sends it.
+    /// Routes a request. For a blob, the pull records the sender.
     pub(crate) fn route_request(&mut self, id: PullId, request: Request, now: SimTime) -> Routing {
         let pull = &mut self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
@@ -54,7 +54,7 @@ impl World<'_> {
         routing
     }
 
-    /// The registry, or a nearer host, has responded.
+    /// Handles the response of the registry or of a nearer host.
     pub(crate) fn note_response(&mut self, id: PullId, request: Request) {
         let pull = &self.pulls[id.index()];
         let cluster = self.nodes[pull.node.index()].cluster;
@@ -63,7 +63,7 @@ impl World<'_> {
             .note_response(cluster, pull.image, request);
     }
 
-    /// Starts the transfer of a blob from another sender than the registry.
+    /// Starts the transfer of a blob from a sender other than the registry.
     pub(crate) fn start_nearby_transfer(
         &mut self,
         id: PullId,
@@ -149,7 +149,7 @@ impl World<'_> {
         fill
     }
 
-    /// Starts the transfer of a fill, which a pull has caused.
+    /// Starts the transfer of a fill that a pull has caused.
     fn start_fill(&mut self, pull: PullId, fill: Fill, size: Bytes, queue: &Queue) -> FillId {
         let id = FillId::at(self.delivery.fills.len());
         let blob = fill.blob;
@@ -181,7 +181,7 @@ impl World<'_> {
         id
     }
 
-    /// Sends requests again that waited for a fill.
+    /// Resends requests that waited for a fill.
     fn resend_waiting(&mut self, waiters: Vec<PullRequest>, queue: &mut Queue) {
         for PullRequest { pull, request } in waiters {
             if !self.pulls[pull.index()].ended {
@@ -190,7 +190,7 @@ impl World<'_> {
         }
     }
 
-    /// A store has all bytes of a fill.
+    /// Called when a store has all bytes of a fill.
     pub(crate) fn fill_ended(&mut self, id: FillId, queue: &mut Queue) {
         let fill = &mut self.delivery.fills[id.index()];
         fill.transfer = None;
@@ -210,8 +210,8 @@ impl World<'_> {
         }
     }
 
-    /// A node's own transfer of a layer has completed. Returns whether the layer is complete: not if its store is
-    /// still filling (a lazy pull needs only a small part, which the store has had for long).
+    /// Called when a node's own transfer of a layer has completed. Returns whether the layer is complete: not if its
+    /// store is still filling (a lazy pull needs only a small part, which the store has already received).
     pub(crate) fn last_leg_ended(
         &mut self,
         id: PullId,
@@ -237,7 +237,7 @@ impl World<'_> {
         false
     }
 
-    /// The store has all of a layer whose last leg has completed.
+    /// Called when the store has all of a layer whose last leg has completed.
     fn settle_layer(&mut self, of: PullLayer, store: StoreId, blob: u16, queue: &mut Queue) {
         let PullLayer { pull: id, layer } = of;
         let node = self.nodes[self.pulls[id.index()].node.index()].key;
@@ -249,7 +249,7 @@ impl World<'_> {
         }
     }
 
-    /// A layer that came from a store is complete on its node.
+    /// Called when a layer from a store is complete on its node.
     pub(crate) fn layer_settled(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -263,7 +263,7 @@ impl World<'_> {
         self.rates_changed(queue);
     }
 
-    /// The node of a pull joins or leaves the swarm of a layer.
+    /// Adds the node of a pull to the swarm of a layer, or removes it.
     pub(crate) fn change_member(
         &mut self,
         id: PullId,
@@ -281,7 +281,7 @@ impl World<'_> {
             .member(store, blob, change, now, &mut self.transfers.network);
     }
 
-    /// A pull has failed: its own fills are cancelled, and requests that waited for them are sent again.
+    /// Handles a failed pull: its own fills are cancelled, and requests that waited for them are resent.
     pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
         let mut waiters = Vec::new();
         for at in 0..self.delivery.fills.len() {
@@ -306,7 +306,7 @@ impl World<'_> {
 }
 
 impl DistributionKind {
-    /// The sender of bytes that come from a cache, or from a swarm.
+    /// Returns the sender of bytes from a cache or a swarm.
     pub(super) const fn sender_of_stores(&self) -> Sender {
         match self {
             Self::Pieces(_) => Sender::Peers,
@@ -316,7 +316,7 @@ impl DistributionKind {
 }
 
 impl Delivery {
-    /// The time from the end of a blob's last leg and fill until a node has all of it.
+    /// Returns the time from the end of a blob's last leg and fill until a node has the whole blob.
     fn settling(
         &self,
         store: StoreId,
@@ -334,7 +334,7 @@ impl Delivery {
         after
     }
 
-    /// True if a fill waits for the repair of a cluster's link.
+    /// Returns true if a fill waits for the repair of a cluster's link.
     pub(crate) fn has_fill_behind_a_repair(&self, clusters: &[ClusterState]) -> bool {
         let mut fills = self.fills.iter().filter(|fill| fill.transfer.is_some());
         fills.any(|fill| match self.method.first_leg(fill.store).0 {
@@ -343,7 +343,7 @@ impl Delivery {
         })
     }
 
-    /// The fill that a layer from this source waits for after its own transfer has completed.
+    /// Returns the fill that a layer from this source waits for after its own transfer has completed.
     pub(crate) fn awaited_fill(&self, source: BlobSource) -> Option<TransferId> {
         match source {
             BlobSource::Store(_, Some(fill)) => self.fills[fill.index()].transfer,

@@ -1,4 +1,4 @@
-//! Every node pulls from the registry, the default of containerd.
+//! Every node pulls from the registry, which is containerd's default.
 
 use crate::flow::Network;
 use crate::world::distribution::method::{DistributionMethod, RouteQuery};

@@ -1,22 +1,22 @@
 //! Containers that start before their image is complete: eStargz, SOCI, Nydus, overlaybd.
 //!
 //! A layer is mounted once its table of contents and its prefetched part have arrived; nothing is unpacked. A
-//! container then reads the rest that it needs to become ready: `startFraction` of the image's bytes (mean 6.4 % over
-//! 57 images: Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a round
-//! trip and the time to serve a request, and its bytes cross the same links as everything else. The rest arrives
-//! slowly in the background, and then the node has the whole blob. So lazy pulling loses to a plain pull where round
-//! trips are long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL from 150 ms on.
+//! container then reads what it needs to become ready: `startFraction` of the image's bytes (mean 6.4% over 57 images:
+//! Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a round trip and
+//! the time to serve a request, and its bytes use the same links as everything else. The rest arrives slowly in the
+//! background, and then the node has the whole blob. So lazy pulling is slower than a plain pull if round trips are
+//! long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL at 150 ms and above.
 //!
 //! Mounting takes its own time (`mount`), in addition to the bytes: published lazy starts have a floor of about 1.2 s.
-//! A service that prepares images (by converting or indexing them) may not have prepared a new one yet: it is then
-//! pulled whole.
+//! A service that prepares images (by converting or indexing them) may not have prepared a new image yet: the image is
+//! then pulled as a whole.
 //!
 //! A cache or a swarm serves reads without waiting for the whole blob; otherwise the registry does. The round trips
-//! come first and all bytes after them in one transfer: the sum is right, the order within is not.
+//! come first, and then all bytes in one transfer: the total time is right, but not the order of its parts.
 //!
-//! Left out: reads after a container is ready, containers that share reads, overhead of formats in bytes and CPU,
-//! requests of reads at the registry's limits (they are many and small; a registry with a limit would be affected),
-//! and the time of the blob host to serve each.
+//! Left out: reads after a container is ready, containers that share reads, overhead of formats in bytes and CPU, the
+//! effect of read requests on the registry's limits (there are many small requests, so a registry with a limit would
+//! be affected), and the time of the blob host to serve each.
 
 use crate::world::World;
 use crate::world::distribution::spec::LazySpec;
@@ -50,7 +50,7 @@ impl LazySpec {
         }
     }
 
-    /// The bytes that a layer needs to be mounted.
+    /// Returns the bytes of a layer that must arrive before it can be mounted.
     pub(crate) fn mount_size(&self, layer: &Layer) -> Bytes {
         self.parts(layer).mount
     }
@@ -62,7 +62,7 @@ struct LazyPart {
     node: NodeId,
     image: ImageRef,
     size: Bytes,
-    /// The most that its connection carries.
+    /// Maximum rate of its connection.
     cap: Option<BytesPerSec>,
 }
 
@@ -124,7 +124,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Bytes of an image that are read on demand. `None`: none of its layers is mounted.
+    /// Returns the bytes of an image that are read on demand. `None`: none of its layers is mounted.
     fn bytes_to_read(&self, node: NodeId, image: ImageRef) -> Option<Bytes> {
         let lazy = self.lazy();
         let layers = self.nodes[node.index()].mounted_layers(self.catalog.image(image));
@@ -146,7 +146,7 @@ impl<'s> World<'s> {
         each * reads
     }
 
-    /// The cache or swarm that serves reads, if any.
+    /// Returns the cache or swarm that serves reads, if any.
     fn reads_from(&mut self, node: NodeId, image: ImageRef) -> Option<(Leg, SimDuration)> {
         let cluster = self.nodes[node.index()].cluster;
         let blob = self.catalog.image(image).layers.first()?.blob;
@@ -192,7 +192,7 @@ impl<'s> World<'s> {
         self.rates_changed(queue);
     }
 
-    /// The reads are complete: the containers run, and the rest is downloaded in the background.
+    /// Called when the reads are complete: the containers run, and the rest is downloaded in the background.
     pub(crate) fn reads_end(
         &mut self,
         node: NodeId,
@@ -226,7 +226,7 @@ impl<'s> World<'s> {
         }
     }
 
-    /// The rest of a layer has arrived.
+    /// Called when the rest of a layer has arrived.
     pub(crate) fn background_ends(&mut self, node: NodeId, blob: u16, size: Bytes) {
         self.totals.received += size;
         let whole = if self.spec.node.keep_blobs {

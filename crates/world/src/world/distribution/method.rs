@@ -1,4 +1,4 @@
-//! The interface that every method of distribution implements.
+//! The interface that every distribution method implements.
 
 use std::fmt;
 
@@ -14,7 +14,7 @@ use crate::world::transfers::links::{Destination, Leg};
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
-/// A node's request, with everything that its routing may depend on.
+/// A node's request, with everything that may affect its routing.
 pub(crate) struct RouteQuery<'w> {
     pub now: SimTime,
     pub node: NodeId,
@@ -23,7 +23,7 @@ pub(crate) struct RouteQuery<'w> {
     pub request: Request,
     pub image: ImageRef,
     pub catalog: &'w Catalog,
-    /// All nodes, and the range of the cluster's.
+    /// All nodes, followed by the range of the cluster's nodes.
     pub nodes: &'w [NodeState],
     pub members: std::ops::Range<usize>,
     pub streams: &'w Streams,
@@ -34,7 +34,7 @@ impl RouteQuery<'_> {
         PullRequest::new(self.pull, self.request)
     }
 
-    /// The blob of a request for a layer.
+    /// Returns the blob of a request for a layer.
     pub(crate) fn blob(&self) -> Option<u16> {
         match self.request {
             Request::Layer(layer) => {
@@ -45,15 +45,15 @@ impl RouteQuery<'_> {
     }
 }
 
-/// A method of distribution.
+/// A distribution method.
 pub(crate) trait DistributionMethod: fmt::Debug {
     /// Routes a request, and chooses the source of a blob.
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
-    /// The registry has responded to a request that is not for a layer.
+    /// Called when the registry has responded to a request that is not for a layer.
     fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
-    /// The links from a store or a peer to a node.
+    /// Returns the links from a store or a peer to a node.
     fn last_leg(
         &mut self,
         source: BlobSource,
@@ -62,22 +62,22 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         network: &mut Network,
     ) -> Leg;
 
-    /// The destination of a store's fills, and their cap, in addition to that of a connection to the registry.
+    /// Returns the destination of a store's fills, and their cap in addition to that of a connection to the registry.
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }
 
-    /// The content of a store.
+    /// Returns the content of a store.
     fn contents(&mut self, store: StoreId) -> &mut CacheStore {
         unreachable!("{store:?} holds nothing: {self:?}")
     }
 
-    /// The store whose content the nodes of a cluster ask for, if there is one.
+    /// Returns the store from which the nodes of a cluster request content, if there is one.
     fn store_of(&self, _cluster: ClusterId) -> Option<StoreId> {
         None
     }
 
-    /// A node joins or leaves the swarm of a blob.
+    /// Called when a node joins or leaves the swarm of a blob.
     fn member(
         &mut self,
         _store: StoreId,
@@ -88,7 +88,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     ) {
     }
 
-    /// The source of on-demand reads, and its round trip. `None`: the registry.
+    /// Returns the source of on-demand reads, and its round trip. `None`: the registry.
     fn reads(
         &mut self,
         _cluster: ClusterId,
@@ -99,12 +99,12 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         None
     }
 
-    /// The time-outs that its nodes lose time to.
+    /// Returns the time-outs that delay its nodes.
     fn timeouts(&self) -> Option<PeerTimeouts> {
         None
     }
 
-    /// The time from the last byte of a fill until a member of the swarm is complete.
+    /// Returns the time from the last byte of a fill until a member of the swarm is complete.
     fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
         SimDuration::ZERO
     }

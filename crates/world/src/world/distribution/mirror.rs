@@ -1,8 +1,8 @@
-//! Mirrors: registries of a region that are asked before the one that an image names.
+//! Mirrors: registries of a region that are tried before the registry that an image names.
 //!
 //! containerd tries the hosts of an image in order (`hosts.toml`). A mirror that responds 404 costs its round trip,
-//! and the next host is asked immediately. A mirror serves the images that it holds from inside the region: manifests,
-//! config and layers. Source: containerd `core/remotes/docker/{resolver,fetcher}.go` @301026e.
+//! and the next host is tried immediately. A mirror serves its images from inside the region: manifests, config and
+//! layers. Source: containerd `core/remotes/docker/{resolver,fetcher}.go` @301026e.
 //!
 //! Left out: how images get into a mirror, a mirror's tokens, and mirrors that lag behind.
 
@@ -24,11 +24,11 @@ struct Mirror {
     holds: Vec<usize>,
 }
 
-/// All mirrors. They stand in front of every method of distribution.
+/// All mirrors. They are tried before every distribution method.
 #[derive(Debug, Default)]
 pub(crate) struct Mirrors {
     mirrors: Vec<Mirror>,
-    /// By cluster: the mirrors of its region, in order.
+    /// The mirrors of each cluster's region, in order.
     of_cluster: Vec<Vec<u16>>,
 }
 
@@ -58,7 +58,8 @@ impl Mirrors {
         }
     }
 
-    /// Routes a request to the first mirror that holds the image. Otherwise returns the time spent on asking them.
+    /// Routes a request to the first mirror that has the image. Otherwise returns the time spent on trying the
+    /// mirrors.
     pub(super) fn route(
         &self,
         query: &RouteQuery<'_>,
@@ -92,7 +93,7 @@ impl Mirrors {
         })
     }
 
-    /// The links from a mirror to a node.
+    /// Returns the links from a mirror to a node.
     pub(super) fn leg(&self, at: u16, node: NodeId, links: &Links) -> Leg {
         let mirror = &self.mirrors[usize::from(at)];
         let (cluster, card) = links.nodes[node.index()];

@@ -1,17 +1,17 @@
-//! The distribution of images: who answers a node's request, and who sends the bytes.
+//! The distribution of images: who responds to a node's request, and who sends the bytes.
 //!
-//! Each method of distribution implements [`DistributionMethod`]: it routes requests, chooses the sender of a blob,
-//! and keeps the content of caches and swarms. Requests, transfers and their times are the same for all methods
+//! Each distribution method implements [`DistributionMethod`]: it routes requests, chooses the sender of a blob, and
+//! stores the content of caches and swarms. Requests, transfers and their times are the same for all methods
 //! (`delivery`), so that bytes are counted in one place.
 //!
 //! | file | models |
 //! |---|---|
 //! | `method` | the interface of all methods |
 //! | `direct` | every node pulls from the registry |
-//! | `mirror` | registries of a region that are asked first |
+//! | `mirror` | registries of a region that are tried first |
 //! | `cache`, `cache_store`, `cache_room` | pull-through caches, per cluster, region or cell, and their content |
 //! | `spegel` | nodes that serve complete images to each other |
-//! | `pieces` | swarms that pass on pieces while they download (Dragonfly, Kraken) |
+//! | `pieces` | swarms that forward pieces while they download (Dragonfly, Kraken) |
 //! | `lazy` | containers that start before their image is complete |
 //! | `pre_pull` | images that are pulled before the release |
 //! | `delivery`, `setup` | requests and transfers of all methods; their links |
@@ -49,17 +49,17 @@ use crate::world::transfers::Transfers;
 #[derive(Debug)]
 pub(crate) struct Fill {
     store: StoreId,
-    /// `None`: a config, which no request waits for.
+    /// The blob. `None`: a config, which no request waits for.
     blob: Option<u16>,
     transfer: Option<TransferId>,
-    /// The pull with which it is cancelled. `None`: it is shared.
+    /// The pull that cancels it when the pull fails. `None`: it is shared.
     owner: Option<PullId>,
-    /// Layers whose last leg has completed before this.
+    /// Layers whose last leg has completed before this fill.
     followers: Vec<PullLayer>,
 }
 
 impl Fill {
-    /// One whose transfer has not started.
+    /// Creates a fill whose transfer has not started.
     fn new(store: StoreId, blob: Option<u16>, owner: Option<PullId>) -> Self {
         Self {
             store,
@@ -79,7 +79,8 @@ pub(crate) struct Delivery {
     /// Every download of a store so far.
     pub fills: Vec<Fill>,
     pub pre_pull: Option<PrePull>,
-    /// Images that were brought without a pre-pull, until they are taken.
+    /// Images that were pulled without a pre-pull, until [`take_pulled`](crate::world::World::take_pulled) returns
+    /// them.
     pub brought: Vec<PodId>,
 }
 
@@ -96,7 +97,7 @@ impl Default for Delivery {
 }
 
 impl Delivery {
-    /// The specified distribution, once all links of clusters and nodes exist.
+    /// Creates the specified distribution, once all links of clusters and nodes exist.
     pub(super) fn new(
         spec: &WorldSpec,
         caches: CacheLinks,

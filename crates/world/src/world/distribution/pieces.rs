@@ -1,27 +1,28 @@
-//! Swarms that pass on pieces while they download, as a fluid: Dragonfly and Kraken.
+//! Swarms that forward pieces while they download, modelled as a fluid: Dragonfly and Kraken.
 //!
 //! For each cluster and blob, the seeds fetch one copy from the registry, and the nodes exchange pieces. With x nodes
 //! downloading, y complete nodes and s complete seeds, upload rates μ and σ, and the effectiveness η of incomplete
 //! nodes, the whole swarm downloads at min{c·x, μ(η·x + y) + σ·s}: Qiu and Srikant, "Modeling and performance analysis
 //! of BitTorrent-like peer-to-peer networks" (SIGCOMM 2004), equation 1, with the seeds as a second class. Here the
 //! second term is the capacity of a link that the swarm's downloads share max-min fairly, c is each node's own limit,
-//! and x and y follow the simulation. A node has its blob when its share has arrived, the seeds are complete, and a
-//! last piece has come over log_k(x + y) hops of k connections each: no node is ahead of the seeds by more than that
-//! (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one copy
-//! leaves the seeds).
+//! and x and y change with the simulation. A node has its blob when its share has arrived, the seeds are complete, and
+//! a last piece has arrived over log_k(x + y) hops of k connections each: no node is ahead of the seeds by more than
+//! that (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one
+//! copy leaves the seeds).
 //!
-//! Numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly @66db456
+//! Sources of the numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly
+//! @66db456
 //! `scheduler/config/constants.go`.
 //!
-//! Hosts that lag behind: before its last piece, a node's tries of a peer fail with a probability, each after a
-//! time-out, so that the time lost is geometric. Kraken waits 5 s for a handshake (@3705d31
-//! `lib/torrent/scheduler/conn/config.go`). How often one fails is not published.
+//! Slow hosts: before its last piece, a node's attempts to reach a peer fail with a probability, each after a
+//! time-out, so the lost time has a geometric distribution. Kraken waits 5 s for a handshake (@3705d31
+//! `lib/torrent/scheduler/conn/config.go`). The failure rate of handshakes is not published.
 //!
-//! Left out: the choice of pieces (rarest first), peers that are slow or leave, two swarms on one outgoing
-//! network card, and the load of the tracker or scheduler. Dragonfly's connection limits (4 parents per peer, 200
-//! uploads per peer, 2,000 per seed) bind only while more than 2,000 nodes per seed begin simultaneously, since each
-//! takes 4 and brings 200. Its 200 downloads that may go back to the source are for peers without a parent, which a
-//! swarm without failures does not have.
+//! Left out: the choice of pieces (rarest first), peers that are slow or leave, two swarms on one outgoing network
+//! card, and the load of the tracker or scheduler. Dragonfly's connection limits (4 parents per peer, 200 uploads per
+//! peer, 2,000 per seed) matter only if more than 2,000 nodes per seed begin simultaneously, since each node takes 4
+//! connections and offers 200. Its limit of 200 downloads from the source is for peers without a parent, which a swarm
+//! without failures does not have.
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_store::{CacheLookup, CacheStore};
@@ -40,14 +41,14 @@ struct Swarm {
     complete: u32,
 }
 
-/// The swarms of a fleet; a store is the seeds of a cluster.
+/// The swarms of a fleet. A store represents the seeds of a cluster.
 #[derive(Debug)]
 pub(super) struct Pieces {
     spec: PiecesSpec,
     stores: Vec<CacheStore>,
-    /// By cluster and blob.
+    /// The swarms by cluster and blob.
     swarms: Vec<Vec<Option<Swarm>>>,
-    /// By node: the link that bounds its downloads from peers.
+    /// For each node, the link that limits its downloads from peers.
     inlets: Vec<LinkId>,
 }
 
@@ -70,7 +71,7 @@ impl Pieces {
         }
     }
 
-    /// The upload capacity of a swarm: the second term of the fluid equation.
+    /// Returns the upload capacity of a swarm: the second term of the fluid equation.
     fn upload(&self, downloading: u32, complete: u32) -> BytesPerSec {
         let PiecesSpec {
             seeds,
@@ -142,7 +143,7 @@ impl DistributionMethod for Pieces {
         }
     }
 
-    /// Pieces are larger than reads and arrive before them.
+    /// Serves reads from the swarm without a wait: pieces are larger than reads and arrive before them.
     fn reads(
         &mut self,
         cluster: ClusterId,

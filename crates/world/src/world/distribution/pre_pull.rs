@@ -1,14 +1,14 @@
-//! Pre-pulls: the nodes pull the new images before the release, at a given pace.
+//! Pre-pulls: the nodes pull the new images before the release, at a configured pace.
 //!
 //! This works like kube-fledged, OpenKruise's ImagePullJob or a DaemonSet that only pulls. Groups of clusters begin
 //! one after another; in each, every node pulls every image of the release. The kubelet pulls, so failed pulls back
-//! off and are retried, and serial pulls wait for each other. The release comes at a fixed time, or when every cluster
-//! that was online at its turn has all images. The same bytes move as without a pre-pull, only earlier.
+//! off and are retried, and serial pulls wait for each other. The release starts at a fixed time, or when every
+//! cluster that was online at its turn has all images. The same bytes move as without a pre-pull, only earlier.
 //!
-//! A missing image is given up at the first response, and so are the images that a failed node had not pulled.
+//! A missing image is abandoned at the first response, and so are the images that a failed node had not pulled.
 //!
-//! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that return
-//! after their turn.
+//! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that
+//! reconnect after their turn.
 
 use std::ops::Range;
 
@@ -24,11 +24,11 @@ use fleetsim_units::SimTime;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PrePull {
     spec: PrePullSpec,
-    /// Clusters that begin together.
+    /// Number of clusters that begin together.
     group: usize,
     /// The first cluster of the next group.
     next: usize,
-    /// Images on nodes that are still being pulled.
+    /// Number of images on nodes that are still being pulled.
     open: u32,
     released: bool,
 }
@@ -54,7 +54,7 @@ impl PrePull {
         }
     }
 
-    /// The next group of clusters begins. Schedules the one after it.
+    /// Begins the next group of clusters, and schedules the group after it.
     fn next_group(&mut self, fleet: usize, queue: &mut Queue) -> Range<usize> {
         let first = self.next;
         self.next = (first + self.group).min(fleet);
@@ -67,7 +67,7 @@ impl PrePull {
         first..self.next
     }
 
-    /// Releases when all images of all clusters are pulled or given up, unless that is done.
+    /// Releases when all images of all clusters are pulled or abandoned, unless this has already happened.
     fn release_if_due(&mut self, fleet: usize, queue: &mut Queue) {
         if !self.released && self.open == 0 && self.next == fleet {
             self.released = true;
@@ -79,7 +79,7 @@ impl PrePull {
     }
 }
 
-/// An image of the release that a node lacks: that of a workload.
+/// An image of the release that a node does not have: the image of a workload.
 #[derive(Clone, Copy, Debug)]
 struct MissingImage {
     cluster: ClusterId,
@@ -88,7 +88,7 @@ struct MissingImage {
 }
 
 impl World<'_> {
-    /// The number of images on nodes that the release waits for. `None`: it is released, or does not wait.
+    /// Returns the number of images on nodes that the release waits for. `None`: it has started, or does not wait.
     #[must_use]
     pub fn held_by_pre_pull(&self) -> Option<u32> {
         self.delivery
@@ -97,7 +97,7 @@ impl World<'_> {
             .map(|pre_pull| pre_pull.open)
     }
 
-    /// The images of the release that the nodes of a cluster lack, each by the first workload that has it.
+    /// Returns the images of the release that the nodes of a cluster do not have, each with its first workload.
     fn missing_images(&self, cluster: ClusterId) -> Vec<MissingImage> {
         let mut missing = Vec::new();
         let workloads = &self.spec.workloads;
@@ -123,12 +123,12 @@ impl World<'_> {
         missing
     }
 
-    /// The next group of clusters begins.
+    /// Begins the next group of clusters.
     pub(crate) fn pre_pull_group(&mut self, queue: &mut Queue) {
         let fleet = self.clusters.len();
         let pre_pull = self.pre_pull_mut();
         let group = pre_pull.next_group(fleet, queue);
-        // All pulls are counted before the first one may end.
+        // All pulls are counted before the first pull may end.
         let mut wanted = Vec::new();
         for at in group {
             if self.clusters[at].cuts.has_network() {
@@ -149,8 +149,8 @@ impl World<'_> {
             .expect("groups belong to a pre-pull")
     }
 
-    /// Pulls the image of a workload on a node of a cluster, as the kubelet does for a pod, without running anything
-    /// there. The driver of a replay learns that it is pulled from [`World::take_pulled`].
+    /// Pulls the image of a workload on a node of a cluster, like the kubelet for a pod, without running anything
+    /// there. [`World::take_pulled`] reports its completion to the driver of a replay.
     pub fn pull_image(
         &mut self,
         cluster: ClusterId,
@@ -164,14 +164,14 @@ impl World<'_> {
         id
     }
 
-    /// The pods of [`World::pull_image`] whose images have come to their nodes since the last call.
+    /// Returns the pods of [`World::pull_image`] whose images have arrived on their nodes since the last call.
     pub fn take_pulled(&mut self) -> Vec<PodId> {
         std::mem::take(&mut self.delivery.brought)
     }
 
-    /// A node has finished or given up a pre-pull.
+    /// Called when a node has finished or abandoned a pre-pull.
     pub(crate) fn pre_pulled(&mut self, pod: PodId, queue: &mut Queue) {
-        // A replay brings images without a pre-pull.
+        // A replay pulls images without a pre-pull.
         let Some(pre_pull) = self.delivery.pre_pull.as_mut() else {
             self.delivery.brought.push(pod);
             return;

@@ -1,4 +1,4 @@
-//! The links of caches, and the method of distribution of a world.
+//! Creates the links of caches, and the distribution method of a world.
 
 use crate::flow::{LinkId, Network};
 use crate::world::distribution::cache_room::CacheRoom;
@@ -12,14 +12,14 @@ use crate::world::transfers::Transfers;
 use crate::world::transfers::links::{Destination, Links};
 use fleetsim_units::{BytesPerSec, SimTime};
 
-/// The links of caches, which exist before the links behind them.
+/// The links of caches. They are created before the links behind them.
 #[derive(Debug)]
 pub(crate) struct CacheLinks {
-    /// `None`: there are no caches.
+    /// Where the caches are. `None`: there are no caches.
     place: Option<CachePlace>,
-    /// By cache: its link, and where it is.
+    /// The link of each cache, and its destination.
     links: Vec<(LinkId, Destination)>,
-    /// By cluster.
+    /// The cache of each cluster.
     cache_of: Vec<Option<StoreId>>,
 }
 
@@ -58,7 +58,7 @@ impl CacheLinks {
         }
     }
 
-    /// Instances are spread over the cells in turn.
+    /// Creates the links of cells. Instances are assigned to the cells in turn.
     fn of_cells(cells: &CellSpec, clusters: usize, network: &mut Network) -> Self {
         let count = (cells.count as usize).min(clusters);
         let egress = cells.as_cache().egress;
@@ -77,8 +77,8 @@ impl CacheLinks {
         }
     }
 
-    /// Puts each cell behind the downlink of that of its instances which is reachable first, so that an offline
-    /// instance cuts off no other.
+    /// Places each cell behind the downlink of the instance that is reachable first, so that an offline instance does
+    /// not cut off the others.
     pub(crate) fn place_cells(&mut self, reachable_from: impl Fn(ClusterId) -> SimTime) {
         if self.place.is_some() {
             return;
@@ -94,7 +94,7 @@ impl CacheLinks {
         }
     }
 
-    /// The caches behind these links; `last` is the way from a cache to each node.
+    /// Creates the caches behind these links; `last` has the links from a cache to each node.
     fn with_content(
         self,
         spec: &CacheSpec,
@@ -105,8 +105,8 @@ impl CacheLinks {
         cache::Caches::new(spec, &self.links, self.cache_of, last, sizes)
     }
 
-    /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links
-    /// behind it form a tree of their own.
+    /// Returns the link of a cluster's cache, if caches are at this level. All bytes for its nodes come from there, so
+    /// the links behind it form a separate tree.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
         if self.place != Some(place) {
             return None;
@@ -115,7 +115,7 @@ impl CacheLinks {
     }
 }
 
-/// The specified method, once all links of clusters and nodes exist.
+/// Creates the specified method, once all links of clusters and nodes exist.
 pub(super) fn method(
     spec: &WorldSpec,
     caches: CacheLinks,

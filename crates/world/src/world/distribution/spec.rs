@@ -1,4 +1,4 @@
-//! Settings of how images are distributed.
+//! Settings for the distribution of images.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -9,59 +9,59 @@ use crate::world::quantity::{CountOrPercent, DurationModel};
 use fleetsim_units::serial::{positive, unlimited};
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 
-/// Path of the images from the registry to the nodes.
+/// How images get from the registry to the nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DistributionSpec {
     /// Caches or peers between registry and nodes.
     pub kind: DistributionKind,
-    /// Containers start before their image is there. `None`: only when all of it is.
+    /// How containers start before their image is complete. `None`: only when the whole image is on the node.
     pub lazy: Option<LazySpec>,
-    /// The new images are brought to the nodes before the release. `None`: they are not.
+    /// How the new images are pulled before the release. `None`: they are not.
     pub pre_pull: Option<PrePullSpec>,
-    /// Registries of a region that are asked before the one that an image names.
+    /// Registries of a region that are tried before the registry that an image names.
     pub mirrors: Vec<MirrorSpec>,
 }
 
 /// Caches or peers between registry and nodes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum DistributionKind {
-    /// Nobody: every node pulls from the registry.
+    /// No caches or peers: every node pulls from the registry.
     #[default]
     Direct,
     /// Pull-through caches.
     Cache(CacheSpec),
-    /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
+    /// Cloud Foundry cells, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes that serve what they hold to each other (Spegel).
+    /// Nodes that serve the content that they have to each other (Spegel).
     Spegel(SpegelSpec),
-    /// Nodes that pass on pieces of blobs that they are still fetching (Dragonfly, Kraken).
+    /// Nodes that forward pieces of blobs that they are still downloading (Dragonfly, Kraken).
     Pieces(PiecesSpec),
 }
 
-/// Number of caches.
+/// Where caches are.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CachePlace {
-    /// One in every cluster, behind its downlink.
+    /// A cache in every cluster, behind its downlink.
     Cluster,
-    /// One in every region, behind the region's link; clusters without a region have none.
+    /// A cache in every region, behind the region's link; clusters without a region have no cache.
     Region,
 }
 
-/// Treatment of a request for a blob that a cache is already fetching.
+/// How a cache handles a request for a blob that it is already fetching.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Coalesce {
-    /// It fetches the blob again, until a copy is complete.
+    /// The request fetches the blob again, until a copy is complete.
     None,
-    /// As `none`, and the first request lets the cache fetch its own copy as well. Only that copy is kept, as by
+    /// As `none`, but the first request also makes the cache fetch its own copy. Only that copy is stored, as in
     /// Distribution 2.
     OwnCopy,
     /// The request waits until the copy is complete.
     Wait,
-    /// The request is served as the copy arrives.
+    /// The request is served while the copy arrives.
     Stream,
 }
 
@@ -70,7 +70,7 @@ pub enum Coalesce {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct CacheSpec {
-    /// Number of caches.
+    /// Where the caches are.
     pub per: CachePlace,
     /// Sending rate of one cache.
     #[serde(deserialize_with = "positive")]
@@ -81,12 +81,13 @@ pub struct CacheSpec {
     pub per_connection: Option<BytesPerSec>,
     /// Round trip from a node to it.
     pub rtt: SimDuration,
-    /// Treatment of requests for a blob that it is already fetching.
+    /// How it handles requests for a blob that it is already fetching.
     pub coalesce: Coalesce,
     /// Time for which a stored blob is served.
     #[serde(deserialize_with = "positive")]
     pub ttl: SimDuration,
-    /// Blobs it fetches simultaneously; a further miss is answered with 429. Without it there is no limit.
+    /// Maximum number of blobs that it fetches simultaneously; a further miss gets a 429 response. Without it there is
+    /// no limit.
     #[serde(deserialize_with = "positive")]
     pub upstream_connections: Option<u32>,
 }
@@ -105,21 +106,21 @@ impl Default for CacheSpec {
     }
 }
 
-/// Cells of Cloud Foundry (Diego): instances on one cell share its downloads.
+/// Cloud Foundry cells (Diego): instances on the same cell share its downloads.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
-    /// Number of cells, over which the instances are spread in turn. A cell is behind the downlink of the
-    /// first of its instances that is reachable.
+    /// Number of cells, to which the instances are assigned in turn. A cell is behind the downlink of the first of its
+    /// instances that is reachable.
     #[serde(deserialize_with = "positive")]
     pub count: u32,
     /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).
     #[serde(default = "cell_cache")]
     pub cache: Bytes,
-    /// Downloads of a cell at the same time; others wait.
+    /// Maximum number of concurrent downloads of a cell; others wait.
     ///
-    /// Diego calls it `diego.executor.max_concurrent_downloads`.
+    /// In Diego this is `diego.executor.max_concurrent_downloads`.
     #[serde(default = "cell_downloads", deserialize_with = "positive")]
     pub downloads: u32,
 }
@@ -133,8 +134,8 @@ const fn cell_downloads() -> u32 {
 }
 
 impl CellSpec {
-    /// The cache of each cell. Kept downloads stay for good, and copies within the cell take no time; writing them is
-    /// part of unpacking.
+    /// Returns the settings of each cell's cache. Stored downloads never expire, and copies within the cell take no
+    /// time; writing them is part of unpacking.
     #[must_use]
     pub fn as_cache(&self) -> CacheSpec {
         CacheSpec {
@@ -148,14 +149,14 @@ impl CellSpec {
     }
 }
 
-/// Spegel: each node serves the complete images in its content store to the others of its cluster.
+/// Spegel: each node serves the complete images in its content store to the other nodes of its cluster.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct SpegelSpec {
-    /// From a request to a peer's answer, when there is one.
+    /// Time from a request to a peer's answer, if a peer has the content.
     pub lookup: SimDuration,
-    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`); then the registry is asked.
+    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`); then the request goes to the registry.
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
     #[serde(rename = "peerConnection", with = "unlimited")]
@@ -173,13 +174,13 @@ impl Default for SpegelSpec {
     }
 }
 
-/// Peers that pass pieces on while they fetch, as a fluid. The defaults shown are Kraken's; Dragonfly's differ where a
-/// field says so.
+/// Peers that forward pieces while they download, modelled as a fluid. The defaults shown are Kraken's. If Dragonfly's
+/// default differs, the field states it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PiecesSpec {
-    /// Peers of a cluster that fetch from the registry and only serve nodes.
+    /// Number of peers in a cluster that fetch from the registry and only serve nodes.
     #[serde(deserialize_with = "positive")]
     pub seeds: u32,
     /// Maximum rate at which a seed fetches one blob from the registry, or `unlimited`.
@@ -195,28 +196,28 @@ pub struct PiecesSpec {
     /// Rate at which one node can receive from its peers. Dragonfly: the node's `nic`.
     #[serde(deserialize_with = "positive")]
     pub peer_in: BytesPerSec,
-    /// Bytes of one piece.
+    /// Size of one piece.
     #[serde(deserialize_with = "positive")]
     pub piece: Bytes,
-    /// Peers that one peer exchanges pieces with; at least 2. Dragonfly: 4.
+    /// Number of peers that one peer exchanges pieces with; at least 2. Dragonfly: 4.
     pub connections: u32,
-    /// Share of their upload that nodes which are still downloading can use for each other.
+    /// Share of their upload that nodes can use for each other while they are still downloading.
     pub effectiveness: Share,
-    /// From a node's request until it asks for its first piece.
+    /// Time from a node's request until it requests its first piece.
     pub announce: SimDuration,
-    /// Time-outs that nodes lose time to. Dragonfly: none.
+    /// Time-outs that delay nodes. Dragonfly: none.
     pub timeouts: Option<PeerTimeouts>,
 }
 
-/// Time-outs of connections between peers: before a node has its last piece, each try fails with this probability, and
-/// costs this time.
+/// Time-outs of connections between peers. Before a node has its last piece, each attempt fails with this probability
+/// and costs this time.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct PeerTimeouts {
-    /// Probability that a try fails, for each node and layer; below 100%.
+    /// Probability that an attempt fails, for each node and layer; below 100%.
     pub share: Share,
-    /// Time that a failed try costs. Kraken waits 5 s for a handshake.
+    /// Time that a failed attempt costs. Kraken waits 5 s for a handshake.
     pub after: SimDuration,
 }
 
@@ -247,7 +248,7 @@ impl Default for PiecesSpec {
 }
 
 impl PiecesSpec {
-    /// Dragonfly's defaults, which use all of the node's network card.
+    /// Returns Dragonfly's defaults, which use the full rate of the node's network card.
     #[must_use]
     pub fn dragonfly(nic: BytesPerSec) -> Self {
         Self {
@@ -261,29 +262,29 @@ impl PiecesSpec {
     }
 }
 
-/// Lazy pulling: containers start before their image is present (eStargz, SOCI, Nydus, overlaybd).
+/// Lazy pulling: containers start before their image is complete (eStargz, SOCI, Nydus, overlaybd).
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct LazySpec {
     /// Share of an image's bytes that a container reads before it is ready.
     pub start_fraction: Share,
-    /// Share of those that is fetched before the container starts. The rest is read on demand.
+    /// Share of these bytes that is fetched before the container starts. The rest is read on demand.
     pub prefetch: Share,
-    /// Bytes of one read on demand.
+    /// Size of one read on demand.
     #[serde(deserialize_with = "positive")]
     pub read: Bytes,
-    /// Reads on demand that are in progress simultaneously.
+    /// Number of concurrent reads on demand.
     #[serde(deserialize_with = "positive")]
     pub parallel_reads: u32,
-    /// Table of contents of a layer, fetched before it is mounted.
+    /// Size of a layer's table of contents, which is fetched before the layer is mounted.
     pub toc: Bytes,
-    /// From the last layer's mount until a container can begin to start. The snapshotter's own time.
+    /// Time of the snapshotter from the last layer's mount until a container can begin to start.
     pub mount: DurationModel,
-    /// Share of images that the streaming service has prepared; others are pulled whole. Drawn for each image once a
-    /// run.
+    /// Share of images that the streaming service has prepared; other images are pulled as a whole. Drawn for each
+    /// image once per run.
     pub prepared: Share,
-    /// Maximum rate of the background fetch of one layer; 0 MB/s turns it off.
+    /// Maximum rate of the background fetch of one layer; 0 MB/s disables it.
     #[serde(deserialize_with = "zero_is_none", serialize_with = "none_is_zero")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "BytesPerSec"))]
     pub background: Option<BytesPerSec>,
@@ -319,17 +320,18 @@ fn none_is_zero<S: Serializer>(
     rate.unwrap_or(BytesPerSec::ZERO).serialize(serializer)
 }
 
-/// Bringing the new images to the nodes before the release.
+/// Pulls the new images to the nodes before the release.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct PrePullSpec {
-    /// Clusters that begin together: a number, or a share of the fleet; at least one cluster.
+    /// Number of clusters that begin together, or their share of the fleet; at least one cluster.
     pub clusters: CountOrPercent,
-    /// From one such group to the next.
+    /// Time from one such group to the next.
     #[serde(deserialize_with = "positive")]
     pub every: SimDuration,
-    /// Time of the release, from the start of the pre-pull. Without it, when every online cluster has the images.
+    /// Time of the release, from the start of the pre-pull. Without it, the release starts when every online cluster
+    /// has the images.
     pub release_after: Option<SimDuration>,
 }
 
@@ -344,7 +346,7 @@ impl Default for PrePullSpec {
 }
 
 impl PrePullSpec {
-    /// Number of clusters of a fleet that begin together.
+    /// Returns the number of clusters of a fleet that begin together.
     #[must_use]
     pub fn group(&self, fleet: usize) -> usize {
         let group = match self.clusters {
@@ -355,14 +357,14 @@ impl PrePullSpec {
     }
 }
 
-/// A registry of a region that is asked before the one that an image names.
+/// A registry of a region that is tried before the registry that an image names.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct MirrorSpec {
     /// Unique among the mirrors.
     pub name: String,
-    /// The region whose clusters ask it: a name of `regions`.
+    /// The region whose clusters use it: a name in `regions`.
     #[serde(rename = "region")]
     pub region_name: String,
     /// Index into the world's regions.
@@ -378,10 +380,10 @@ pub struct MirrorSpec {
     /// Round trip from the region's clusters to it.
     #[serde(default = "mirror_rtt")]
     pub rtt: SimDuration,
-    /// The images that it holds, all by default. It answers 404 for the others.
+    /// The images that it has; all by default. It answers 404 for the others.
     #[serde(rename = "holds")]
     pub image_names: Option<Vec<String>>,
-    /// Indexes of the images whose two revisions it holds.
+    /// Indices of the images that it has, in both revisions.
     #[serde(skip)]
     pub holds: Vec<usize>,
 }

@@ -3,14 +3,14 @@
 //! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881
 //! `pkg/state/state.go`: on image events, which follow unpacking). It serves them from containerd's content store, so
 //! blobs that are discarded after unpacking cannot be served. containerd asks its local Spegel first. A lookup that
-//! finds a holder takes a few milliseconds; one that finds none takes its timeout of 20 ms, and then the registry is
-//! asked immediately. Peers resolve tags too. There is no bandwidth limit (spegel#336, #670): the transfers of a
+//! finds a holder takes a few milliseconds. Otherwise it takes its timeout of 20 ms, and then the request goes to the
+//! registry immediately. Peers also resolve tags. There is no bandwidth limit (spegel#336, #670): the transfers of a
 //! popular node share its network card.
 //!
-//! The holder is drawn uniformly among those of the cluster.
+//! The holder is drawn uniformly from those in the cluster.
 //!
 //! Left out: holders that fail (Spegel tries three), delays of announcements, pulls across clusters, and the token of
-//! a pull that began at peers and continues at the registry (its time is counted, its two requests are not).
+//! a pull that began at peers and continues at the registry (its time is counted, but not its two requests).
 
 use crate::engine::dist;
 use crate::flow::{LinkId, Network};
@@ -23,15 +23,15 @@ use crate::world::transfers::links::Leg;
 use crate::world::transfers::payload::{BlobSource, Routing};
 use fleetsim_units::SimDuration;
 
-/// The Spegels of a fleet.
+/// The Spegel instances of a fleet.
 #[derive(Debug)]
 pub(super) struct Spegel {
     spec: SpegelSpec,
-    /// By node: its incoming and its outgoing link.
+    /// For each node, its incoming and its outgoing link.
     links: Vec<(LinkId, LinkId)>,
-    /// By node: holders drawn so far.
+    /// For each node, the number of holders drawn so far.
     draws: Vec<u64>,
-    /// By node: whether its last pull resolved the tag at a peer and has no token.
+    /// For each node, whether its last pull resolved the tag at a peer and has no token.
     from_peers: Vec<bool>,
 }
 
@@ -46,7 +46,7 @@ impl Spegel {
         }
     }
 
-    /// Another node of the cluster that holds the requested content.
+    /// Returns another node of the cluster that has the requested content.
     fn holder(&mut self, query: &RouteQuery<'_>) -> Option<NodeId> {
         let me = query.node.index();
         let members = query.members.clone();
@@ -65,9 +65,9 @@ impl Spegel {
     }
 }
 
-/// Whether a node announces the blob or manifest that is asked for.
+/// Returns whether a node announces the requested blob or manifest.
 fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
-    // Without its blobs the manifest is gone too (garbage collection follows the leases).
+    // Without its blobs the manifest is deleted, too (garbage collection follows the leases).
     let blobs = &node.content.blobs;
     let Some(blob) = query.blob() else {
         let layers = &query.catalog.image(query.image).layers;

@@ -1,4 +1,4 @@
-//! Ways of distribution against hand algebra, byte by byte.
+//! Compares the distribution methods with hand calculations, byte by byte.
 
 use crate::world::clusters::spec::WorkloadKind;
 use crate::world::distribution::spec::{
@@ -36,7 +36,8 @@ fn assert_near(actual: f64, expected: f64, what: &str) {
     );
 }
 
-/// Megabytes that left the registry, that of them went to caches and seeds, and that caches and peers sent.
+/// Returns the megabytes that left the registry, those of them that went to caches and seeds, and those that caches
+/// and peers sent.
 fn books(played: &Played) -> [u64; 4] {
     let totals = played.totals;
     [
@@ -52,7 +53,7 @@ fn ready(played: &Played) -> f64 {
     played.ready_s()[0].expect("the cluster became ready")
 }
 
-/// One cluster whose nodes all pull 100 MB at once over a downlink of 100 MB/s.
+/// Creates a cluster whose nodes all pull 100 MB simultaneously over a downlink of 100 MB/s.
 fn daemons(nodes: u32) -> WorldSpec {
     let mut world = bare_world(1);
     world.clusters[0].nodes = nodes.into();
@@ -63,7 +64,8 @@ fn daemons(nodes: u32) -> WorldSpec {
     world
 }
 
-/// The same nodes as an update of old pods, this many at a time; the new image has nothing in common with the old one.
+/// Creates the same nodes with old pods that are updated, this many at a time; the new image shares no layers with the
+/// old one.
 fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
     let mut world = daemons(nodes);
     world.release = ReleaseKind::Update;
@@ -104,9 +106,9 @@ fn spegel() -> SpegelSpec {
 
 #[test]
 fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_time() {
-    // Four nodes at once, so four copies share the downlink: 4 * 100 MB over 100 MB/s. One copy: 1 s, and the cache is
-    // fast, so those who wait or share have it right then.
-    // A cache's own copy takes a fifth share.
+    // Four nodes pull simultaneously, so four copies share the downlink: 4 * 100 MB over 100 MB/s. A single copy takes
+    // 1 s, and the cache is fast, so requests that wait for it or share it complete then. A cache's own copy takes a
+    // fifth share.
     let cases = [
         (Coalesce::None, 400, 4.0),
         (Coalesce::OwnCopy, 500, 5.0),
@@ -120,7 +122,7 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
         assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
         assert_near(ready(&played), time, "ready");
     }
-    // One node after the other: only the first finds it cold.
+    // One node after the other: only the first one finds the cache empty.
     for (coalesce, upstream, time) in [(Coalesce::None, 100, 1.0), (Coalesce::OwnCopy, 200, 2.0)] {
         let mut world = update(4, 1);
         world.distribution = by(DistributionKind::Cache(cache(coalesce)));
@@ -136,7 +138,7 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
 
 #[test]
 fn a_node_has_a_blob_when_both_legs_have_ended() {
-    // The cache sends 100 MB/s: whoever shares or waits is bounded by 4 * 100 MB from there.
+    // The cache sends 100 MB/s: requests that share or wait are limited by 4 * 100 MB from there.
     for (coalesce, time) in [
         (Coalesce::Stream, 4.0),
         (Coalesce::Wait, 4.0),
@@ -156,7 +158,7 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
             "a fifth of each link carries headers",
         );
     }
-    // A slow registry behind a fast cache: the first leg bounds.
+    // A slow registry behind a fast cache: the first leg is the bottleneck.
     let mut world = daemons(1);
     world.registry.egress = mb(10.0);
     world.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
@@ -164,22 +166,22 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
 }
 
 #[test]
-fn waits_for_a_cache_a_cell_or_the_registry_are_transfer_and_not_unpacking() {
+fn waits_for_a_cache_a_cell_or_the_registry_count_as_transfer_and_not_as_unpacking() {
     let unpacks = |mut world: WorldSpec| {
-        // 100 MB at 50 MB/s, and 3 s when all is unpacked.
+        // 100 MB at 50 MB/s, and 3 s once everything is unpacked.
         world.node.unpack_rate = mb(50.0).into();
         world.node.pull_constant = fixed(secs(3.0));
         world
     };
-    // The cache sends the layer in no time, and gets it at 10 MB/s.
+    // The cache sends the layer in no time, but receives it at 10 MB/s.
     let mut slow = unpacks(bare_world(1));
     slow.registry.egress = mb(10.0);
     slow.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
-    // Six requests to the API and one for the token, 0.5 s each, and 1 s of bytes.
+    // Six requests to the API and one for the token, 0.5 s each, and 1 s for the bytes.
     let mut busy = unpacks(bare_world(1));
     busy.registry.api.service_time = fixed(secs(0.5));
     busy.registry.token.service_time = fixed(secs(0.5));
-    // Each downloads the droplet for 1 s, the second one after the first.
+    // Each cell downloads the droplet for 1 s, the second one after the first.
     let mut cell = unpacks(bare_world(2));
     cell.distribution = by(DistributionKind::Cells(CellSpec {
         count: 1,
@@ -218,7 +220,7 @@ fn a_regional_cache_relieves_the_regions_link_but_not_the_downlinks() {
         ..cache(Coalesce::Stream)
     }));
     let played = play(&world, 1, DAY);
-    // One copy over 20 MB/s in 5 s; the second cluster's own downlink takes 10 s; the third has no cache.
+    // One copy over 20 MB/s takes 5 s; the second cluster's own downlink takes 10 s; the third has no cache.
     let times = played.ready_s();
     assert_near(times[0].expect("ready"), 5.0, "as fast as the copy comes");
     assert_near(times[1].expect("ready"), 10.0, "its own downlink");
@@ -235,7 +237,7 @@ fn a_limit_of_upstream_connections_responds_429() {
     }));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
-    // Five requests of each of the other three come to nothing at once; in back-off the copy completes.
+    // Five requests by each of the other three fail immediately; during the back-off the copy completes.
     assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 3);
     assert_eq!(
@@ -246,7 +248,7 @@ fn a_limit_of_upstream_connections_responds_429() {
 
 #[test]
 fn instances_on_one_cell_share_one_download() {
-    // Five instances on two cells: cell 0 has the first, third and fifth, and is behind the first one's 100 MB/s.
+    // Five instances on two cells: cell 0 has the first, third and fifth, and is behind the first instance's 100 MB/s.
     let mut world = bare_world(5);
     world.clusters[1].downlink = mb(50.0).into();
     let cells = CellSpec {
@@ -264,7 +266,7 @@ fn instances_on_one_cell_share_one_download() {
             "when its cell has the droplet",
         );
     }
-    // Too large for the cell: each instance downloads it again, one after the other.
+    // The image is too large for the cell: each instance downloads it again, one after the other.
     world.distribution = by(DistributionKind::Cells(CellSpec {
         cache: Bytes::new(LAYER - 1),
         ..cells
@@ -279,9 +281,10 @@ fn instances_on_one_cell_share_one_download() {
 }
 
 #[test]
-fn a_cell_whose_link_is_repaired_goes_on() {
+fn a_cell_continues_when_its_link_is_repaired() {
     let mut world = bare_world(2);
-    // Too large for the cell, so the second instance downloads it again, from 1 s on, behind the first one's link.
+    // The image is too large for the cell, so the second instance downloads it again, starting at 1 s, behind the
+    // first instance's link.
     let cells = CellSpec {
         count: 1,
         cache: Bytes::new(LAYER - 1),
@@ -289,7 +292,7 @@ fn a_cell_whose_link_is_repaired_goes_on() {
     };
     world.distribution = by(DistributionKind::Cells(cells));
     world.node.runtime.no_progress_timeout = None;
-    // The first instance is ready when its link is cut for 10 s.
+    // The first instance is already ready when its link is cut for 10 s.
     let window = OutageWindow {
         from: SimDuration::from_millis(1500),
         lasts: SimDuration::from_secs(10),
@@ -309,7 +312,7 @@ fn a_cell_whose_link_is_repaired_goes_on() {
 }
 
 #[test]
-fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
+fn a_permanently_offline_instance_does_not_cut_off_its_cell() {
     let mut world = bare_world(40);
     world.faults.offline.share = Share::new(0.5);
     world.distribution = by(DistributionKind::Cells(CellSpec {
@@ -326,7 +329,7 @@ fn an_instance_that_is_offline_for_good_does_not_cut_off_its_cell() {
 }
 
 #[test]
-fn a_cell_downloads_so_many_layers_at_a_time() {
+fn a_cell_limits_its_concurrent_layer_downloads() {
     let mut world = bare_world(1);
     world.images[0].layers = vec![layer("first", LAYER), layer("second", LAYER)];
     for downloads in [1, 2] {
@@ -413,9 +416,8 @@ fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
         ..spegel()
     }));
     let played = play(&world, 1, DAY);
-    // First: 2 s at 50 MB/s, and tag, index, manifest, config and layer each looked for in vain: the challenge is the
-    // tag's first request, so 6 * 0.5 s. Others: five lookups that find (the challenge finds it, and is not made), 2
-    // s.
+    // First: 2 s at 50 MB/s, and failed lookups of tag, index, manifest, config and layer: the challenge is the tag's
+    // first request, so 6 * 0.5 s. Others: five successful lookups (no challenge is needed), 2 s.
     assert_near(
         ready(&played),
         (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1),
@@ -440,7 +442,7 @@ fn pieces() -> PiecesSpec {
 
 #[test]
 fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seeds() {
-    // Eight nodes: three hops of two connections, 40 ms each, after whatever bounds the swarm.
+    // Eight nodes: three hops of two connections, 40 ms each, after the bottleneck of the swarm.
     let last_piece = 3.0 * 0.04;
     let cases = [
         ("50 MB/s a member", pieces(), 2.0),
@@ -505,7 +507,7 @@ fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
         [100, 0, 100, 0],
         "the other cluster is in no region"
     );
-    // The first request connects: 3 round trips; tag, index, manifest, config, layer one each; then 50 MB/s.
+    // The first request connects: 3 round trips; tag, index, manifest, config and layer take one each; then 50 MB/s.
     assert_near(ready(&played), 0.8 + 2.0, "from the mirror");
     world.registry.tcp.headers = Some(Share::new(0.2));
     assert_near(
@@ -532,7 +534,7 @@ fn a_blob_is_cold_until_its_first_download_has_completed() {
         cold: mb(25.0),
         warm: mb(100.0),
     });
-    // Two at a time: the first two find it cold, 4 s; the others warm, 1 s.
+    // Two at a time: the first two find the cache cold, 4 s; the others warm, 1 s.
     assert_near(ready(&play(&world, 1, DAY)), 5.0, "ready");
 }
 
@@ -555,7 +557,8 @@ fn lazy(rtt: f64) -> WorldSpec {
 fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     let played = play(&lazy(0.01), 1, DAY);
     // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see
-    // the test of a cold pull), less one that is not made. Then 1 ms for the table, 64 reads, 64 ms for their bytes.
+    // the test of a cold pull), minus one that is not needed. Then 1 ms for the table, 64 reads, and 64 ms for their
+    // bytes.
     assert_near(ready(&played), 0.15 + 0.001 + 64.0 * 0.01 + 0.064, "ready");
     assert_eq!(
         books(&played),
@@ -614,7 +617,7 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
         .map(|end| ((end - last).max(0.0) / 50.0).round() as u64)
         .collect();
     let beyond = |tries_lost: u64| tries.iter().filter(|lost| **lost >= tries_lost).count();
-    // Of 400 nodes 40 lose a try, and 4 another one: within four standard deviations.
+    // Of 400 nodes, 40 lose an attempt, and 4 another one: within four standard deviations.
     assert!(
         (16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)),
         "{} {}",
@@ -625,7 +628,8 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
 
 #[test]
 fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
-    // PostgreSQL's image has about 130 MB; Starlight (NSDI '22) saw eStargz lose to a plain pull from 150 ms on.
+    // PostgreSQL's image has about 130 MB; Starlight (NSDI '22) found eStargz slower than a plain pull at 150 ms and
+    // above.
     let times = |rtt: f64| {
         let mut world = lazy(rtt);
         world.images[0].layers = vec![layer("app", 130_000_000)];
@@ -686,7 +690,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     workload.image = 1;
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
-    // Over the downlink of 100 MB/s: 40 MB/s from the slow registry in 2.5 s, and the other 60 in 100/60 s.
+    // Over the downlink of 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
     let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");

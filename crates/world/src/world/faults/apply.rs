@@ -1,7 +1,7 @@
-//! Applies that fail: which clusters they hit, and how long they take.
+//! Applies that fail: which clusters are affected, and how long the applies take.
 //!
-//! Every entry of `faults.apply` draws its clusters from a stream of its own. The first entry that hits a cluster
-//! counts there.
+//! Every entry of `faults.apply` draws its clusters from its own stream. For each cluster, only the first entry that
+//! affects it counts.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::calibration;
@@ -10,7 +10,7 @@ use crate::world::faults::spec::ApplyFaultSpec;
 use fleetsim_units::SimDuration;
 
 impl ApplyFaultSpec {
-    /// Whether it hits the cluster of this name. It is the entry number `at`.
+    /// Returns whether it affects the cluster of this name. `at` is the index of this entry.
     pub(crate) fn hits(&self, at: usize, cluster: &str, streams: &Streams) -> bool {
         if !self.clusters.is_empty() {
             return self.clusters.iter().any(|name| name == cluster);
@@ -20,7 +20,7 @@ impl ApplyFaultSpec {
         dist::bernoulli(&mut rng, self.share.get())
     }
 
-    /// The time of a failing apply, the `nth` of a cluster, where one that succeeds would take `usual`.
+    /// Returns the duration of a cluster's `nth` failing apply, if a successful one would take `usual`.
     pub(crate) fn takes(
         &self,
         usual: SimDuration,

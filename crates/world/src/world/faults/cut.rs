@@ -1,19 +1,19 @@
 //! Clusters that are cut off, from everything or only from the management cluster, or whose downlink is narrowed.
 //!
-//! A cluster that is cut off from the management cluster receives no instruction, and its reports are lost. When it is
-//! back it receives the newest instruction and reports its state if that has changed. A cluster that is cut off from
-//! everything also stalls its transfers and gets no response from a registry (see `transfers` and `nodes::runtime`).
-//! Running containers keep running, and applying continues.
+//! A cluster that is cut off from the management cluster receives no instruction, and its reports are lost. When it
+//! reconnects, it receives the newest instruction and reports its state if that has changed. A cluster that is cut off
+//! from everything also stalls its transfers and gets no response from a registry (see `transfers` and
+//! `nodes::runtime`). Running containers keep running, and applying continues.
 //!
-//! In a brownout the downlink carries a share of its capacity, and nothing else changes. Of several at a time the
-//! smallest share counts, as if each were a bottleneck of the same path. This is a guess: no source says how they
-//! combine.
+//! In a brownout the downlink has a share of its capacity, and nothing else changes. If several overlap, the smallest
+//! share counts, as if each were a bottleneck of the same path. This is a guess: no source describes how they combine.
 //!
-//! With `tcp.retransmission`, transfers that a cut has stalled go on with their sender's next try. Tries follow the
-//! last acknowledgement after waits that double (RFC 6298, section 5.5), up to `TCP_RTO_MAX` of Linux.
+//! With `tcp.retransmission`, transfers that a cut has stalled continue with their sender's next retransmission.
+//! Retransmissions follow the last acknowledgement after waits that double (RFC 6298, section 5.5), up to
+//! `TCP_RTO_MAX` of Linux.
 //!
-//! Left out: requests, responses and slow starts that a brownout delays, transfers that begin before the next try and
-//! so wait for it too, and the product's view of an unreachable cluster.
+//! Left out: requests, responses and slow starts that a brownout delays, transfers that begin before the next
+//! retransmission and therefore also wait for it, and the product's view of an unreachable cluster.
 
 use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
@@ -21,7 +21,7 @@ use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use fleetsim_units::{BytesPerSec, SimDuration};
 
-/// Longest wait between two tries. Source: `TCP_RTO_MAX`, 120 s, in torvalds/linux `include/net/tcp.h`.
+/// Longest wait between two retransmissions. Source: `TCP_RTO_MAX`, 120 s, in torvalds/linux `include/net/tcp.h`.
 const RETRANSMISSION_MAX: SimDuration = SimDuration::from_secs(120);
 
 impl World<'_> {
@@ -46,7 +46,8 @@ impl World<'_> {
         }
     }
 
-    /// A cluster's network is back. Transfers that stall wait for the next try of their senders.
+    /// Called when a cluster's network has recovered: stalled transfers wait for the next retransmission of their
+    /// senders.
     fn wait_for_retransmission(&mut self, id: ClusterId, queue: &mut Queue) {
         let Some(least) = self.spec.registry.tcp.retransmission else {
             return;
@@ -64,7 +65,7 @@ impl World<'_> {
         queue.schedule_in(wait, Event::Fault(FaultEvent::TransfersResume(id)));
     }
 
-    /// Senders try again.
+    /// Called when senders retransmit.
     pub(super) fn transfers_resume(&mut self, id: ClusterId, queue: &mut Queue) {
         self.clusters[id.index()].cuts.end_silence();
         self.set_downlink(id, queue);
@@ -83,7 +84,8 @@ impl World<'_> {
     }
 }
 
-/// The time from the end of a cut that lasted this long until the next try, when the first came after `first`.
+/// Returns the time from the end of a cut that lasted this long until the next retransmission, if the first came after
+/// `first`.
 fn until_next_try(first: SimDuration, lasted: SimDuration) -> SimDuration {
     let mut wait = first;
     let mut tried = first;

@@ -1,10 +1,10 @@
-//! A defective revision: in a share of clusters its containers crash, or run and are not ready.
+//! A defective revision: in a share of clusters its containers crash, or run without becoming ready.
 //!
 //! The defect shows at the first start, or after the container worked for a drawn time (`detected_after`): a leak, a
 //! cache that fills up, an expired certificate. Until then the container is ready and available for Kubernetes and
-//! every product, so a rollout may end before. A container that crashes restarts and works for as long again; one that
-//! stops being ready stays so. Without a readiness probe nothing detects an unready container, but for a start
-//! time-out, which stops one that never answers.
+//! every product, so a rollout may end before. A container that crashes restarts and works for the same time again; a
+//! container that stops being ready stays unready. Without a readiness probe nothing detects an unready container,
+//! except a start time-out, which stops a container that never answers.
 //!
 //! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
 
@@ -16,14 +16,14 @@ use crate::world::ids::PodId;
 use fleetsim_units::SimDuration;
 
 impl DefectSpec {
-    /// Whether a defective container works for some time first.
+    /// Returns whether a defective container works for some time first.
     pub(crate) const fn is_latent(&self) -> bool {
         self.detected_after.is_some()
     }
 }
 
 impl World<'_> {
-    /// A defective container has started: the time until it crashes of the defect. One that stops answering is
+    /// Returns the time until a defective container that has started crashes. If it stops answering instead, this is
     /// scheduled here.
     pub(crate) fn show_defect(
         &mut self,

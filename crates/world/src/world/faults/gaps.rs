@@ -1,11 +1,11 @@
-//! Gaps of a cluster's link: seconds in which nothing arrives, as over cellular networks and satellites.
+//! Gaps of a cluster's link: seconds in which no data arrives, as over cellular networks and satellites.
 //!
-//! Gaps and the times between them alternate; times between are exponential. In a gap, transfers over the cluster's
-//! downlink stall. The process of a cluster does not depend on its load: it is followed while the cluster pulls, and
-//! what has happened meanwhile is caught up with at the next pull. Known by: samples of one second of
-//! Starlink-Project/Satellite-vs-Cellular @79f9412, whose lengths of gaps are lognormal.
+//! Gaps alternate with times between gaps, which are exponential. In a gap, transfers over the cluster's downlink
+//! stall. The process of a cluster does not depend on its load: it is simulated while the cluster pulls, and catches
+//! up at the next pull. Evidence: the one-second samples of Starlink-Project/Satellite-vs-Cellular @79f9412, in which
+//! gap lengths are lognormal.
 //!
-//! Left out: requests and slow starts that a gap delays, and what it does to instructions and reports, which are short.
+//! Left out: requests and slow starts that a gap delays, and its effect on instructions and reports, which are short.
 
 use crate::engine::{EntityKey, EventId, Streams};
 use crate::world::World;
@@ -22,17 +22,17 @@ const GAP: CutKind = CutKind::Brownout {
     downlink: Share::NONE,
 };
 
-/// The process of one cluster's gaps, while it pulls.
+/// The process of one cluster's gaps while it pulls.
 #[derive(Debug)]
 pub(crate) struct GapProcess {
     between: DurationModel,
     state: ProcessState,
-    /// The pending end of the current gap, or of the time between two. `None`: the cluster does not pull.
+    /// The pending end of the current gap, or of the time between two gaps. `None`: the cluster does not pull.
     event: Option<EventId>,
 }
 
 impl GapSpec {
-    /// The time between two gaps.
+    /// Returns the distribution of the time between two gaps.
     fn between(&self) -> DurationModel {
         let share = self.share.get();
         DurationModel::Exponential {
@@ -52,7 +52,7 @@ fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal
 }
 
 impl GapProcess {
-    /// The process of a link in its steady state, before it is followed.
+    /// Returns the process of a link in its steady state, before it is simulated.
     fn start(spec: &GapSpec, streams: &Streams, cluster: EntityKey) -> Self {
         let between = spec.between();
         let state = renewal(&between, &spec.length).start(streams, cluster);
@@ -63,13 +63,13 @@ impl GapProcess {
         }
     }
 
-    /// Goes on to the next gap, or to the next time between two.
+    /// Advances to the next gap, or to the next time between two gaps.
     fn advance(&mut self, spec: &GapSpec, streams: &Streams, cluster: EntityKey) {
         let renewal = renewal(&self.between, &spec.length);
         self.state = renewal.next(streams, cluster, self.state);
     }
 
-    /// Schedules the end of the current gap, or of the time between two.
+    /// Schedules the end of the current gap, or of the time between two gaps.
     fn schedule_change(&mut self, id: ClusterId, queue: &mut Queue) {
         let change = Event::Fault(FaultEvent::GapChanges(id));
         self.event = Some(queue.schedule(self.state.until, change));
@@ -81,7 +81,7 @@ impl GapProcess {
 }
 
 impl World<'_> {
-    /// A cluster that did not pull begins to.
+    /// Starts the gaps of a cluster that begins to pull.
     pub(crate) fn follow_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
         let Some(spec) = &self.spec.clusters[id.index()].gaps else {
             return;
@@ -104,7 +104,7 @@ impl World<'_> {
         }
     }
 
-    /// A cluster pulls no longer.
+    /// Suspends the gaps of a cluster that no longer pulls.
     pub(crate) fn leave_gaps(&mut self, id: ClusterId, queue: &mut Queue) {
         let Some(process) = &mut self.clusters[id.index()].gaps else {
             return;
@@ -117,7 +117,7 @@ impl World<'_> {
         }
     }
 
-    /// A gap begins or ends.
+    /// Handles the start or end of a gap.
     pub(super) fn gap_changes(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.spec.clusters[id.index()]
             .gaps
@@ -146,8 +146,8 @@ mod tests {
 
     #[test]
     fn gaps_take_their_share_of_a_download() {
-        // 100 MB at 1 MB/s: 100 s of bytes, and as many seconds again when half of the time is a gap. Over 200
-        // clusters the mean has a standard error of about 1 %.
+        // 100 MB at 1 MB/s: 100 s of bytes, and twice as long if half of the time is a gap. Over 200 clusters the mean
+        // has a standard error of about 1%.
         let ready = |share: f64| {
             let mut world = bare_world(200);
             for cluster in &mut world.clusters {

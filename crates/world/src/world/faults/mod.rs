@@ -1,26 +1,26 @@
-//! Everything that can fail, one file per kind. By default nothing does.
+//! Everything that can fail, one file per kind. By default nothing fails.
 //!
 //! | file | models |
 //! |---|---|
-//! | `apply` | applies that are rejected, whose hook fails, or that get no answer |
+//! | `apply` | applies that are rejected, whose hook fails, or that get no response |
 //! | `cut` | a cluster without network, without its link to the management cluster, or with a narrower downlink |
 //! | `renewal` | alternating failures and repairs in their stationary state |
 //! | `outage` | outages and brownouts of single clusters |
-//! | `gaps` | seconds without a byte over the link of a cluster |
+//! | `gaps` | seconds without data over the link of a cluster |
 //! | `regional` | outages and brownouts of several clusters together |
 //! | `slow` | clusters that are slower than others |
-//! | `pulls` | attempts that break, and images that do not exist |
+//! | `pulls` | attempts that abort, and images that do not exist |
 //! | `defect` | a revision that crashes or is not ready, immediately or later |
-//! | `node_loss` | nodes that fail and return |
+//! | `node_loss` | nodes that fail and recover |
 //! | `strata` | failures spread evenly over the runs of a study |
 //! | `spec` | the settings |
 //!
 //! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
 //! streams, so that a new kind does not change the others.
 //!
-//! A run may end while failures are still to come: a future failure cannot help a rollout, and processes of failures
-//! never end. A failure in progress keeps a run alive if its cluster still has work to do or a report to send when it
-//! is back.
+//! A run may end although failures are still scheduled: a future failure cannot help a rollout, and processes of
+//! failures never end. A failure in progress prevents the end of a run if its cluster will then have work to do or a
+//! report to send.
 //!
 //! Left out: failures of the management cluster and of the controllers, and failures that cause others.
 
@@ -50,10 +50,10 @@ mod tests;
 /// The processes of failures in one world.
 #[derive(Debug, Default)]
 pub(crate) struct FaultProcesses {
-    /// Pending events of processes that never end.
+    /// Number of pending events of processes that never end.
     pub(crate) pending_events: usize,
     pub draws: FaultDraws,
-    /// By regional outage: the number of its current turn.
+    /// The number of the current cycle of each regional outage.
     regional_turns: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl FaultProcesses {
 }
 
 impl FaultEvent {
-    /// Whether it belongs to a process that never ends.
+    /// Returns whether it belongs to a process that never ends.
     const fn is_of_process(self) -> bool {
         match self {
             Self::OutageBegins(_)
@@ -94,14 +94,14 @@ impl FaultEvent {
 }
 
 impl ClusterState {
-    /// Whether a failure of it will end, and it has work to do or a report to send then.
+    /// Returns whether the cluster has a failure that will end, and then has work to do or a report to send.
     fn awaits_repair(&self) -> bool {
         self.repairs_due > 0 && !self.agent.is_at_rest(self.settled)
     }
 }
 
 impl World<'_> {
-    /// Starts every process of failures in its state at the start of the rollout.
+    /// Starts every failure process in its state at the start of the rollout.
     pub(crate) fn start_faults(&mut self, queue: &mut Queue) {
         for at in 0..self.clusters.len() {
             self.start_outages(ClusterId::at(at), queue);
@@ -133,10 +133,10 @@ impl World<'_> {
         }
     }
 
-    /// True if something waits for the end of a failure: its cluster, with work to do or a report to send, or a fill
-    /// that runs over its link.
+    /// Returns true if something waits for the end of a failure: its cluster, with work to do or a report to send, or
+    /// a fill over its link.
     pub(crate) fn awaits_repair(&self) -> bool {
-        // Asked after many events: without such failures there is no need to look at every cluster.
+        // This is called after many events: without such failures there is no need to examine every cluster.
         let faults = &self.spec.faults;
         let has_repairs =
             faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();

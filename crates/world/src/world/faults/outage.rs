@@ -1,9 +1,9 @@
-//! Outages of single clusters: each cluster is cut off and comes back again and again.
+//! Outages of single clusters: each cluster is repeatedly cut off and reconnected.
 //!
 //! Times between failures of sites are Weibull with a falling hazard and repairs are lognormal (Schroeder, Gibson, "A
 //! large-scale study of failures in high-performance-computing systems", DSN 2006, abstract). No published figures for
-//! links of edge sites were found, so the numbers are those of the experiment. The rollout meets the fleet in the
-//! state that `renewal` describes, so some clusters may be cut off at its start.
+//! links of edge sites were found, so the experiment sets the numbers. The fleet starts in the state that `renewal`
+//! describes, so some clusters may be cut off at the start of the rollout.
 //!
 //! Left out: outages that become longer when many clusters have one.
 
@@ -14,7 +14,7 @@ use crate::world::faults::spec::{CutKind, OutageSpec};
 use crate::world::ids::ClusterId;
 
 impl OutageSpec {
-    /// The effect of each outage on its cluster.
+    /// Returns the effect of each outage on its cluster.
     #[must_use]
     pub fn cut(&self) -> CutKind {
         self.downlink

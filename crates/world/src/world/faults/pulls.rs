@@ -1,13 +1,13 @@
-//! Pulls that fail: attempts that break, and images that do not exist.
+//! Pulls that fail: attempts that abort, and images that do not exist.
 //!
-//! Each attempt breaks with the same probability, in a random layer after a random share of its bytes; the next
-//! attempt may succeed. A missing tag (a typo, or an image that a mirror never received) gets 404 to the request that
-//! resolves it, after challenge and token. Every attempt ends like this, and its pods stay in image back-off for 10,
-//! 20, … 300 s.
+//! Each attempt aborts with the same probability, in a random layer after a random share of its bytes; the next
+//! attempt may succeed. A missing tag (a typo, or an image that a mirror never received) gets a 404 response to the
+//! request that resolves it, after challenge and token. Every attempt ends like this, and its pods stay in image
+//! back-off for 10, 20, … 300 s.
 //!
-//! No published rate of either was found; 0.1 to 1 % for the first is a guess.
+//! No published rate for either was found; 0.1 to 1% for the first is a guess.
 //!
-//! Left out: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
+//! Simplified: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
 //! never gets 429.
 
 use crate::engine::{EntityKey, Streams, dist};
@@ -19,24 +19,24 @@ use crate::world::registry::request::HostRole;
 use crate::world::registry::tcp;
 use fleetsim_units::Share;
 
-/// Connections opened until the response 404: to the API and to the token service.
+/// Number of connections until the 404 response: to the API and to the token service.
 const CONNECTIONS: u64 = 2;
-/// Requests until then, each with a round trip: the challenge, the token and the HEAD.
+/// Number of requests until then, each with a round trip: the challenge, the token and the HEAD.
 const ROUND_TRIPS: u64 = 3;
 /// The number of them that reach the API.
 const REQUESTS: u32 = 2;
 
-/// Where an attempt breaks.
+/// The point at which an attempt aborts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedFailure {
     /// The relative position of the layer among the missing ones, from 0 up to 1.
     pub(crate) position: f64,
-    /// The share of the layer's bytes that arrive before.
+    /// The share of the layer's bytes that arrive before the failure.
     pub(crate) bytes: f64,
 }
 
 impl PlannedFailure {
-    /// Draws the failure of an attempt on a node. `None`: it does not break.
+    /// Draws the failure of an attempt on a node. `None`: it does not abort.
     pub(crate) fn draw(
         probability: Share,
         streams: &Streams,

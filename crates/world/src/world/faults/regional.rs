@@ -1,10 +1,10 @@
 //! Outages of several clusters together: a region, or all clusters of a selector, is cut off or has a brownout in the
 //! same windows.
 //!
-//! The windows are given, or drawn once for all of them like those of a single cluster (`renewal`). An outage of one
-//! cluster (`outage`) may overlap: the cluster is back when no outage is left.
+//! The windows are configured, or drawn once for all these clusters like those of a single cluster (`renewal`). An
+//! outage of one cluster (`outage`) may overlap: the cluster reconnects when all outages have ended.
 //!
-//! Left out: regions that return cluster by cluster, and brownouts of the link that a region's clusters share.
+//! Left out: regions that recover cluster by cluster, and brownouts of the link that a region's clusters share.
 
 use crate::engine::EntityKey;
 use crate::world::World;
@@ -15,7 +15,7 @@ use crate::world::ids::ClusterId;
 use fleetsim_units::SimTime;
 
 impl FaultSpec {
-    /// By regional outage: its key in the random streams.
+    /// Returns the key of each regional outage in the random streams.
     pub(super) fn regional_keys(&self) -> Vec<EntityKey> {
         self.regional
             .iter()
@@ -26,14 +26,14 @@ impl FaultSpec {
 }
 
 impl RegionalOutageSpec {
-    /// The effect of each outage on its clusters.
+    /// Returns the effect of each outage on its clusters.
     #[must_use]
     pub fn cut(&self) -> CutKind {
         self.downlink
             .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
     }
 
-    /// Its key in the random streams. Two outages of one region must not have the same times.
+    /// Returns its key in the random streams. Two outages of the same region must not have the same times.
     pub(super) fn key(&self, at: usize) -> EntityKey {
         let name = match &self.region {
             Some(region) => format!("region {region}"),

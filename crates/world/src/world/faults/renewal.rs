@@ -1,10 +1,10 @@
 //! Alternating failures and repairs.
 //!
-//! A rollout meets a fleet that has been running for long. A process that starts with a failure, or with a fresh time
-//! between failures, would be wrong: with a Weibull shape below 1 a fresh cluster fails far more often than an old
-//! one. So each process is followed through [`WARM_UP`] mean turns and a random part of one more before the rollout
-//! starts. By then it has forgotten its beginning (the limit is the stationary alternating renewal process: Cox,
-//! "Renewal theory", 1962).
+//! A rollout starts on a fleet that has been running for a long time. A process that starts with a failure, or with a
+//! fresh time between failures, would be wrong: with a Weibull shape below 1 a fresh cluster fails far more often than
+//! an old one. So each process is simulated for [`WARM_UP`] mean cycles and a random part of another before the
+//! rollout starts. By then its state no longer depends on its start (the limit is the stationary alternating renewal
+//! process: Cox, "Renewal theory", 1962).
 //!
 //! Left out: failures that become more frequent with age, and repairs that depend on the time of day.
 
@@ -12,7 +12,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::world::quantity::DurationModel;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Mean turns of a process before the rollout.
+/// Number of mean cycles of a process before the rollout.
 const WARM_UP: f64 = 10.0;
 
 /// The distributions of a process, and the names of its random streams.
@@ -28,16 +28,16 @@ pub(super) struct Renewal<'s> {
 /// The state of a process when the rollout starts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct ProcessState {
-    /// A repair is in progress.
+    /// Whether a repair is in progress.
     pub(super) is_down: bool,
-    /// When it fails next or is repaired.
+    /// Time of the next failure or repair.
     pub(super) until: SimTime,
-    /// The number of the turn.
+    /// The number of the cycle.
     pub(super) turn: u64,
 }
 
 impl Renewal<'_> {
-    /// The time from a repair to the failure in turn `turn`.
+    /// Returns the time from a repair to the failure in cycle `turn`.
     pub(super) fn time_to_failure(
         &self,
         streams: &Streams,
@@ -47,12 +47,12 @@ impl Renewal<'_> {
         self.between.draw(streams, key, self.failing, turn)
     }
 
-    /// The duration of that failure.
+    /// Returns the duration of that failure.
     pub(super) fn repair_time(&self, streams: &Streams, key: EntityKey, turn: u64) -> SimDuration {
         self.repair.draw(streams, key, self.repairing, turn)
     }
 
-    /// The state that follows on this one.
+    /// Returns the next state.
     pub(super) fn next(
         &self,
         streams: &Streams,
@@ -75,7 +75,7 @@ impl Renewal<'_> {
         }
     }
 
-    /// The state at the start of the rollout.
+    /// Returns the state at the start of the rollout.
     pub(super) fn start(&self, streams: &Streams, key: EntityKey) -> ProcessState {
         let mean = self.between.mean() + self.repair.mean();
         let part = dist::unit(&mut streams.stream(key, self.phase));
@@ -114,7 +114,8 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// Of many processes: the share that is down, and the mean time to the next failure of those that are up.
+    /// Returns, for many processes, the share that is down, and the mean time to the next failure of those that are
+    /// up.
     fn fleet(between: &DurationModel, repair: &DurationModel) -> (f64, f64) {
         const MANY: u64 = 20_000;
         let renewal = Renewal {
@@ -168,7 +169,7 @@ mod tests {
             let (down, left) = fleet(&between, &lognormal);
             let repair = lognormal.mean();
             let expected = repair / (between.mean() + repair);
-            // Five standard errors of a share, and about as much of a mean.
+            // Five standard errors of a share, and about as many of a mean.
             let tolerance = 5.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
             assert!(
                 (down - expected).abs() < tolerance,

@@ -1,14 +1,14 @@
 //! Clusters that are slower than others by a factor: their downlinks, disks and container starts.
 //!
 //! The factor is drawn once for each of them. No published distribution of stragglers among edge clusters was found,
-//! so share and factor are those of the experiment.
+//! so the experiment sets share and factor.
 //!
 //! Left out: slowness that varies with time.
 
 use crate::engine::{EntityKey, Streams};
 use crate::world::faults::spec::SlowSpec;
 
-/// The largest factor: beyond it a cluster is practically offline.
+/// The largest factor: beyond it, a cluster is practically offline.
 const MOST: f64 = 1e6;
 
 impl SlowSpec {

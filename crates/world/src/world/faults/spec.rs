@@ -1,4 +1,4 @@
-//! Settings of everything that can fail. By default nothing does.
+//! Settings of everything that can fail. By default nothing fails.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub struct FaultSpec {
     pub draws: FaultDrawKind,
     /// Clusters that are offline when the rollout starts.
     pub offline: OfflineSpec,
-    /// Outages of single clusters, before and during the rollout. `{}` takes the defaults.
+    /// Outages of single clusters, before and during the rollout. `{}` selects the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outages: Option<OutageSpec>,
     /// Outages of several clusters together.
@@ -27,16 +27,16 @@ pub struct FaultSpec {
     /// Clusters that are slower than others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub slow: Option<SlowSpec>,
-    /// Probability that an attempt to pull an image fails on the way.
+    /// Probability that an attempt to pull an image aborts.
     pub pull_failure: Share,
     /// Share of clusters in which the new revision's images are never found.
     pub not_found: Share,
     /// Clusters in which the new revision is defective.
     pub defect: DefectSpec,
-    /// Clusters in which applies of the new revision fail. Of several entries the first that hits a cluster counts.
+    /// Clusters in which applies of the new revision fail. If several entries affect a cluster, the first counts.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub apply: Vec<ApplyFaultSpec>,
-    /// Nodes that fail and come back. `{}` takes the defaults.
+    /// Nodes that fail and recover. `{}` selects the defaults.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_loss: Option<NodeLossSpec>,
 }
@@ -50,7 +50,7 @@ pub enum FaultDrawKind {
     #[default]
     Independent,
     /// Regional outages, and the numbers of clusters that are offline, defective, slow or without images, are spread
-    /// evenly over the runs. A rare failure then occurs in nearly as many runs as it should.
+    /// evenly over the runs. A rare failure then occurs in nearly as many runs as expected.
     Stratified,
 }
 
@@ -59,10 +59,10 @@ pub enum FaultDrawKind {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OfflineSpec {
-    /// Share of all clusters, drawn in each run. Clusters with `offline: true` are offline beside these.
+    /// Share of all clusters, drawn in each run. Clusters with `offline: true` are offline in addition to these.
     #[serde(default)]
     pub share: Share,
-    /// Time of its return, from the start of the rollout. Without it they stay offline.
+    /// Time until they reconnect, from the start of the rollout. Without it they stay offline.
     #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
     pub comes_back: Option<DurationModel>,
 }
@@ -72,9 +72,9 @@ pub struct OfflineSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct OutageSpec {
-    /// From the end of an outage to the beginning of the next. Its mean is at least 1 s.
+    /// Time from the end of an outage to the start of the next. Its mean must be at least 1 s.
     pub between: DurationModel,
-    /// Duration of an outage. Its mean is finite.
+    /// Duration of an outage. Its mean must be finite.
     pub repair: DurationModel,
     /// The connections that an outage cuts.
     pub cuts: CutKind,
@@ -107,18 +107,18 @@ pub enum CutKind {
     /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
     #[serde(skip)]
     Brownout {
-        /// The share that remains.
+        /// The remaining share.
         downlink: Share,
     },
 }
 
 impl CutKind {
-    /// Whether the management cluster cannot reach the cluster meanwhile.
+    /// Returns whether the management cluster cannot reach the cluster during the outage.
     pub const fn is_offline(self) -> bool {
         matches!(self, Self::All | Self::Management)
     }
 
-    /// Whether something may wait for its end: a pull that is only slower continues without it.
+    /// Returns whether anything may wait for its end: a pull that is only slower continues without it.
     pub(crate) fn is_waited_for(self) -> bool {
         match self {
             Self::All | Self::Management => true,
@@ -127,23 +127,24 @@ impl CutKind {
     }
 }
 
-/// Outages of several clusters together: in given windows, or drawn.
+/// Outages of several clusters together: in configured windows, or drawn.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct RegionalOutageSpec {
-    /// The clusters behind this link: a name of `regions`. Either this or `selector`.
+    /// The clusters behind this link: a name in `regions`. Set either this or `selector`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// The clusters that a Kubernetes label selector selects. Either this or `region`.
+    /// The clusters that a Kubernetes label selector selects. Set either this or `region`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// Times at which they are cut off. Either these, or `between` and `repair`.
+    /// Windows in which they are cut off. Set either these, or `between` and `repair`.
     pub windows: Vec<OutageWindow>,
-    /// From the end of an outage to the beginning of the next, drawn once for all clusters. Its mean is at least 1 s.
+    /// Time from the end of an outage to the start of the next, drawn once for all clusters. Its mean must be at least
+    /// 1 s.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub between: Option<DurationModel>,
-    /// Duration of an outage. Its mean is finite.
+    /// Duration of an outage. Its mean must be finite.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub repair: Option<DurationModel>,
     /// The connections that an outage cuts.
@@ -151,17 +152,17 @@ pub struct RegionalOutageSpec {
     /// A brownout instead of `cuts`: the share of each cluster's downlink that remains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub downlink: Option<Share>,
-    /// The clusters that `region` or `selector` stands for: indices into [`crate::world::WorldSpec::clusters`].
+    /// The clusters of `region` or `selector`: indices into [`crate::world::WorldSpec::clusters`].
     #[serde(skip)]
     pub clusters: Vec<usize>,
 }
 
-/// A window of time in which clusters are cut off.
+/// A period in which clusters are cut off.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OutageWindow {
-    /// From the start of the rollout.
+    /// Start of the window, from the start of the rollout.
     pub from: SimDuration,
     /// Duration of the window.
     #[serde(rename = "for")]
@@ -192,7 +193,7 @@ pub struct DefectSpec {
     /// Time that a defective container runs before it crashes.
     #[serde(default = "crash_after")]
     pub crash_after: DurationModel,
-    /// Time that a defective container works, ready, before its defect shows. Without it, it never works.
+    /// Time that a defective container works, ready, before the defect shows. Without it, it never works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected_after: Option<DurationModel>,
 }
@@ -229,35 +230,35 @@ pub enum DefectKind {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ApplyFaultSpec {
-    /// Share of all clusters, drawn in each run. Either this or `clusters`.
+    /// Share of all clusters, drawn in each run. Set either this or `clusters`.
     #[serde(default)]
     pub share: Share,
-    /// The names of the clusters. Either these or `share`.
+    /// The names of the clusters. Set either these or `share`.
     #[serde(default)]
     pub clusters: Vec<String>,
-    /// What fails.
+    /// The kind of failure.
     pub kind: ApplyFailure,
-    /// Applies that fail in each of these clusters; the next one succeeds. Without it, all fail.
+    /// Number of applies that fail in each of these clusters; the next one succeeds. Without it, all fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// From the begin of an apply until it fails. Without it, the time of an apply, and 10 s more with `timeout`: the
-    /// time in which an admission webhook must answer.
+    /// Time from the start of an apply until it fails. Without it, the time of an apply; with `timeout` another 10 s,
+    /// the time within which an admission webhook must answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<DurationModel>,
 }
 
-/// Nodes that fail and come back, each independent of the others.
+/// Nodes that fail and recover, each independent of the others.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct NodeLossSpec {
-    /// From a node's return to its next failure. Its mean is at least 1 s.
+    /// Time from a node's recovery to its next failure. Its mean must be at least 1 s.
     pub between: DurationModel,
-    /// Time until a failed node returns. Its mean is finite.
+    /// Time until a failed node recovers. Its mean must be finite.
     pub repair: DurationModel,
-    /// From a node's failure until it counts as not ready.
+    /// Time from a node's failure until it counts as not ready.
     pub grace: SimDuration,
-    /// From then until the pods of Deployments are replaced.
+    /// Time from then until the pods of Deployments are replaced.
     pub eviction: SimDuration,
 }
 

@@ -1,15 +1,17 @@
 //! Failures spread evenly over the runs of a study (`faults.draws: stratified`).
 //!
-//! An event that hits one run of ten hits none of 20 independent runs with a probability of 12 %, and five or more with
-//! 4 %. Stratified runs meet it nearly as often as it happens, so a share of runs or a percentile has less noise.
+//! If an event affects one run in ten, then with probability 12% it affects none of 20 independent runs, and with 4%
+//! five or more. In stratified runs it occurs nearly as often as expected, so a share of runs or a percentile has less
+//! noise.
 //!
-//! For each kind of failure, a run draws [`CANDIDATES`] fleets from the same distributions, sorts them by severity, and
-//! takes the one at its place. The places of all runs are spread evenly ([`stratified_unit`]). The place of a single
-//! run is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of clusters that
-//! are offline, defective, slow or without images, and for a regional outage the time at which it begins.
+//! For each kind of failure, a run draws [`CANDIDATES`] fleets from the same distributions, sorts them by severity,
+//! and takes the candidate at its rank. The ranks of all runs are spread evenly ([`stratified_unit`]). The rank of a
+//! single run is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of
+//! clusters that are offline, defective, slow or without images, and for a regional outage the time at which it
+//! begins.
 //!
-//! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn as before: their
-//! effect depends on the duration of the rollout.
+//! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn independently,
+//! because their effect depends on the duration of the rollout.
 
 use crate::engine::{EntityKey, Streams, dist, stratified_unit};
 use crate::world::faults::renewal::ProcessState;
@@ -17,11 +19,11 @@ use crate::world::faults::spec::{FaultDrawKind, FaultSpec};
 use crate::world::spec::WorldSpec;
 use fleetsim_units::Share;
 
-/// Candidate fleets for each run, which takes one: more than most studies have runs, so that each run has a stratum of
-/// its own.
+/// Number of candidate fleets from which each run takes one: more than most studies have runs, so that each run has
+/// its own stratum.
 const CANDIDATES: u64 = 64;
 
-/// A failure that hits each cluster with the same probability.
+/// A failure that affects each cluster with the same probability.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ShareFault {
     Offline,
@@ -33,7 +35,7 @@ pub(crate) enum ShareFault {
 impl ShareFault {
     const ALL: [Self; 4] = [Self::Offline, Self::Defect, Self::NotFound, Self::Slow];
 
-    /// The name of its random streams.
+    /// Returns the name of its random streams.
     const fn purpose(self) -> &'static str {
         match self {
             Self::Offline => "offline",
@@ -60,12 +62,12 @@ impl ShareFault {
     }
 }
 
-/// The fleet of candidates that a run has taken, for each kind of failure.
+/// The candidate fleet that a run has taken, for each kind of failure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultDraws {
-    /// By [`ShareFault`]. `None`: there are no candidates.
+    /// The taken candidates by [`ShareFault`]. `None`: there are no candidates.
     taken: [Option<u64>; ShareFault::ALL.len()],
-    /// By regional outage: its key in the random streams.
+    /// The key of each regional outage in the random streams.
     regional: Vec<EntityKey>,
 }
 
@@ -108,7 +110,7 @@ impl FaultDraws {
         draws
     }
 
-    /// Whether the failure hits this cluster.
+    /// Returns whether the failure affects this cluster.
     pub(crate) fn hits(
         &self,
         fault: ShareFault,
@@ -120,18 +122,18 @@ impl FaultDraws {
         fault.hits(faults, streams, key)
     }
 
-    /// The key of a regional outage in the random streams.
+    /// Returns the key of a regional outage in the random streams.
     pub(super) fn regional(&self, at: usize) -> EntityKey {
         self.regional[at]
     }
 }
 
-/// The rank of the candidate that a run takes for a failure. Ranks of all runs are spread evenly.
+/// Returns the rank of the candidate that a run takes for a failure. The ranks of all runs are spread evenly.
 fn rank_of_run(seed: u64, failure: EntityKey, replicate: u32) -> usize {
     (stratified_unit(seed, failure, replicate) * CANDIDATES as f64) as usize
 }
 
-/// The candidate of this rank, the mildest first.
+/// Returns the candidate of this rank, mildest first.
 fn candidate(rank: usize, severity: impl Fn(u64) -> f64) -> u64 {
     let mut all: Vec<(f64, u64)> = (0..CANDIDATES).map(|at| (severity(at), at)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -139,7 +141,7 @@ fn candidate(rank: usize, severity: impl Fn(u64) -> f64) -> u64 {
 }
 
 impl ProcessState {
-    /// Greater for an outage that lasts longer into the rollout, or that begins earlier.
+    /// Returns the severity, which is greater for an outage that lasts longer into the rollout or begins earlier.
     fn severity(&self) -> f64 {
         let until = self.until.as_secs_f64();
         if self.is_down { until } else { -until }
@@ -157,7 +159,8 @@ mod tests {
 
     const RUNS: u32 = 20;
 
-    /// A fleet of ten, of which each is offline with 1 %, behind a link that is cut a tenth of the time.
+    /// Creates a fleet of ten clusters, each offline with probability 1%, behind a link that is cut a tenth of the
+    /// time.
     fn fleet(draws: FaultDrawKind) -> WorldSpec {
         let mut world = bare_world(10);
         world.faults.draws = draws;
@@ -175,7 +178,7 @@ mod tests {
         world
     }
 
-    /// Of the runs of one study: how many start with an offline cluster, and how many in an outage.
+    /// Returns how many runs of a study start with an offline cluster, and how many during an outage.
     fn hit_runs(world: &WorldSpec, seed: u64) -> (u32, u32) {
         let hit = |replicate| {
             let streams = Streams::new(seed, replicate);
@@ -199,7 +202,7 @@ mod tests {
             .fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
     }
 
-    /// Mean and standard deviation.
+    /// Returns mean and standard deviation.
     fn moments(counts: &[u32]) -> (f64, f64) {
         let (n, values) = (counts.len() as f64, || {
             counts.iter().map(|&count| f64::from(count))
@@ -216,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn stratified_runs_meet_rare_failures_as_often_as_they_happen_and_more_evenly() {
+    fn stratified_runs_have_rare_failures_as_often_as_expected_and_more_evenly() {
         let world = fleet(FaultDrawKind::Stratified);
         let (offline, outage): (Vec<u32>, Vec<u32>) =
             (0..300).map(|seed| hit_runs(&world, seed)).unzip();

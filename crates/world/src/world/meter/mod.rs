@@ -2,20 +2,20 @@
 //!
 //! Peaks come from counters that see every change, not from sampling. The series starts with bins of one second. When
 //! it exceeds [`MAX_BINS`], pairs of bins are merged, so a long rollout keeps a bounded series. The peaks of the
-//! registry's egress over a second and over a minute are taken before any merging.
+//! registry's egress over a second and over a minute are measured before any merging.
 
 #[cfg(test)]
 mod tests;
 
 use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
-/// The most bins of a series before they are merged in pairs.
+/// Maximum number of bins of a series before they are merged in pairs.
 const MAX_BINS: usize = 4096;
 /// Length of the finest bin.
 const SECOND: SimDuration = SimDuration::from_secs(1);
-/// Bins of the long egress window.
+/// Number of bins in the long egress window.
 const MINUTE: usize = 60;
-/// Seconds of the window for the busiest hour.
+/// Length of the window for the busiest hour, in seconds.
 const HOUR: usize = 3600;
 
 /// A counter that rises and falls, with its peak.
@@ -30,14 +30,14 @@ pub struct Gauge {
 }
 
 impl Gauge {
-    /// Counts one more.
+    /// Adds one.
     pub(crate) fn rise(&mut self) {
         self.value += 1;
         self.peak = self.peak.max(self.value);
         self.second_peak = self.second_peak.max(self.value);
     }
 
-    /// Counts one less.
+    /// Subtracts one.
     pub fn fall(&mut self) {
         self.value = self
             .value
@@ -49,19 +49,19 @@ impl Gauge {
         self.area_nanos += u128::from(span.as_nanos()) * u128::from(self.value);
     }
 
-    /// Time integral up to the last [`Meter::advance`], in nanoseconds.
+    /// Returns the time integral up to the last [`Meter::advance`], in nanoseconds.
     #[must_use]
     pub const fn area_nanos(&self) -> u128 {
         self.area_nanos
     }
 
-    /// The value now.
+    /// Returns the current value.
     #[must_use]
     pub const fn value(&self) -> u64 {
         self.value
     }
 
-    /// The highest value so far.
+    /// Returns the highest value so far.
     #[must_use]
     pub const fn peak(&self) -> u64 {
         self.peak
@@ -71,7 +71,7 @@ impl Gauge {
 /// The phase of a cluster in the series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClusterPhase {
-    /// Not instructed to run the new revision yet.
+    /// Not yet instructed to run the new revision.
     Waiting,
     /// Instructed, not ready, and making progress.
     Updating,
@@ -93,14 +93,14 @@ pub struct Bin {
     pub downloads: u64,
     /// Bytes that left the registry.
     pub egress_bytes: f64,
-    /// Most bytes that left it in one second.
+    /// Maximum number of bytes that left it in one second.
     pub egress_peak_second_bytes: f64,
     /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
     pub phases: [u64; PHASES],
 }
 
 impl Bin {
-    /// Adds the bin that follows.
+    /// Adds the following bin.
     fn absorb(&mut self, later: &Self) {
         self.pulls = self.pulls.max(later.pulls);
         self.downloads = self.downloads.max(later.downloads);
@@ -112,16 +112,17 @@ impl Bin {
     }
 }
 
-/// The number of seconds with each rate. Rates of one class differ by at most 1.1%, and the upper end stands for all.
+/// The number of seconds with each rate. Rates in the same class differ by at most 1.1%; the upper end represents the
+/// class.
 #[derive(Clone, Debug, Default)]
 struct RateHistogram {
     seconds: u64,
-    /// By class; class 0 has rates of at most 1 B/s.
+    /// The counts by class; class 0 has rates of at most 1 B/s.
     classes: Vec<u64>,
 }
 
 impl RateHistogram {
-    /// Classes for a factor of two.
+    /// Number of classes for a factor of two.
     const CLASSES: f64 = 64.0;
 
     fn count(&mut self, rate: f64) {
@@ -188,13 +189,14 @@ impl EgressMeter {
         self.second_bytes = 0.0;
     }
 
-    /// Highest mean egress over a whole second, in bytes per second. An incomplete second counts with its bytes so far.
+    /// Returns the highest mean egress over a whole second, in bytes per second. An incomplete second counts with its
+    /// bytes so far.
     #[must_use]
     pub const fn peak(&self) -> f64 {
         self.peak_second_bytes.max(self.second_bytes)
     }
 
-    /// Time in which it was at its capacity.
+    /// Returns the time in which it was at its capacity.
     #[must_use]
     pub const fn busy(&self) -> SimDuration {
         self.busy
@@ -214,7 +216,7 @@ pub struct Meter {
     peak_minute_bytes: f64,
     egress_rate: f64,
     egress_at_capacity: bool,
-    /// The same to the fleet and to others, with the bytes to others since the start.
+    /// The rate to the fleet and to others together.
     total_rate: f64,
     total_second_bytes: f64,
     total_peak_second_bytes: f64,
@@ -222,7 +224,7 @@ pub struct Meter {
     total_peak_minute_bytes: f64,
     other_bytes: f64,
     busy: SimDuration,
-    /// Busy time of each second of the last hour, as a ring, with its sum.
+    /// Busy time of each second in the last hour, as a ring, with its sum.
     last_hour: Vec<SimDuration>,
     hour_busy: SimDuration,
     second_busy: SimDuration,
@@ -230,7 +232,7 @@ pub struct Meter {
     over_time: RateHistogram,
     /// The egress of each registry.
     registries: Vec<EgressMeter>,
-    /// Cluster-nanoseconds in `Updating` or `NotReady`.
+    /// Time that clusters spent in `Updating` or `NotReady`, in cluster-nanoseconds.
     not_ready_nanos: u128,
     bins: Vec<Bin>,
     /// The open bin.
@@ -239,18 +241,18 @@ pub struct Meter {
     seconds_per_bin: u64,
     phases: [u64; PHASES],
     peak_not_ready: u64,
-    /// Image pulls in progress.
+    /// Number of image pulls in progress.
     pub pulls: Gauge,
-    /// Blob downloads in progress.
+    /// Number of blob downloads in progress.
     pub downloads: Gauge,
-    /// Blobs that a registry sends, to nodes, caches and seeds.
+    /// Number of blobs that a registry is sending to nodes, caches and seeds.
     pub registry_downloads: Gauge,
-    /// Clusters with an image pull in progress.
+    /// Number of clusters with an image pull in progress.
     pub pulling_clusters: Gauge,
 }
 
 impl Meter {
-    /// Meters of a run with this many clusters, all waiting, and with this many registries.
+    /// Creates the meters of a run with this many clusters, all waiting, and with this many registries.
     #[must_use]
     pub fn new(clusters: u64, registries: usize) -> Self {
         Self {
@@ -290,7 +292,7 @@ impl Meter {
         }
     }
 
-    /// Advances to `now`: counts the bytes since the last call and closes every second on the way.
+    /// Advances to `now`: counts the bytes since the last call and closes every second in between.
     pub fn advance(&mut self, now: SimTime) {
         while self.second_end <= now {
             self.integrate(self.second_end);
@@ -322,7 +324,7 @@ impl Meter {
         self.now = to;
     }
 
-    /// The current second as a bin.
+    /// Returns the current second as a bin.
     fn second(&self) -> Bin {
         Bin {
             pulls: self.pulls.second_peak,
@@ -345,7 +347,7 @@ impl Meter {
         self.second_busy = SimDuration::ZERO;
         self.over_time.count(self.second_bytes);
         self.seconds += 1;
-        // A new sum instead of differences: sixty additions per second, and no drift.
+        // Recompute the sum instead of updating it: sixty additions per second, and no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
         if self.other_bytes > 0.0 {
             let minute = self.total_last_minute.iter().sum();
@@ -380,13 +382,14 @@ impl Meter {
         }
     }
 
-    /// The current time of the meters.
+    /// Returns the current time of the meters.
     #[must_use]
     pub const fn now(&self) -> SimTime {
         self.now
     }
 
-    /// The registries send at these rates from now on, each at its capacity or below. Call [`Meter::advance`] first.
+    /// Sets the rates at which the registries send from now on, and whether each is at its capacity. Call
+    /// [`Meter::advance`] first.
     pub fn set_egress(&mut self, registries: impl Iterator<Item = (BytesPerSec, bool)>) {
         (self.egress_rate, self.egress_at_capacity) = (0.0, false);
         for (meter, (rate, at_capacity)) in self.registries.iter_mut().zip(registries) {
@@ -397,7 +400,7 @@ impl Meter {
         self.total_rate = self.egress_rate;
     }
 
-    /// The registries also send this much to others from now on. Call it after [`Meter::set_egress`].
+    /// Sets the rate that the registries also send to others from now on. Call it after [`Meter::set_egress`].
     pub(crate) fn add_others(&mut self, rate: f64) {
         self.total_rate += rate;
     }
@@ -419,13 +422,13 @@ impl Meter {
         }
     }
 
-    /// The egress of each registry.
+    /// Returns the egress of each registry.
     #[must_use]
     pub fn registries(&self) -> &[EgressMeter] {
         &self.registries
     }
 
-    /// An image pull began.
+    /// Records the start of an image pull.
     pub fn pull_begins(&mut self, first_of_cluster: bool) {
         self.pulls.rise();
         if first_of_cluster {
@@ -433,7 +436,7 @@ impl Meter {
         }
     }
 
-    /// An image pull ended.
+    /// Records the end of an image pull.
     pub fn pull_ends(&mut self, last_of_cluster: bool) {
         self.pulls.fall();
         if last_of_cluster {
@@ -441,31 +444,31 @@ impl Meter {
         }
     }
 
-    /// A cluster went from one phase to another.
+    /// Moves a cluster from one phase to another.
     pub fn move_cluster(&mut self, from: ClusterPhase, to: ClusterPhase) {
         self.phases[from as usize] -= 1;
         self.phases[to as usize] += 1;
         self.peak_not_ready = self.peak_not_ready.max(self.not_ready());
     }
 
-    /// Clusters that are instructed and not ready.
+    /// Returns the number of clusters that are instructed and not ready.
     fn not_ready(&self) -> u64 {
         self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
     }
 
-    /// Peak of clusters that were instructed and not ready.
+    /// Returns the peak of clusters that were instructed and not ready.
     #[must_use]
     pub const fn peak_not_ready(&self) -> u64 {
         self.peak_not_ready
     }
 
-    /// Time integral of clusters that were instructed and not ready.
+    /// Returns the time integral of clusters that were instructed and not ready.
     #[must_use]
     pub fn not_ready_cluster_hours(&self) -> f64 {
         self.not_ready_nanos as f64 / 3600e9
     }
 
-    /// Highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
+    /// Returns the highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
     ///
     /// An incomplete second counts with its bytes so far.
     #[must_use]
@@ -478,13 +481,13 @@ impl Meter {
         )
     }
 
-    /// Time in which the registry's egress was at its capacity.
+    /// Returns the time in which the registry's egress was at its capacity.
     #[must_use]
     pub const fn busy(&self) -> SimDuration {
         self.busy
     }
 
-    /// The greatest share of an hour in which the registry's egress was at its capacity.
+    /// Returns the greatest share of an hour in which the registry's egress was at its capacity.
     #[must_use]
     pub fn busiest_hour_share(&self) -> f64 {
         let open =
@@ -492,13 +495,13 @@ impl Meter {
         self.busiest_hour.max(open).as_secs_f64() / HOUR as f64
     }
 
-    /// The rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
+    /// Returns the rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
     #[must_use]
     pub fn exceeded_in(&self, share: f64) -> f64 {
         self.over_time.exceeded_in(share).min(self.egress_peaks().0)
     }
 
-    /// The series with the length of its bins; the last bin may be cut short by the end of the run.
+    /// Returns the series with the length of its bins; the end of the run may cut the last bin short.
     #[must_use]
     pub fn series(&self) -> (SimDuration, Vec<Bin>) {
         let mut bins = self.bins.clone();

@@ -1,9 +1,9 @@
-//! Meters against hand algebra.
+//! Compares the meters with hand calculations.
 
 use super::*;
 
 #[test]
-fn egress_is_spread_over_the_bins_it_flows_in() {
+fn egress_is_distributed_over_the_bins_in_which_it_flows() {
     let mut meter = Meter::new(1, 1);
     meter.advance(SimTime::from_nanos(500_000_000));
     meter.set_egress([(BytesPerSec::new(100.0), true)].into_iter());
@@ -12,7 +12,7 @@ fn egress_is_spread_over_the_bins_it_flows_in() {
     meter.advance(SimTime::from_secs(3));
     let (bin, bins) = meter.series();
     assert_eq!(bin, SECOND);
-    // Half a second at 100 B/s, then a whole one, then none; the fourth bin has just begun.
+    // Half a second at 100 B/s, then a whole second, then no egress; the fourth bin has just begun.
     let bytes: Vec<u64> = bins.iter().map(|bin| bin.egress_bytes as u64).collect();
     assert_eq!(bytes, [50, 100, 0, 0]);
     assert_eq!(meter.egress_peaks(), (100.0, 150.0 / 60.0));

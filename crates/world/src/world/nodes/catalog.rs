@@ -1,11 +1,11 @@
 //! Images as nodes store them: blobs by digest, and chains of layers.
 //!
-//! Two layers with the same digest are one blob, downloaded once, in one image too. A node unpacks chains: a layer on
-//! top of all those below it (containerd's chain id). So the same layer on another base is unpacked again. Digests and
-//! chains are numbered once per run, so that nodes keep plain arrays.
+//! Layers with the same digest are one blob, which is downloaded once, even within one image. A node unpacks chains: a
+//! layer on top of all layers below it (containerd's chain id). So the same layer on another base is unpacked again.
+//! Digests and chains are numbered once per run, so that nodes keep plain arrays.
 //!
 //! Random sizes are drawn here, once per run and digest: every strategy rolls out the same bytes, and a layer that two
-//! images share has one size.
+//! images share has the same size in both.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ use crate::world::quantity::SizeModel;
 use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 use fleetsim_units::{Bytes, Share};
 
-/// Most images of a world, and most layers of all of them in both revisions: they are numbered with 16 bits.
+/// Maximum number of images of a world, whose revisions are numbered with 16 bits.
 pub const MOST_IMAGES: usize = 32_767;
-/// See [`MOST_IMAGES`].
+/// Maximum number of layers of all images in both revisions, for the same reason.
 pub const MOST_LAYERS: usize = 65_535;
 
 /// One image in one revision: an index into [`Catalog::images`].
@@ -24,12 +24,12 @@ pub const MOST_LAYERS: usize = 65_535;
 pub(crate) struct ImageRef(pub u16);
 
 impl ImageRef {
-    /// The index of its image in the specification.
+    /// Returns the index of its image in the specification.
     pub(crate) fn index(self) -> usize {
         usize::from(self.0 / 2)
     }
 
-    /// Whether it is the new revision.
+    /// Returns whether it is the new revision.
     pub(crate) fn is_new(self) -> bool {
         self.0.is_multiple_of(2)
     }
@@ -40,7 +40,7 @@ impl ImageRef {
 pub(crate) struct Layer {
     /// The blob that it is unpacked from.
     pub blob: u16,
-    /// The chain that it forms with the layers below it.
+    /// The chain that it forms together with the layers below it.
     pub chain: u16,
     pub compressed: Bytes,
     pub uncompressed: Bytes,
@@ -50,7 +50,7 @@ pub(crate) struct Layer {
 /// How a layer is decompressed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Packing {
-    /// It goes over the wire as it is on disk.
+    /// Transferred as stored on disk, without compression.
     Plain,
     Gzip,
     Zstd,
@@ -73,11 +73,11 @@ impl Packing {
 pub(crate) struct Image {
     pub layers: Vec<Layer>,
     pub config: Bytes,
-    /// It is pulled lazily: its layers are mounted and read on demand.
+    /// Whether it is pulled lazily: its layers are mounted and read on demand.
     pub(crate) is_lazy: bool,
 }
 
-/// Every image of a run in both revisions.
+/// Every image of a run, in both revisions.
 #[derive(Clone, Debug)]
 pub(crate) struct Catalog {
     images: Vec<Image>,
@@ -87,8 +87,8 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// The images of a run. A streaming service has prepared all old images and this share of the new ones for lazy
-    /// pulls. `None`: there is no such service.
+    /// Creates the images of a run. A streaming service has prepared all old images and this share of the new ones for
+    /// lazy pulls. `None`: there is no such service.
     pub(crate) fn new(specs: &[ImageSpec], prepared: Option<Share>, streams: &Streams) -> Self {
         let mut numbering = Numbering {
             streams,
@@ -121,12 +121,12 @@ impl Catalog {
         &self.images[usize::from(image.0)]
     }
 
-    /// The layers of the image at `image`.
+    /// Returns the layers of the image at `image`.
     pub(crate) fn layers(&self, image: usize) -> &[Layer] {
         &self.images[image].layers
     }
 
-    /// The new revision of the image at `index` of the specification, or the one before.
+    /// Returns the new or the previous revision of the image at `index` of the specification.
     pub(crate) fn revision(index: usize, new: bool) -> ImageRef {
         ImageRef(
             u16::try_from(index * 2 + usize::from(!new))
@@ -134,12 +134,12 @@ impl Catalog {
         )
     }
 
-    /// Whether the image at `image` has this blob.
+    /// Returns whether the image at `image` has this blob.
     pub(crate) fn contains(&self, image: usize, blob: u16) -> bool {
         self.layers(image).iter().any(|layer| layer.blob == blob)
     }
 
-    /// By blob: its compressed size.
+    /// Returns the compressed size of each blob.
     pub(crate) fn blob_sizes(&self) -> Vec<Bytes> {
         let mut sizes = vec![Bytes::new(0); self.blobs];
         for layer in self.images.iter().flat_map(|image| &image.layers) {
@@ -153,7 +153,7 @@ impl Catalog {
     }
 }
 
-/// Whether a service that prepares this share of the images has prepared one of them.
+/// Returns whether a service that prepares this share of the images has prepared this one.
 fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
     let mut rng = streams.stream(image, "prepared for lazy pulls");
     share == Share::ALL || dist::bernoulli(&mut rng, share.get())
@@ -162,7 +162,7 @@ fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
 struct Numbering<'s> {
     streams: &'s Streams,
     blobs: HashMap<&'s str, u16>,
-    /// By chain below, if any, and blob.
+    /// The number of each chain, by the chain below, if any, and blob.
     chains: HashMap<(Option<u16>, u16), u16>,
 }
 
@@ -198,7 +198,7 @@ impl<'s> Numbering<'s> {
     }
 }
 
-/// The largest drawn size: 10^13 bytes, a thousand times the largest layer found on public registries.
+/// The largest drawn size: 10^13 bytes, a thousand times the largest known layer on public registries.
 const MOST_BYTES: f64 = 1e13;
 
 fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {

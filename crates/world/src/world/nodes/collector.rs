@@ -1,12 +1,12 @@
-//! containerd's garbage collector: it deletes what a failed pull has left on a node.
+//! containerd's garbage collector: it deletes what a failed pull leaves on a node.
 //!
-//! A pull holds its blobs, unpacked layers and unfinished downloads by a lease, which ends with it. Nothing else holds
-//! them unless an image on the node has the same layers or another pull needs them. The collector runs soon after a
-//! lease has ended: after the mean time that it locks the database, over `pause_threshold` (2 %), milliseconds to
-//! seconds. Source: containerd `docs/garbage-collection.md` @22f44c4, `client/pull.go`. The laboratory's containerds
-//! request manifests and finished layers of failed pulls again.
+//! A pull holds its blobs, unpacked layers and unfinished downloads with a lease, which ends with the pull. Nothing
+//! else holds them unless an image on the node has the same layers or another pull needs them. The collector runs
+//! milliseconds to seconds after a lease has ended: after the mean time for which it locks the database, divided by
+//! `pause_threshold` (2%). Source: containerd `docs/garbage-collection.md` @22f44c4, `client/pull.go`. In our
+//! laboratory measurements, containerd requests manifests and finished layers of failed pulls again.
 //!
-//! Left out: what a node's failure leaves, because its lease lives on for 24 h.
+//! Left out: what a node's failure leaves, because its lease remains for 24 h.
 
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
@@ -14,13 +14,13 @@ use crate::world::nodes::pull::Pull;
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
 impl NodeState {
-    /// The lease of a failed pull ends.
+    /// Ends the lease of a failed pull.
     pub(super) fn lease_ends(&mut self, image: ImageRef, now: SimTime) {
         self.content_mut().failed[usize::from(image.0)] = Some(now);
     }
 
-    /// Deletes what failed pulls have left, if the collector has run since: `after` the end of their leases. Returns
-    /// the bytes of incomplete blobs that are lost.
+    /// Deletes what failed pulls have left, if the collector has run in the meantime, which it does `after` the end of
+    /// their leases. Returns the lost bytes of incomplete blobs.
     pub(super) fn collect(
         &mut self,
         after: SimDuration,
@@ -49,7 +49,7 @@ impl NodeState {
         lost
     }
 
-    /// The images that are on the node, or that it pulls.
+    /// Returns the images that are on the node or being pulled.
     fn held_images(&self, pulls: &[Pull]) -> Vec<usize> {
         let mut is_held = self.content.present.clone();
         for pull in &self.pulls {
@@ -60,7 +60,7 @@ impl NodeState {
 }
 
 impl NodeContent {
-    /// Deletes the parts of an image that no held image has. Returns the bytes of incomplete blobs.
+    /// Deletes the parts of an image that no held image has. Returns the lost bytes of incomplete blobs.
     fn delete_image(&mut self, image: usize, held: &[usize], catalog: &Catalog) -> Bytes {
         let mut lost = Bytes::ZERO;
         self.manifests[image] = false;

@@ -1,16 +1,16 @@
-//! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes it out. Downloads are
-//! written too, and each is complete when all of it is on the disk.
+//! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes the memory out. Downloads
+//! are also written, and each is complete when all of it is on the disk.
 //!
 //! While the buffer has room, each layer is unpacked as fast as it is decompressed. When it is full, all layers and
-//! downloads share the disk's rate equally. The disk keeps writing when no layer is unpacked, so room returns with
-//! time. This models Linux's dirty-page budget as a fluid: writers run freely up to the middle between
-//! `dirty_background_ratio` and `dirty_ratio` (torvalds/linux `mm/page-writeback.c`, `dirty_freerun_ceiling`), which by
-//! default is 15 % of the memory that can be dirty.
+//! downloads share the disk's rate equally. The disk keeps writing when no layer is unpacked, so the buffer empties
+//! with time. This models Linux's dirty-page budget as a fluid: writers are not throttled up to the middle between
+//! `dirty_background_ratio` and `dirty_ratio` (torvalds/linux `mm/page-writeback.c`, `dirty_freerun_ceiling`), which
+//! by default is 15% of the memory that can be dirty.
 //!
 //! containerd syncs each blob before it can be unpacked (`fp.Sync()` in containerd/containerd @02e0fef
-//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has written by then what is older
-//! than [`DIRTY_EXPIRE`]; the rest is written now, before the dirty pages of unpacked layers while the buffer has
-//! room.
+//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has already written pages that are
+//! older than [`DIRTY_EXPIRE`]; the rest is written during the sync, before the dirty pages of unpacked layers while
+//! the buffer has room.
 //!
 //! Left out: the gradual onset of the kernel's throttling, a disk's credits for bursts, reading blobs back, and disk
 //! use by pods.
@@ -24,7 +24,7 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 /// Age at which the kernel writes a dirty page. Source: `vm.dirty_expire_centisecs` of Linux, 3000.
 const DIRTY_EXPIRE: SimDuration = SimDuration::from_secs(30);
 
-/// Bytes per second that memory takes of a layer that is not compressed: more than any limit.
+/// Bytes per second of an uncompressed layer that memory accepts: more than any limit.
 const MEMORY_RATE: f64 = 1e12;
 
 /// A layer that is being written.
@@ -35,7 +35,7 @@ struct Writer {
     ends: f64,
 }
 
-/// A download that will be written.
+/// A download that will be synced to the disk.
 #[derive(Clone, Copy, Debug)]
 struct DiskDownload {
     of: PullLayer,
@@ -51,7 +51,7 @@ pub(crate) struct EndedWrites {
     pub unpacked: Vec<PullLayer>,
 }
 
-/// Uncompressed bytes per second that a node unpacks of one layer.
+/// Rates at which a node unpacks one layer, in uncompressed bytes per second.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct UnpackRates {
     pub(crate) gzip: BytesPerSec,
@@ -66,7 +66,7 @@ impl UnpackRates {
         }
     }
 
-    /// The rate of a layer of a node whose disk is never a limit.
+    /// Returns the rate of one layer on a node whose disk is never a limit.
     pub(crate) const fn of_packing(self, packing: Packing) -> BytesPerSec {
         match packing {
             Packing::Plain | Packing::Gzip => self.gzip,
@@ -78,7 +78,7 @@ impl UnpackRates {
 /// Layers that are decompressed at the same rate.
 #[derive(Debug, Default)]
 struct Unpackers {
-    /// Bytes per second of one layer.
+    /// Rate of one layer, in bytes per second.
     decompress: f64,
     /// Bytes that a permanent writer would have written.
     written: f64,
@@ -98,7 +98,7 @@ impl Unpackers {
         self.writers.push(Writer { of, ends });
     }
 
-    /// The rate of all of them, where each has at most this share of the disk.
+    /// Returns the total rate if each has at most this share of the disk.
     fn rate_of_all(&self, share: f64) -> f64 {
         self.writers.len() as f64 * self.decompress.min(share)
     }
@@ -113,7 +113,7 @@ impl Unpackers {
         take_done(&mut self.writers, self.written)
     }
 
-    /// Seconds until the first layer is complete.
+    /// Returns the seconds until the first layer is complete.
     fn until_first(&self, share: f64) -> Option<f64> {
         until_first(&self.writers, self.written, self.decompress.min(share))
     }
@@ -122,7 +122,7 @@ impl Unpackers {
 /// The state of one disk.
 #[derive(Debug, Default)]
 pub(crate) struct Disk {
-    /// Bytes per second.
+    /// Rate of the disk, in bytes per second.
     rate: f64,
     buffer: f64,
     /// Bytes in memory that are not yet on the disk.
@@ -132,13 +132,13 @@ pub(crate) struct Disk {
     /// Bytes that a permanent sync would have written.
     synced: f64,
     now: SimTime,
-    /// Layers with gzip that are unpacked.
+    /// Gzip layers being unpacked.
     gzip: Unpackers,
-    /// Layers with zstd that are unpacked.
+    /// Zstd layers being unpacked.
     zstd: Unpackers,
-    /// Layers that are written without decompression.
+    /// Layers being written without decompression.
     copies: Vec<Writer>,
-    /// Downloads that are synced.
+    /// Downloads being synced.
     syncs: Vec<Writer>,
     /// Downloads in progress.
     downloads: Vec<DiskDownload>,
@@ -147,7 +147,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// A disk with this writing rate and room in memory, and processors that decompress at these rates.
+    /// Creates a disk with this write rate and buffer, and processors that decompress at these rates.
     pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, unpack: UnpackRates) -> Self {
         Self {
             rate: rate.get(),
@@ -158,7 +158,7 @@ impl Disk {
         }
     }
 
-    /// A layer of `bytes` uncompressed bytes begins to be unpacked.
+    /// Begins to unpack a layer of `bytes` uncompressed bytes.
     pub(crate) fn begin(&mut self, now: SimTime, of: PullLayer, bytes: f64, packing: Packing) {
         self.advance(now);
         match packing {
@@ -171,15 +171,15 @@ impl Disk {
         }
     }
 
-    /// The download of a layer begins.
+    /// Records that the download of a layer begins.
     pub(crate) fn download_begins(&mut self, now: SimTime, of: PullLayer) {
-        // One that goes on after an error began before.
+        // A download that resumes after an error began earlier.
         if !self.downloads.iter().any(|download| download.of == of) {
             self.downloads.push(DiskDownload { of, began: now });
         }
     }
 
-    /// The download of a layer of `bytes` compressed bytes has ended; now it is synced.
+    /// Begins to sync a layer of `bytes` compressed bytes whose download has ended.
     pub(crate) fn sync(&mut self, now: SimTime, of: PullLayer, bytes: f64) {
         self.advance(now);
         let at = self.downloads.iter().position(|other| other.of == of);
@@ -195,7 +195,7 @@ impl Disk {
         });
     }
 
-    /// Cancels the layers that a pull still writes.
+    /// Cancels the layers that a pull is still writing.
     pub(crate) fn cancel(&mut self, now: SimTime, pull: PullId) {
         self.advance(now);
         self.gzip.writers.retain(|writer| writer.of.pull != pull);
@@ -205,7 +205,7 @@ impl Disk {
         self.downloads.retain(|download| download.of.pull != pull);
     }
 
-    /// Removes and returns the layers that are complete at `now`, of each packing in the order in which they began.
+    /// Removes and returns the layers that are complete at `now`, for each packing in the order in which they began.
     pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
         self.advance(now);
         let mut unpacked = self.gzip.take_done();
@@ -217,7 +217,8 @@ impl Disk {
         }
     }
 
-    /// When the next layer is complete, or the buffer is full and rates change. `None`: nothing is being written.
+    /// Returns when the next layer is complete, or the buffer becomes full and rates change. `None`: nothing is being
+    /// written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let ends = [
             self.gzip.until_first(self.unpack_share()),
@@ -237,7 +238,7 @@ impl Disk {
         self.dirty + 0.5 >= self.buffer
     }
 
-    /// The share of the disk of each of those that write to it.
+    /// Returns the share of the disk for each writer.
     fn share(&self) -> f64 {
         let waiting = if self.is_full() {
             self.gzip.writers.len() + self.zstd.writers.len() + self.copies.len()
@@ -247,12 +248,12 @@ impl Disk {
         self.rate / (waiting + self.syncs.len()).max(1) as f64
     }
 
-    /// The rate of each sync.
+    /// Returns the rate of each sync.
     fn sync_rate(&self) -> f64 {
         self.share()
     }
 
-    /// The most of the disk that each layer that is unpacked has: no limit while the buffer has room.
+    /// Returns the maximum share of the disk for each layer being unpacked: unlimited while the buffer has room.
     fn unpack_share(&self) -> f64 {
         if self.is_full() {
             self.share()
@@ -261,13 +262,14 @@ impl Disk {
         }
     }
 
-    /// The rate of all layers that are unpacked.
+    /// Returns the total rate of all layers being unpacked.
     fn unpack_rate(&self) -> f64 {
         let share = self.unpack_share();
         self.gzip.rate_of_all(share) + self.zstd.rate_of_all(share)
     }
 
-    /// The rate of each layer that is written without decompression: of a full disk, what the others leave.
+    /// Returns the rate of each layer that is written without decompression: if the disk is full, the rest of its
+    /// rate.
     fn copy_rate(&self) -> f64 {
         if !self.is_full() {
             return MEMORY_RATE;
@@ -276,7 +278,7 @@ impl Disk {
         (self.rate - syncing - self.unpack_rate()) / self.copies.len().max(1) as f64
     }
 
-    /// The rate at which dirty pages of unpacked layers grow, bytes per second.
+    /// Returns the rate at which dirty pages of unpacked layers grow, in bytes per second.
     fn filling(&self) -> f64 {
         let flushed = self.rate - self.syncs.len() as f64 * self.sync_rate();
         let mut written = self.unpack_rate();
@@ -303,7 +305,7 @@ impl Disk {
     }
 }
 
-/// Removes and returns the layers that are complete when each writer has written `done` bytes.
+/// Removes and returns the layers that are complete if each writer has written `done` bytes.
 fn take_done(writers: &mut Vec<Writer>, done: f64) -> Vec<PullLayer> {
     // Event times are whole nanoseconds, so a layer may be complete except for rounding.
     let is_done = |writer: &Writer| writer.ends <= done + 0.5;
@@ -313,7 +315,8 @@ fn take_done(writers: &mut Vec<Writer>, done: f64) -> Vec<PullLayer> {
     ended
 }
 
-/// Seconds until the first layer is complete, when each writer has written `done` bytes and writes at `rate`.
+/// Returns the seconds until the first layer is complete, if each writer has written `done` bytes and writes at
+/// `rate`.
 fn until_first(writers: &[Writer], done: f64, rate: f64) -> Option<f64> {
     let left = writers
         .iter()
@@ -368,20 +371,22 @@ mod tests {
     fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Gzip);
-        // It fills at 300 - 100 = 200 B/s: full after 50 s, 15 000 B written. The other 5 000 B at 100 B/s: 50 s more.
+        // It fills at 300 - 100 = 200 B/s: full after 50 s, with 15,000 B written. The other 5,000 B at 100 B/s:
+        // another 50 s.
         assert_ends(&run(&mut disk), &[(0, 100.0)]);
-        // For 25 s the disk continues alone: room for 2 500 B, which last 12.5 s, 3 750 B; then 1 250 B at 100 B/s.
+        // For 25 s the disk works alone: room for 2,500 B, which lasts 12.5 s, 3,750 B; then 1,250 B at 100 B/s.
         disk.begin(SimTime::from_secs(125), layer(1), 5_000.0, Packing::Gzip);
         assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
     }
 
     #[test]
-    fn zstd_is_as_fast_as_its_own_rate_until_the_buffer_is_full() {
-        // 600 B/s fill the buffer at 500: full after 20 s, 12 000 B written. The other 8 000 B at 100 B/s: 80 s more.
+    fn zstd_has_its_own_rate_until_the_buffer_is_full() {
+        // 600 B/s fill the buffer at 500: full after 20 s, with 12,000 B written. The other 8,000 B at 100 B/s:
+        // another 80 s.
         let mut slow = disk(10_000);
         slow.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Zstd);
         assert_ends(&run(&mut slow), &[(0, 100.0)]);
-        // With room for all: 6 000 B at 600 B/s beside 6 000 B at 300 B/s.
+        // With room for everything: 6,000 B at 600 B/s concurrently with 6,000 B at 300 B/s.
         let mut roomy = disk(100_000);
         roomy.begin(SimTime::ZERO, layer(0), 6_000.0, Packing::Gzip);
         roomy.begin(SimTime::ZERO, layer(1), 6_000.0, Packing::Zstd);
@@ -398,8 +403,8 @@ mod tests {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 9_000.0, Packing::Gzip);
-        // Together 600 B/s, filling at 500: the first is written after 10 s, with 5 000 B in the buffer. The other has
-        // 6 000 B left and fills at 200: it needs 20 s and would be stopped after 25.
+        // Together 600 B/s, filling at 500: the first is written after 10 s, with 5,000 B in the buffer. The other has
+        // 6,000 B left and fills at 200: it needs 20 s; the buffer would be full after 25.
         assert_ends(&run(&mut disk), &[(0, 10.0), (1, 30.0)]);
     }
 
@@ -423,12 +428,12 @@ mod tests {
         );
         disk.begin(SimTime::ZERO, layer(1), 300.0, Packing::Gzip);
         disk.cancel(SimTime::from_secs(2), PullId(7));
-        // 100 B in two seconds, 200 B in two more.
+        // 100 B in two seconds, 200 B in another two.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
     }
 
     #[test]
-    fn a_layer_that_is_not_compressed_is_limited_by_the_disk_alone() {
+    fn an_uncompressed_layer_is_only_limited_by_the_disk() {
         let mut disk = Disk::new(
             BytesPerSec::new(100e6),
             Bytes::new(10_000_000_000),
@@ -437,13 +442,13 @@ mod tests {
         disk.begin(SimTime::ZERO, layer(0), 9_000e6, Packing::Plain);
         // The buffer has room for all of it.
         assert_ends(&run(&mut disk), &[(0, 0.0)]);
-        // After a second the disk has written 100 MB: room for 1 100 MB. The other 8 900 MB go at 100 MB/s.
+        // After a second the disk has written 100 MB: room for 1,100 MB. The other 8,900 MB are written at 100 MB/s.
         disk.begin(SimTime::from_secs(1), layer(1), 10_000e6, Packing::Plain);
         assert_ends(&run(&mut disk), &[(1, 90.0)]);
     }
 
     #[test]
-    fn a_layer_that_is_not_compressed_takes_what_decompression_leaves_of_a_full_disk() {
+    fn an_uncompressed_layer_uses_the_bandwidth_that_decompression_leaves_on_a_full_disk() {
         let mut disk = Disk::new(
             BytesPerSec::new(1000.0),
             Bytes::new(0),
@@ -451,7 +456,7 @@ mod tests {
         );
         disk.begin(SimTime::ZERO, layer(0), 600.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 2_400.0, Packing::Plain);
-        // 300 B/s for 2 s beside 700 B/s; then 1 000 B at 1 000 B/s.
+        // 300 B/s for 2 s concurrently with 700 B/s; then 1,000 B at 1,000 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 3.0)]);
     }
 
@@ -460,21 +465,21 @@ mod tests {
         let mut disk = disk(10_000);
         disk.download_begins(SimTime::ZERO, layer(0));
         disk.sync(SimTime::from_secs(10), layer(0), 1_000.0);
-        // 1 000 B at 100 B/s.
+        // 1,000 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 20.0)]);
-        // Of 1 000 B in 60 s, the kernel has written those of the first 30 s.
+        // Of 1,000 B in 60 s, the kernel has already written those of the first 30 s.
         disk.download_begins(SimTime::from_secs(20), layer(1));
         disk.sync(SimTime::from_secs(80), layer(1), 1_000.0);
         assert_ends(&run(&mut disk), &[(1, 85.0)]);
     }
 
     #[test]
-    fn a_download_goes_before_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
+    fn a_download_takes_precedence_over_dirty_pages_and_shares_the_disk_when_the_buffer_is_full() {
         let mut disk = disk(1_200);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.sync(SimTime::ZERO, layer(1), 1_000.0);
-        // The buffer fills at 300 B/s for 4 s, 1 200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
-        // end at 16 s, with 1 800 B unpacked; then 1 200 B at 100 B/s.
+        // The buffer fills at 300 B/s for 4 s, 1,200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
+        // end at 16 s, with 1,800 B unpacked; then 1,200 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(1, 16.0), (0, 28.0)]);
     }
 }

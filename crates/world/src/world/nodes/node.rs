@@ -1,8 +1,8 @@
 //! A node: the content of its disk, its queue of image pulls, and its download and unpack slots.
 //!
-//! Left out: image garbage collection. The kubelet deletes images when the disk is 85 % full, checking every five
-//! minutes, and never those of running pods. It affects a rollout only on disks too small for two revisions, and then
-//! through evictions, which are not modelled either.
+//! Left out: image garbage collection. The kubelet deletes images when the disk is 85% full, checking every five
+//! minutes, and never deletes those of running pods. This affects a rollout only on disks that are too small for two
+//! revisions, and then through evictions, which are not modelled either.
 
 use crate::world::nodes::spec::NodeSpec;
 use std::collections::{BTreeSet, VecDeque};
@@ -23,11 +23,11 @@ use fleetsim_units::{Bytes, BytesPerSec, Factor, SimDuration, SimTime};
 pub(crate) enum Blob {
     /// This many bytes, possibly none.
     Partial(Bytes),
-    /// An attempt is downloading it and began with this many bytes.
+    /// An attempt is downloading it, and started with this many bytes.
     Fetching(Bytes),
-    /// All of it.
+    /// All of it is on the node.
     Whole,
-    /// It was complete and was discarded after unpacking.
+    /// It was complete, and was discarded after unpacking.
     Discarded,
     /// Enough to mount its layer; the rest is read on demand or downloaded in the background.
     Mounted,
@@ -59,24 +59,24 @@ pub(crate) enum ReadProgress {
     Done,
 }
 
-/// The parts of each image that a node has. Nodes with the same share one value, as most have before and after an
+/// The parts of each image that a node has. Nodes with the same content share it, which most do before and after an
 /// update.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeContent {
     pub blobs: Vec<Blob>,
     pub chains: Vec<Chain>,
-    /// By image: all its chains are unpacked and the runtime knows its name.
+    /// For each image, whether all its chains are unpacked and the runtime knows its name.
     pub present: Vec<bool>,
-    /// By image: its index, manifest and config are in the content store.
+    /// For each image, whether its index, manifest and config are in the content store.
     pub manifests: Vec<bool>,
-    /// By image: the reads of its containers when images are pulled lazily.
+    /// For each image, the reads of its containers if images are pulled lazily.
     pub reading: Vec<ReadProgress>,
-    /// By image: the failure of its last pull, if that left something to collect.
+    /// For each image, when its last pull failed, if that left something to collect.
     pub failed: Vec<Option<SimTime>>,
 }
 
 impl NodeContent {
-    /// Nothing.
+    /// Creates an empty content.
     pub(crate) fn new(catalog: &Catalog) -> Self {
         Self {
             blobs: vec![Blob::Partial(Bytes::ZERO); catalog.blobs],
@@ -88,7 +88,7 @@ impl NodeContent {
         }
     }
 
-    /// The number of these layers, from the bottom up, that are unpacked.
+    /// Returns how many of these layers, from the bottom up, are unpacked.
     pub(super) fn unpacked_layers(&self, layers: &[Layer]) -> usize {
         layers
             .iter()
@@ -97,18 +97,18 @@ impl NodeContent {
     }
 }
 
-/// Contents that nodes had lately, to be shared by the next that has the same.
+/// Recent contents of nodes, which the next node with the same content can share.
 #[derive(Debug)]
 pub(crate) struct KnownContents {
     known: Vec<Rc<NodeContent>>,
-    /// The one to be forgotten next.
+    /// The next one to be forgotten.
     oldest: usize,
 }
 
 impl KnownContents {
     const MOST: usize = 8;
 
-    /// Knows this content.
+    /// Starts with this content.
     pub(crate) fn new(first: NodeContent) -> Self {
         Self {
             known: vec![Rc::new(first)],
@@ -116,12 +116,12 @@ impl KnownContents {
         }
     }
 
-    /// The first that was known.
+    /// Returns the first known content.
     pub(crate) fn first(&self) -> Rc<NodeContent> {
         Rc::clone(&self.known[0])
     }
 
-    /// Replaces a content by an equal one that other nodes have, if one is known.
+    /// Replaces a content with an equal one of other nodes, if it is known.
     pub(crate) fn share(&mut self, content: &mut Rc<NodeContent>) {
         let same = self
             .known
@@ -142,11 +142,11 @@ impl KnownContents {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeHardware {
     pub(crate) unpack_rate: BytesPerSec,
-    /// `None`: the disk is never a limit.
+    /// The disk. `None`: it is never a limit.
     pub(crate) disk: Option<DiskHardware>,
 }
 
-/// The rate of a disk, and the dirty pages before it that memory may hold.
+/// The rate of a disk, and the size of its buffer of dirty pages in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct DiskHardware {
     pub(crate) rate: BytesPerSec,
@@ -158,8 +158,8 @@ pub(crate) struct DiskHardware {
 pub(crate) struct NodeState {
     pub cluster: ClusterId,
     pub key: EntityKey,
-    /// Pull attempts, requests, requests to blob hosts, unpackings and pods so far; they number the node's random
-    /// draws.
+    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. They identify the node's
+    /// random draws.
     pub attempts: u64,
     pub requests: u64,
     pub(crate) blob_requests: u64,
@@ -168,12 +168,12 @@ pub(crate) struct NodeState {
     pub content: Rc<NodeContent>,
     /// The disk that layers are written to. `None`: it is never a limit.
     pub disk: Option<Box<Disk>>,
-    /// Layers being unpacked.
+    /// Number of layers being unpacked.
     pub unpacking: u32,
     pub(crate) unpack_rates: UnpackRates,
     /// Pulls in progress.
     pub pulls: Vec<PullId>,
-    /// Downloads that hold a slot, if slots are counted per node.
+    /// Number of downloads that hold a slot, if slots are counted per node.
     pub(crate) slots_taken: u32,
     /// Layers that wait for a slot of the node.
     pub(crate) slot_queue: VecDeque<PullLayer>,
@@ -181,26 +181,26 @@ pub(crate) struct NodeState {
     pub(crate) pull_queue: VecDeque<QueuedPull>,
     /// Pods in image back-off, and some that have left it.
     pub(crate) backing_off: Vec<PodId>,
-    /// Calls of the kubelet that wait for one of these pulls, if the runtime merges calls.
+    /// Number of kubelet calls that wait for one of these pulls, if the runtime merges calls.
     pub(crate) merged_pulls: usize,
-    /// The kubelet's own limit of pulls per second.
+    /// The kubelet's own limit on pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// When it can start another pod, at this rate of starts.
+    /// When it can start another pod, if its rate of starts is limited.
     pub(crate) next_start: SimTime,
-    /// It has failed and has not returned.
+    /// Whether it has failed and not recovered.
     pub down: bool,
-    /// The control plane considers it ready.
+    /// Whether the control plane considers it ready.
     pub ready: bool,
-    /// Failures so far.
+    /// Number of failures so far.
     pub failures: u32,
-    /// The current turn of its failure process.
+    /// The current cycle of its failure process.
     pub turn: u64,
     /// Pods that were deleted while it was down.
     pub(crate) terminating_on_lost_node: Vec<PodId>,
 }
 
 impl NodeState {
-    /// A node with this content.
+    /// Creates a node with this content.
     pub(crate) fn new(
         spec: &NodeSpec,
         content: Rc<NodeContent>,
@@ -240,7 +240,7 @@ impl NodeState {
         }
     }
 
-    /// Puts an image on the disk as if it was pulled long ago.
+    /// Puts an image on the disk as if it had been pulled long ago.
     pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
         let content = self.content_mut();
         for layer in &catalog.image(image).layers {
@@ -256,12 +256,12 @@ impl NodeState {
         content.manifests[usize::from(image.0)] = true;
     }
 
-    /// Its content, to be changed.
+    /// Returns its content for modification.
     pub(crate) fn content_mut(&mut self) -> &mut NodeContent {
         Rc::make_mut(&mut self.content)
     }
 
-    /// The number of the next request's service time among the draws of this node.
+    /// Returns the number that identifies the draw of the next request's service time on this node.
     pub(crate) const fn next_request_draw(&mut self, host: HostRole) -> u64 {
         let requests = if matches!(host, HostRole::Blobs) {
             &mut self.blob_requests
@@ -273,14 +273,14 @@ impl NodeState {
         draw
     }
 
-    /// The writes to its disk have changed: schedules the next change.
+    /// Schedules the next change after the writes to its disk have changed.
     pub(super) fn schedule_disk(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.disk.as_mut().expect("a disk that changed");
         let next = disk.next_change();
         queue.keep_scheduled(&mut disk.event, next, Event::DiskChanges(id));
     }
 
-    /// The layers of an image that are mounted, each blob once.
+    /// Returns the mounted layers of an image, each blob once.
     pub(crate) fn mounted_layers<'c>(&self, image: &'c Image) -> impl Iterator<Item = &'c Layer> {
         let blobs = &self.content.blobs;
         let mut seen = BTreeSet::new();
@@ -289,15 +289,15 @@ impl NodeState {
         })
     }
 
-    /// The time until it has started the pods before the next one, when it starts this many per second; `slow` is the
-    /// factor of its cluster.
+    /// Returns the time until it has started the pods before the next one, if it starts this many per second; `slow`
+    /// is the factor of its cluster.
     pub(crate) fn wait_to_start(&mut self, rate: Factor, slow: f64, now: SimTime) -> SimDuration {
         let turn = self.next_start.max(now);
         self.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());
         turn - now
     }
 
-    /// Gives back the memory of queues that are empty.
+    /// Frees the memory of empty queues.
     pub(crate) fn shrink(&mut self) {
         if self.pulls.is_empty() {
             self.pulls = Vec::new();
@@ -313,7 +313,7 @@ impl NodeState {
         }
     }
 
-    /// Bytes of incomplete blobs.
+    /// Returns the number of bytes in incomplete blobs.
     pub(crate) fn unfinished(&self) -> Bytes {
         self.content
             .blobs

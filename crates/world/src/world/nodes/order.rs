@@ -1,12 +1,12 @@
-//! Pulls that real machines carry out: the world orders them, and hears when they have ended.
+//! Pulls that real machines carry out: the world orders them, and is notified when they have ended.
 //!
-//! Pods, kubelet, serial pulls and back-off are the world's own, before a pull and after it. Between its beginning and
-//! its end nothing is simulated: no request, no transfer and no unpacking. An order has an event for its end that is
-//! never due, so that the queue shows that something will happen. Whoever carries the pull out replaces it.
+//! Pods, kubelet, serial pulls and back-off are simulated, before and after a pull. Between its start and its end
+//! nothing is simulated: no request, no transfer and no unpacking. An order has an event for its end that is never
+//! due, so that the queue shows that an event is still expected. Whoever carries out the pull replaces it.
 //!
-//! Left out: the parts of a pull. A pull counts as one download from its beginning to its end, and bytes count for a
-//! node when its pull has succeeded. Bytes and requests of the registry are those that were measured, and what was
-//! sent and is in no complete blob counts as lost.
+//! Left out: the parts of a pull. A pull counts as one download from its start to its end, and bytes count for a node
+//! when its pull has succeeded. Bytes and requests of the registry are measured values, and bytes that were sent but
+//! are not in a complete blob count as lost.
 
 use crate::engine::EventId;
 use crate::world::event::{Event, PullEvent, Queue};
@@ -20,7 +20,7 @@ use fleetsim_units::{Bytes, BytesPerSec, SimTime};
 /// A pull to carry out.
 #[derive(Clone, Copy, Debug)]
 pub struct PullOrder {
-    /// The attempt.
+    /// The pull attempt.
     pub pull: PullId,
     /// Its cluster.
     pub cluster: ClusterId,
@@ -32,7 +32,7 @@ pub struct PullOrder {
     pub revision: Revision,
 }
 
-/// The orders of a world whose pulls are carried out, and what was measured of them.
+/// The orders of a world whose pulls are carried out by real machines, and their measurements.
 #[derive(Debug, Default)]
 pub(crate) struct PullOrders {
     new: Vec<PullOrder>,
@@ -40,12 +40,12 @@ pub(crate) struct PullOrders {
 }
 
 impl World<'_> {
-    /// From now on, pulls are not simulated but ordered ([`World::take_orders`]).
+    /// Makes pulls ordered ([`World::take_orders`]) instead of simulated from now on.
     pub fn order_pulls(&mut self) {
         self.orders = Some(Box::default());
     }
 
-    /// The pulls that have begun since the last call.
+    /// Returns the pulls that have begun since the last call.
     pub fn take_orders(&mut self) -> Vec<PullOrder> {
         self.orders
             .as_mut()
@@ -53,7 +53,7 @@ impl World<'_> {
             .unwrap_or_default()
     }
 
-    /// A pull that was ordered has ended at `at`, or failed.
+    /// Records that an ordered pull has ended at `at`, or failed.
     pub fn order_ends(
         &mut self,
         pull: PullId,
@@ -72,13 +72,13 @@ impl World<'_> {
         self.pulls[pull.index()].order = Some(end);
     }
 
-    /// The registry sends at this rate from now on, as measured.
+    /// Sets the measured rate at which the registry sends from now on.
     pub fn measure_egress(&mut self, now: SimTime, rate: BytesPerSec, at_capacity: bool) {
         self.meter.advance(now);
         self.meter.set_egress([(rate, at_capacity)].into_iter());
     }
 
-    /// Takes the measured totals: bytes that left the registry and caches, requests and responses. Other totals are
+    /// Sets the measured totals: bytes that left the registry and caches, requests and responses. Other totals are
     /// ignored.
     ///
     /// # Panics
@@ -126,7 +126,7 @@ impl World<'_> {
         }
     }
 
-    /// An order is closed, because its attempt has ended in whatever way.
+    /// Closes an order whose attempt has ended, successfully or not.
     pub(super) fn close_order(&mut self, node: NodeId, end: EventId, queue: &mut Queue) {
         queue.cancel(end);
         let cluster = self.nodes[node.index()].cluster;
@@ -155,7 +155,7 @@ impl World<'_> {
         self.clusters[cluster.index()].facts.received += received;
     }
 
-    /// Replaces what is measured in the totals of a world whose pulls are carried out.
+    /// Replaces measured values in the totals of a world whose pulls are carried out by real machines.
     pub(crate) fn total_orders(&mut self) {
         let Some(orders) = &self.orders else { return };
         let measured = &orders.measured;

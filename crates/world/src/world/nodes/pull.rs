@@ -1,19 +1,19 @@
 //! One attempt to pull an image, from the kubelet's queue to the last unpacked layer.
 //!
 //! Follows containerd's pipeline: resolve the tag, fetch manifest and config (`runtime`), then download all missing
-//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are there. Sources:
+//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are available. Sources:
 //! containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
 //! `pkg/kubelet/images/{puller,image_manager}.go`.
 //!
-//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. Those
-//! above it are downloaded unless their blob is in the content store, and always unpacked. Two pulls on one node that
-//! need the same blob or chain do the work once. A layer that an image lists twice is downloaded once, for its first
-//! place, and unpacked at each: every place is a chain of its own.
+//! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. The
+//! layers above it are downloaded unless their blob is in the content store, and always unpacked. If two pulls on a
+//! node need the same blob or chain, the work is done once. A layer that an image lists twice is downloaded once, for
+//! its first position, and unpacked for each position, because each is a separate chain.
 //!
 //! The kubelet's serial puller has a channel of ten requests, and further callers block. Blocked callers are served in
 //! order (Go's channels), so this is one unbounded first-come-first-served queue.
 //!
-//! An attempt may have a deadline (`pullDeadline`); Kubernetes has none.
+//! An attempt may have a deadline (`pullDeadline`). Kubernetes has no such deadline.
 //!
 //! Left out: bytes of manifests and headers, and chunked layers (off by default).
 
@@ -38,8 +38,8 @@ use crate::world::registry::spec::RegistrySpec;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::{Bytes, SimTime};
 
-/// An attempt to pull an image. [`PullProgress`] has the parts that only an attempt in progress needs; an ended one
-/// has none of it, because a long run has many.
+/// An attempt to pull an image. [`PullProgress`] has the state that only an attempt in progress needs; ended attempts
+/// do not store it, because a long run has many of them.
 #[derive(Debug)]
 pub(crate) struct Pull {
     pub pod: PodId,
@@ -55,7 +55,7 @@ pub(crate) struct Pull {
     progress: Option<Box<PullProgress>>,
 }
 
-/// An attempt without layers, as an ended one is seen.
+/// The state that an ended attempt shows: no layers.
 static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
 
 impl Deref for Pull {
@@ -75,7 +75,7 @@ impl DerefMut for Pull {
 }
 
 impl Pull {
-    /// The source of a blob.
+    /// Returns the source of a blob.
     pub(crate) fn source(&self, request: Request) -> BlobSource {
         match request {
             Request::Config => self.config_source,
@@ -88,7 +88,7 @@ impl Pull {
         }
     }
 
-    /// Remembers the source of a blob.
+    /// Records the source of a blob.
     pub(crate) fn set_source(&mut self, request: Request, source: BlobSource) {
         match request {
             Request::Config => self.config_source = source,
@@ -101,7 +101,7 @@ impl Pull {
         }
     }
 
-    /// Failed tries of a request: those of each layer's count by themselves.
+    /// Returns the failed attempts of a request; each layer's request is counted separately.
     pub(crate) fn tries_of(&mut self, request: Request) -> &mut Tries {
         match request {
             Request::Layer(layer) => &mut self.layer_tries[usize::from(layer)],
@@ -109,7 +109,7 @@ impl Pull {
         }
     }
 
-    /// Whether a request opens a connection to its host, which is known from then on.
+    /// Returns whether a request opens a connection to its host, and records the connection.
     pub(crate) fn opens_connection(&mut self, asked: HostRequest, registry: &RegistrySpec) -> bool {
         match (asked.host, asked.request) {
             (HostRole::Blobs, _) => !std::mem::replace(&mut self.blob_host_known, true),
@@ -119,8 +119,8 @@ impl Pull {
         }
     }
 
-    /// The missing bytes of a layer, or the part of them that arrives before a planned failure. Of a lazy image, those
-    /// that are needed to mount the layer.
+    /// Returns the missing bytes of a layer, or the part of them that arrives before a planned failure. For a lazy
+    /// image, the bytes that are needed to mount the layer.
     fn bytes_to_fetch(
         &self,
         layer: usize,
@@ -146,7 +146,8 @@ impl Pull {
         }
     }
 
-    /// The config has arrived: determines and returns the missing layers, and the one that breaks.
+    /// Determines and returns the missing layers after the config has arrived, and the layer in which the attempt
+    /// aborts.
     fn plan_layers(&mut self, node: &mut NodeState, catalog: &Catalog) -> Vec<usize> {
         let layers = &catalog.image(self.image).layers;
         node.content_mut().manifests[usize::from(self.image.0)] = true;
@@ -164,7 +165,7 @@ impl Pull {
         if let Some(failure) = self.planned_failure
             && !missing.is_empty()
         {
-            // A layer that is listed twice is downloaded for its first place.
+            // A layer that is listed twice is downloaded for its first position.
             let mut downloaded = missing.clone();
             let mut blobs = BTreeSet::new();
             downloaded.retain(|&at| blobs.insert(layers[at].blob));
@@ -174,7 +175,8 @@ impl Pull {
         missing
     }
 
-    /// Claims every blob that this pull needs and that no other pull of its node downloads. It then waits for a slot.
+    /// Claims every blob that this pull needs and that no other pull of its node is downloading. The blob then waits
+    /// for a slot.
     fn claim_blobs(
         &mut self,
         id: PullId,
@@ -206,7 +208,7 @@ impl Pull {
         }
     }
 
-    /// Arrived bytes of layers whose source is not complete, or that are not on the disk.
+    /// Returns the arrived bytes of layers whose source is not complete, or that are not on the disk.
     pub(crate) fn settling(&self) -> Bytes {
         let mut bytes = Bytes::ZERO;
         for fetch in &self.fetches {
@@ -219,7 +221,7 @@ impl Pull {
 }
 
 impl NodeState {
-    /// Its pull of an image that is in progress, if there is one.
+    /// Returns its pull in progress for an image, if there is one.
     fn pull_of(&self, image: ImageRef, pulls: &[Pull]) -> Option<PullId> {
         self.pulls
             .iter()
@@ -260,7 +262,8 @@ impl World<'_> {
         }
     }
 
-    /// The kubelet pulls the image of a pod, unless it may not, the image is missing, or a pull of it can be shared.
+    /// Starts the pull of a pod's image, unless the kubelet may not pull, the image is missing, or a running pull can
+    /// be shared.
     fn begin_pull(&mut self, id: NodeId, queued: QueuedPull, queue: &mut Queue) {
         let now = queue.now();
         let pod = queued.pod;
@@ -290,7 +293,7 @@ impl World<'_> {
         self.begin_attempt(id, queued, queue);
     }
 
-    /// An attempt begins with its first request, or is ordered.
+    /// Begins an attempt with its first request, or orders it.
     fn begin_attempt(&mut self, id: NodeId, queued: QueuedPull, queue: &mut Queue) {
         let now = queue.now();
         let QueuedPull { pod, asked } = queued;
@@ -337,7 +340,7 @@ impl World<'_> {
         }
     }
 
-    /// The missing bytes of a layer, or the part of them that arrives before a planned failure.
+    /// Returns the missing bytes of a layer, or the part of them that arrives before a planned failure.
     pub(crate) fn bytes_to_fetch(&self, id: PullId, layer: u16) -> Bytes {
         let pull = &self.pulls[id.index()];
         let node = &self.nodes[pull.node.index()];
@@ -345,7 +348,7 @@ impl World<'_> {
         pull.bytes_to_fetch(usize::from(layer), node, &self.catalog, lazy)
     }
 
-    /// The config has arrived: determines the missing layers.
+    /// Determines the missing layers after the config has arrived.
     pub(crate) fn plan_layers(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
@@ -362,14 +365,14 @@ impl World<'_> {
         self.unpack_next(id, queue);
     }
 
-    /// Claims every blob that this pull needs and that no other pull downloads.
+    /// Claims every blob that this pull needs and that no other pull is downloading.
     fn claim_blobs(&mut self, id: PullId) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
         pull.claim_blobs(id, node, &self.catalog, self.spec.node.runtime.slot_scope);
     }
 
-    /// Grants free download slots, first come first served.
+    /// Grants free download slots, first come, first served.
     fn grant_slots(&mut self, id: PullId, queue: &mut Queue) {
         while let Some(PullLayer { pull, layer }) = self.next_with_slot(id) {
             self.pulls[pull.index()].fetches[usize::from(layer)] = Fetch::Requested;
@@ -377,7 +380,7 @@ impl World<'_> {
         }
     }
 
-    /// Gives a free slot, of the node or of this pull, to the next layer that waits for it.
+    /// Assigns a free slot, of the node or of this pull, to the next layer that waits for it.
     fn next_with_slot(&mut self, id: PullId) -> Option<PullLayer> {
         let slots = self.spec.node.runtime.download_slots;
         let pull = &mut self.pulls[id.index()];
@@ -417,7 +420,7 @@ impl World<'_> {
         self.plan_layers(id, queue);
     }
 
-    /// All bytes of a layer have arrived.
+    /// Called when all bytes of a layer have arrived.
     pub(crate) fn layer_arrived(&mut self, id: PullId, at: usize, size: Bytes, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let is_lazy = self.catalog.image(pull.image).is_lazy;
@@ -437,10 +440,10 @@ impl World<'_> {
         }
     }
 
-    /// A layer that has arrived is on its node's disk.
+    /// Called when an arrived layer is on its node's disk.
     pub(super) fn layer_synced(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let at = usize::from(layer);
-        // The sync of a pull that has ended is cancelled, but may have ended at the same instant.
+        // The sync of an ended pull is cancelled, but may have ended at the same instant.
         if let Some(Fetch::Syncing(size)) = self.pulls[id.index()].fetches.get(at).copied() {
             self.note_unpacks_end(self.pulls[id.index()].node, 1);
             self.layer_complete(id, at, size, queue);
@@ -494,7 +497,7 @@ impl World<'_> {
         }
     }
 
-    /// All layers are committed: the image is on the node.
+    /// Called when all layers are committed: the image is on the node.
     pub(super) fn pulled(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -551,13 +554,13 @@ impl World<'_> {
         others
     }
 
-    /// An attempt has exceeded its deadline.
+    /// Called when an attempt has exceeded its deadline.
     fn pull_deadline(&mut self, id: PullId, queue: &mut Queue) {
         self.pulls[id.index()].deadline = None;
         self.fail(id, PullError::Deadline, queue);
     }
 
-    /// Every attempt so far, by beginning.
+    /// Returns every attempt so far, in the order of their start.
     pub fn pulls(&self) -> impl Iterator<Item = PullFacts> + '_ {
         self.pulls.iter().map(|pull| PullFacts {
             cluster: self.nodes[pull.node.index()].cluster,
@@ -569,7 +572,7 @@ impl World<'_> {
         })
     }
 
-    /// Fails an attempt; its pod tries again later.
+    /// Fails an attempt; its pod retries later.
     pub fn fail(&mut self, id: PullId, error: PullError, queue: &mut Queue) {
         let pod = self.pulls[id.index()].pod;
         let node_id = self.pulls[id.index()].node;
@@ -606,7 +609,7 @@ impl World<'_> {
         }
         let node = &mut self.nodes[node_id.index()];
         node.slot_queue.retain(|waiting| waiting.pull != id);
-        // The lease of a lost node's pull lives on.
+        // The lease of a lost node's pull remains.
         if self.spec.node.runtime.collect_after.is_some() && error != PullError::NodeLost {
             node.lease_ends(self.pulls[id.index()].image, now);
         }
@@ -618,7 +621,7 @@ impl World<'_> {
         others
     }
 
-    /// Gives up the download of a layer: its bytes are kept or lost, and its slot is free.
+    /// Abandons the download of a layer: its bytes are kept or lost, and its slot is freed.
     fn drop_fetch(&mut self, of: PullLayer, fetch: Fetch, now: SimTime) {
         let PullLayer { pull: id, layer } = of;
         let node_id = self.pulls[id.index()].node;
@@ -658,7 +661,7 @@ impl World<'_> {
         }
     }
 
-    /// Whether a pod needs a pull.
+    /// Returns whether a pod needs a pull.
     pub(crate) fn needs_pull(&self, pod: PodId) -> bool {
         let pod = &self.pods[pod.index()];
         let present = self.nodes[pod.node.index()].content.present[usize::from(pod.image.0)];

@@ -8,15 +8,15 @@ use fleetsim_units::SimTime;
 pub enum PullError {
     /// It exceeded the kubelet's limit of pulls per second.
     KubeletRate,
-    /// The registry responded 429 to every try of one request.
+    /// The registry responded 429 to every attempt of one request.
     TooManyRequests,
-    /// The transfer broke.
+    /// The transfer was aborted.
     Broken,
     /// It took longer than the node's deadline.
     Deadline,
     /// The registry responded 503, also to the retry.
     Unavailable,
-    /// The registry did not respond to any try of one request.
+    /// The registry did not respond to any attempt of one request.
     Unreachable,
     /// No bytes arrived within the runtime's timeout.
     NoProgress,
@@ -27,7 +27,7 @@ pub enum PullError {
 }
 
 impl PullError {
-    /// The number of kinds.
+    /// The number of error kinds.
     pub const COUNT: usize = Self::NodeLost as usize + 1;
 }
 
@@ -44,6 +44,6 @@ pub struct PullFacts {
     pub began: SimTime,
     /// When it ended. `None`: it is in progress.
     pub ended: Option<SimTime>,
-    /// Why it failed, if it did.
+    /// Why it failed, if it failed.
     pub error: Option<PullError>,
 }

@@ -1,5 +1,5 @@
-//! The state of an attempt to pull an image while it is in progress: its downloads, their sources, and what is
-//! unpacked. `pull` has the model.
+//! The state of an attempt to pull an image while it is in progress: its downloads, their sources, and the unpacked
+//! layers. `pull` describes the model.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::world::nodes::runtime::retries::Tries;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::Bytes;
 
-/// One layer of the image that a pull brings, by its index in the image.
+/// One layer of the image being pulled, by its index in the image.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct PullLayer {
     pub(crate) pull: PullId,
@@ -29,17 +29,17 @@ impl PullLayer {
 pub(crate) enum Fetch {
     /// Not needed, or complete.
     Done,
-    /// Another pull of this node downloads it, or this one for an earlier place in the image.
+    /// Another pull of this node downloads it, or this pull downloads it for an earlier position in the image.
     Elsewhere,
-    /// Waits for a slot.
+    /// Waiting for a slot.
     Queued,
     /// Has a slot; its request is in progress.
     Requested,
     /// Its transfer is in progress.
     Downloading(TransferId),
-    /// This many bytes have arrived; it is complete when its source is.
+    /// This many bytes have arrived; it is complete once its source is complete.
     Settling(Bytes),
-    /// This many bytes have arrived; it is complete when the node's disk has written it.
+    /// This many bytes have arrived; it is complete once the node's disk has written it.
     Syncing(Bytes),
 }
 
@@ -47,9 +47,9 @@ pub(crate) enum Fetch {
 #[derive(Debug)]
 pub(crate) struct PullProgress {
     pub fetches: Vec<Fetch>,
-    /// Failed tries of each layer's request.
+    /// Failed attempts of each layer's request.
     pub(crate) layer_tries: Vec<Tries>,
-    /// The source of each layer; empty: the registry.
+    /// The source of each layer. Empty: all from the registry.
     pub sources: Vec<BlobSource>,
     /// The lowest layer that is not committed.
     pub(crate) unpack_next: usize,
@@ -57,18 +57,18 @@ pub(crate) struct PullProgress {
     pub unpacking: Vec<u16>,
     /// Unpacked layers with a missing layer below them.
     pub unpacked: Vec<u16>,
-    /// Where the attempt breaks, if it does.
+    /// The point at which the attempt aborts, if it does.
     pub(crate) planned_failure: Option<PlannedFailure>,
     pub(crate) failing_layer: Option<usize>,
-    /// The config has arrived and the missing layers are known.
+    /// Whether the config has arrived and the missing layers are known.
     pub planned: bool,
-    /// All layers are committed; only the constant part is left.
+    /// Whether all layers are committed, so that only the constant part is left.
     pub(crate) finishing: bool,
     pub(crate) blob_host_known: bool,
-    /// Slots of this pull, if slots are counted per image.
+    /// Number of slots of this pull, if slots are counted per image.
     pub(super) slots_taken: u32,
     pub(super) slot_queue: VecDeque<u16>,
-    /// Failed tries of the current control request.
+    /// Failed attempts of the current control request.
     pub tries: Tries,
     pub config: Option<TransferId>,
     pub(crate) config_source: BlobSource,
@@ -78,7 +78,7 @@ pub(crate) struct PullProgress {
     pub(super) deadline: Option<EventId>,
     /// The pending event of its end, if real machines carry it out.
     pub(super) order: Option<EventId>,
-    /// The pending cancellation while no transfer moves.
+    /// The pending cancellation while no transfer makes progress.
     pub(crate) stall_timeout: Option<EventId>,
 }
 

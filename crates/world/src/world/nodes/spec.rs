@@ -13,8 +13,8 @@ use crate::world::registry::spec::RequestLimit;
 use fleetsim_units::serial::{positive, speed_factor, spread};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
-/// Kubelet, container runtime, disk and network card. A quantity that is drawn for each cluster is the same on all its
-/// nodes.
+/// Kubelet, container runtime, disk and network card. A quantity that is drawn for each cluster is the same on all
+/// nodes of the cluster.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -23,10 +23,10 @@ pub struct NodeSpec {
     pub nic: RateModel,
     /// The kubelet's `serializeImagePulls`. True by default, false when `maxParallelImagePulls` is 2 or more.
     pub serialize_image_pulls: Option<bool>,
-    /// The kubelet's `maxParallelImagePulls`. Without it there is no cap.
+    /// The kubelet's `maxParallelImagePulls`. Without it there is no limit.
     #[serde(deserialize_with = "positive")]
     pub max_parallel_image_pulls: Option<u32>,
-    /// The kubelet's `registryPullQPS`, pulls started per second; 0 is off.
+    /// The kubelet's `registryPullQPS`, pulls started per second; 0 means no limit.
     #[serde(rename = "registryPullQPS")]
     pub registry_pull_qps: u32,
     /// The kubelet's `registryBurst`.
@@ -34,35 +34,35 @@ pub struct NodeSpec {
     pub registry_burst: u32,
     /// Wait after a failed pull.
     pub image_backoff: Backoff,
-    /// Wait before a crashed container is started again. The defaults are those of the product's platform: Cloud
-    /// Foundry's are 2, 30 s, 16 min and 5 min, and there only the time a container was ready counts for `reset`.
+    /// Wait before a crashed container is restarted. The defaults are those of the product's platform: Cloud Foundry's
+    /// are 2, 30 s, 16 min and 5 min, and there only the time for which a container was ready counts for `reset`.
     pub crash_backoff: Option<Restarts>,
-    /// From an error to the pod's next sync, with `requeue: afterError`.
+    /// Time from an error to the pod's next sync, with `requeue: afterError`.
     pub error_requeue: DurationModel,
     /// Trigger of a pod's next sync after an error.
     pub requeue: Requeue,
     /// The kubelet's `syncFrequency`. Only used with `requeue: atExpiry`.
     #[serde(deserialize_with = "positive")]
     pub sync_frequency: SimDuration,
-    /// An attempt to pull that takes longer is cancelled. Kubernetes has no limit.
+    /// Time after which an attempt to pull is cancelled. Kubernetes has no limit.
     #[serde(deserialize_with = "positive")]
     pub pull_deadline: Option<SimDuration>,
     /// The container runtime. It sets the defaults of the fields from `downloadSlots` to `mergePulls`.
     #[serde(rename = "runtime")]
     pub version: RuntimeVersion,
-    /// Downloads of the container runtime, and its reaction to failed requests and transfers.
+    /// Downloads of the container runtime, and how it handles failed requests and transfers.
     #[serde(rename = "~runtime")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub runtime: RuntimeSpec,
     /// Whether compressed layers stay on the node after unpacking. In containerd: not `discard_unpacked_layers`.
     pub keep_blobs: bool,
-    /// Layers unpacked simultaneously. With 1, each image unpacks one layer after another. A higher number is counted
-    /// over the node (containerd's `max_concurrent_unpacks`, since 2.2).
+    /// Number of layers unpacked simultaneously. With 1, each image unpacks one layer after another. A higher number
+    /// is a limit per node (containerd's `max_concurrent_unpacks`, since 2.2).
     #[serde(deserialize_with = "positive")]
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
-    /// Factor on `unpackRate` for layers compressed with zstd. 1 is the rate of gzip. 0.1 to 100.
+    /// Factor on `unpackRate` for layers compressed with zstd, from 0.1 to 100. 1 is the rate of gzip.
     #[serde(deserialize_with = "speed_factor")]
     pub zstd_factor: f64,
     /// The disk that downloads and unpacked layers of a node are written to. Default: a `boot-disk`.
@@ -70,11 +70,11 @@ pub struct NodeSpec {
     /// Variation of `unpackRate` between nodes, from 0 to 2. It is the sigma of a lognormal factor with median 1.
     #[serde(deserialize_with = "spread")]
     pub unpack_spread: f64,
-    /// Part of unpacking a layer that does not depend on its size.
+    /// Part of a layer's unpack time that does not depend on its size.
     pub unpack_per_layer: DurationModel,
-    /// Part of a pull that does not depend on the image.
+    /// Part of a pull's duration that does not depend on the image.
     pub pull_constant: DurationModel,
-    /// From a present image to a started process: sandbox, create, start.
+    /// Time from a present image to a started process: sandbox, create, start.
     pub start_overhead: DurationModel,
     /// Variation of `startOverhead` and of the workloads' `start` between clusters, from 0 to 2. It is the sigma of a
     /// lognormal factor with median 1, the same for all starts in a cluster.
@@ -113,7 +113,8 @@ impl Default for NodeSpec {
 }
 
 impl NodeSpec {
-    /// Image pulls that may run simultaneously. The kubelet's own rule: one, unless two or more are allowed.
+    /// Returns the number of image pulls that may run simultaneously. The kubelet's own rule: one, unless two or more
+    /// are allowed.
     pub(crate) fn parallel_pulls(&self) -> usize {
         match (self.serialize_image_pulls, self.max_parallel_image_pulls) {
             (Some(true), _) | (None, None | Some(0 | 1)) => 1,
@@ -121,7 +122,7 @@ impl NodeSpec {
         }
     }
 
-    /// The kubelet's limit of pulls per second; a pull above it fails immediately.
+    /// Returns the kubelet's limit on pulls per second; a pull above it fails immediately.
     pub(crate) fn pull_rate(&self) -> Option<RequestLimit> {
         let rate = PerSecond::new(f64::from(self.registry_pull_qps));
         (self.registry_pull_qps > 0).then(|| RequestLimit::new(rate, self.registry_burst))
@@ -129,38 +130,38 @@ impl NodeSpec {
 }
 
 // Source of the default: `completeWork` in kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Newer kubelets
-// (#133066, 2025-10) take the earliest expiry that an error carries; in the copies read only a crash loop's error
-// carries one, so pulls keep the older rule.
+// (#133066, 2025-10) use the earliest expiry in an error. In the versions that we read, only a crash loop's error
+// contains one, so pulls still follow the older rule.
 /// The rule that sets a pod's next sync after an error.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Requeue {
-    /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that were read.
+    /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that we read.
     #[default]
     AfterError,
-    /// When the pod's back-off ends, at most `syncFrequency`, times 1 to 1.5.
+    /// At the end of the pod's back-off, but at most after `syncFrequency`, times 1 to 1.5.
     AtExpiry,
 }
 
-/// A disk behind a page cache, which all layers are written to: downloads, and what is unpacked.
+/// A disk behind a page cache. Downloads and unpacked layers are written to it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct DiskSpec {
     /// The class of the disk. It sets the defaults of the other fields.
     pub class: DiskClass,
-    /// Sustained writing rate; drawn for each cluster.
+    /// Sustained write rate; drawn for each cluster.
     pub rate: RateModel,
-    /// Bytes that may wait in memory to be written. While there is room, the disk does not slow unpacking down.
+    /// Bytes that may wait in memory to be written. While there is room, the disk does not slow down unpacking.
     pub buffer: Bytes,
 }
 
-/// Bytes per second from which a disk is never a limit.
+/// Bytes per second above which a disk is never a limit.
 const UNLIMITED: f64 = 1e15;
 
 impl DiskSpec {
-    /// Its rate and buffer, where it can be a limit.
+    /// Returns its rate and buffer if it can be a limit.
     pub fn limit(&self) -> Option<(&RateModel, Bytes)> {
         (self.rate.mean() < UNLIMITED).then_some((&self.rate, self.buffer))
     }
@@ -172,36 +173,36 @@ impl Default for DiskSpec {
     }
 }
 
-/// A class of disks, by the machine that has it.
+/// A class of disks, by the machine that it belongs to.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum DiskClass {
-    /// A gp3 volume of AWS: 131 MB/s, its 125 MiB/s without provisioned throughput. Source:
+    /// An AWS gp3 volume: 131 MB/s, its 125 MiB/s without provisioned throughput. Source:
     /// awsdocs/amazon-ec2-user-guide @0147f87 `ebs-volume-types.md`.
     Gp3,
-    /// A Premium SSD of Azure, P10 with 128 GiB: 100 MB/s; 170 MB/s for half an hour are left out. Source:
+    /// An Azure Premium SSD, P10 with 128 GiB: 100 MB/s; bursts of 170 MB/s for half an hour are left out. Source:
     /// MicrosoftDocs/azure-docs `disks-types.md`.
     PremiumSsd,
-    /// A boot disk of GKE, a balanced persistent disk with 100 GB: 176 MB/s, from 140 MiB/s and 0.28 for each GiB.
-    /// Source: the documentation of Compute Engine; container-chonks unpacks at 159 to 182 MB/s to one.
+    /// A GKE boot disk, a balanced persistent disk with 100 GB: 176 MB/s, from 140 MiB/s plus 0.28 per GiB. Source:
+    /// the documentation of Compute Engine; container-chonks unpacks at 159 to 182 MB/s to such a disk.
     #[default]
     BootDisk,
-    /// The temporary disk of a machine of Azure with 8 vCPU, on which an ephemeral OS disk is: 500 MB/s, which is 62.5
-    /// for each vCPU. Source: MicrosoftDocs/azure-docs @017654d `ddv5-ddsv5-series.md`.
+    /// The temporary disk of an Azure machine with 8 vCPU, which an ephemeral OS disk uses: 500 MB/s, which is 62.5
+    /// per vCPU. Source: MicrosoftDocs/azure-docs @017654d `ddv5-ddsv5-series.md`.
     Ephemeral,
-    /// A local NVMe disk: 350 MB/s, the writing rate of one local SSD of Compute Engine. Source: its documentation;
-    /// disks in servers write 1 to 3 GB/s.
+    /// A local NVMe disk: 350 MB/s, the write rate of one local SSD of Compute Engine. Source: its documentation;
+    /// server disks write 1 to 3 GB/s.
     LocalNvme,
-    /// eMMC of a small machine: 60 MB/s. A guess: boards are reported with 30 to 150 MB/s.
+    /// eMMC of a small machine: 60 MB/s. A guess: reports for boards range from 30 to 150 MB/s.
     Emmc,
-    /// Writing is never a limit. For measured rates of pulls, which include their disk.
+    /// Writing is never a limit. For measured rates of pulls that already include the disk.
     None,
 }
 
 impl DiskClass {
-    /// Its settings. The buffer is the 15 % of memory up to which the kernel lets writers run freely; the memory, 8 GB,
-    /// or 4 GB beside eMMC, is a guess.
+    /// Returns its settings. The buffer is the 15% of memory up to which the kernel does not throttle writers. The
+    /// memory, 8 GB, or 4 GB with eMMC, is a guess.
     #[must_use]
     pub fn spec(self) -> DiskSpec {
         let (rate, memory) = match self {

@@ -1,16 +1,16 @@
 //! Unpacking: a layer moves from the content store to the disk, on top of the one below.
 //!
 //! Each image unpacks one layer after another, unless `unpackSlots` is above 1. Then up to that many layers per node
-//! are unpacked as soon as their blobs are there, and committed when all below them are (containerd
+//! are unpacked as soon as their blobs are available, and committed once all layers below them are (containerd
 //! `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its uncompressed
-//! bytes over a rate; a node with a `disk` writes them through it, and its downloads too.
+//! bytes over a rate; a node with a `disk` writes them, and its downloads, to the disk.
 //!
-//! A layer that is not compressed is only written, so the page cache takes it at once and the disk at its rate. On a
-//! node whose disk is never a limit the rate is that of measured pulls, with their disk, and holds for every layer. A
-//! layer with zstd has a rate of its own, by a factor.
+//! An uncompressed layer is only written, so the page cache accepts it immediately and the disk at its own rate. On a
+//! node whose disk is never a limit, the rate is that of measured pulls, including their disk, and applies to every
+//! layer. Zstd layers have a different rate, by a factor.
 //!
 //! Left out: decompressors on several cores (set a higher rate), reading the blob back from the disk, and the time to
-//! hash what is not compressed.
+//! hash uncompressed content.
 
 use crate::world::World;
 use crate::world::event::{Event, PullEvent, Queue};
@@ -23,7 +23,7 @@ use crate::world::nodes::pull_progress::{Fetch, PullLayer};
 use fleetsim_units::Bytes;
 
 impl Pull {
-    /// Whether a layer's blob is complete and its chain is not unpacked or being unpacked.
+    /// Returns whether a layer's blob is complete and its chain is neither unpacked nor being unpacked.
     fn can_unpack(&self, layer: usize, node: &NodeState, catalog: &Catalog) -> bool {
         let chain = catalog.image(self.image).layers[layer].chain;
         self.fetches[layer] == Fetch::Done
@@ -60,8 +60,8 @@ impl Pull {
 }
 
 impl World<'_> {
-    /// Starts to unpack layers, and ends the pull when none is left. Returns whether it committed a layer that other
-    /// pulls may wait for.
+    /// Starts to unpack layers, and ends the pull when no layer is left. Returns whether it committed a layer that
+    /// other pulls may wait for.
     pub(crate) fn unpack_next(&mut self, id: PullId, queue: &mut Queue) -> bool {
         let pull = &self.pulls[id.index()];
         if pull.ended || pull.finishing || !pull.planned {
@@ -92,8 +92,9 @@ impl World<'_> {
         committed
     }
 
-    /// All layers are committed: only the constant part is left. Another pull may have unpacked a layer that this one
-    /// still downloads; the runtime waits for its downloads nevertheless.
+    /// Finishes a pull whose layers are all committed, once its downloads have ended: only the constant part is left.
+    /// Another pull may have unpacked a layer that this one is still downloading; the runtime waits for its downloads
+    /// nevertheless.
     fn finish_if_downloaded(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         if pull.fetches.iter().any(|fetch| *fetch != Fetch::Done) {
@@ -156,19 +157,19 @@ impl World<'_> {
         self.note_unpack_begins(on);
     }
 
-    /// A part of an image on a node begins to be unpacked or written.
+    /// Records that a part of an image on a node begins to be unpacked or written.
     pub(super) fn note_unpack_begins(&mut self, node: NodeId) {
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].unpack_begins(&self.meter);
     }
 
-    /// This many parts of images on a node are unpacked or written, or no longer needed.
+    /// Records that this many parts of images on a node are unpacked or written, or no longer needed.
     pub(super) fn note_unpacks_end(&mut self, node: NodeId, count: usize) {
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].unpacks_end(count, &self.meter);
     }
 
-    /// A layer begins to be written to its node's disk.
+    /// Begins to write a layer to its node's disk.
     pub(crate) fn layer_writes(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &self.pulls[id.index()];
         if pull.ended {
@@ -184,7 +185,7 @@ impl World<'_> {
         state.schedule_disk(node, queue);
     }
 
-    /// A layer is written or synced to its node's disk, or the disk's buffer is full.
+    /// Called when a layer is written or synced to its node's disk, or the disk's buffer is full.
     pub(crate) fn disk_changes(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.nodes[id.index()]
             .disk
@@ -201,7 +202,7 @@ impl World<'_> {
         self.nodes[id.index()].schedule_disk(id, queue);
     }
 
-    /// A layer is unpacked.
+    /// Called when a layer is unpacked.
     pub fn unpacked(&mut self, id: PullId, layer: u16, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         if pull.ended {
@@ -216,7 +217,7 @@ impl World<'_> {
         self.resume_node_pulls(id, queue);
     }
 
-    /// An attempt has failed: its uncommitted layers are lost.
+    /// Discards the uncommitted layers of a failed attempt.
     pub(crate) fn cancel_unpacking(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];

@@ -1,4 +1,4 @@
-//! A number or a share of a count, as Kubernetes' `intstr`.
+//! A number or a share of a count, like Kubernetes' `intstr`.
 
 #[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
@@ -9,17 +9,17 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use fleetsim_units::serial::TextVisitor;
 
-/// A number or a share of a count, as Kubernetes' `intstr`. Each rule rounds in its own way.
+/// A number or a share of a count, like Kubernetes' `intstr`. Each rule rounds in its own way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum CountOrPercent {
-    /// So many.
+    /// A plain number.
     Count(u32),
-    /// A number of a hundred; whole percents, as Kubernetes' workload controllers accept them.
+    /// A percentage, in whole percent as Kubernetes' workload controllers accept it.
     Percent(u32),
 }
 
 impl CountOrPercent {
-    /// Whether it is 0 or 0%.
+    /// Returns whether it is 0 or 0%.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         matches!(self, Self::Count(0) | Self::Percent(0))
@@ -32,7 +32,7 @@ impl<'de> Deserialize<'de> for CountOrPercent {
             let percent = value.strip_suffix('%');
             let digits = percent.unwrap_or(value);
             match digits.parse::<u32>() {
-                // Kubernetes reads neither a sign nor spaces nor a fraction here.
+                // Kubernetes accepts no sign, spaces or fraction here.
                 Ok(number) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                     Ok(match percent {
                         Some(_) => CountOrPercent::Percent(number),

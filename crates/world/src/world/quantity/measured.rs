@@ -1,8 +1,8 @@
-//! Measured values from a CSV file, for a quantity that is drawn like them.
+//! Measured values from a CSV file, for a quantity that is drawn from them.
 //!
-//! The file has a line of column names. A value has a unit of its own (`4.2 s`), or the name of its column is one or
-//! ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells are left out, as a table has them where nothing
-//! was measured.
+//! The file has a header with column names. Each value has its own unit (`4.2 s`), or the name of its column is a unit
+//! or ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells, which mean that nothing was measured, are
+//! ignored.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use crate::document::path::Path;
 use crate::document::problem::{Problem, Source, nearest, some_of};
 use crate::document::wording::Wording;
 
-/// More values than this make a run no truer, only larger.
+/// Maximum number of values. More values only make a run larger, not more accurate.
 const MOST_VALUES: usize = 1_000_000;
 
 impl<T: Quantity> Distribution<T> {
-    /// The distribution with a file of values read, which is at `path` of the document. `None` when the file cannot be
-    /// used; then a problem was reported.
+    /// Returns the distribution with its file of values read. The distribution is at `path` of the document. `None` if
+    /// the file cannot be used; this was then reported.
     pub fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let Self::Unread(values) = self else {
             return Some(self);
@@ -31,7 +31,7 @@ impl<T: Quantity> Distribution<T> {
                 values.sort_by(|a, b| a.to_number().total_cmp(&b.to_number()));
                 Some(Self::Empirical(values.into()))
             }
-            // The place is in the experiment, but the words quote the file.
+            // The location is in the experiment, but the message quotes the file.
             Err(WrongColumn::Column(message, help)) => {
                 let at = if values.column.is_some() {
                     path.key("column")
@@ -54,25 +54,25 @@ impl<T: Quantity> Distribution<T> {
 /// A column of a table.
 #[derive(Debug)]
 pub struct ReadColumn<Q> {
-    /// In the order of the rows.
+    /// The values in the order of the rows.
     pub values: Vec<Q>,
-    /// Rows without a value.
+    /// Number of rows without a value.
     pub empty: usize,
 }
 
 /// Why a column cannot be read.
 #[derive(Debug)]
 pub enum WrongColumn {
-    /// It is not there, or has no values; with the fix.
+    /// The column does not exist or has no values; with a fix.
     Column(Wording, Wording),
-    /// A row or a cell is wrong.
+    /// A row or a cell is invalid.
     Cell(Box<Problem>),
 }
 
 /// Reads the named column of a table, or its only one.
 ///
 /// # Errors
-/// When there is no such column, or a cell has no value of this quantity.
+/// If the column does not exist, or a cell is not a value of this quantity.
 pub fn read_column<Q: Quantity>(
     source: &Arc<Source>,
     column: Option<&str>,
@@ -149,7 +149,7 @@ pub fn read_column<Q: Quantity>(
             column.empty += 1;
             continue;
         }
-        // Programs that write CSV write small and large numbers with an exponent, which `Display` never does.
+        // Programs that write CSV use exponents for small and large numbers; `Display` never does.
         let number = cell.parse::<f64>().ok().filter(|_| unit.is_some());
         let read = match (unit, number) {
             (Some(unit), Some(number)) => Q::read(&format!("{number} {unit}")),
@@ -159,7 +159,7 @@ pub fn read_column<Q: Quantity>(
             let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
             let units = some_of(&units);
             let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
-            // A number is shown as it is written: without its exponent it may have 300 digits.
+            // A number is shown as written: without its exponent it may have 300 digits.
             let written = |number: f64| error.to_string().replace(&number.to_string(), cell);
             let message = number.map_or_else(|| error.to_string(), written);
             let message = Wording::quoting(message, "a cell has an invalid value");
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told_with_its_line_and_the_mend() {
+    fn unreadable_values_are_reported_with_their_line_and_the_fix() {
         for (text, column, message) in [
             ("took\n4 s\n5\n", None, "3: `5` has no unit"),
             ("took\nlong\n", None, "2: "),

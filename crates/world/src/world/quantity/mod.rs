@@ -1,10 +1,10 @@
-//! A quantity that is fixed or drawn again each time: durations, sizes, rates and factors.
+//! A quantity that is fixed or drawn each time: durations, sizes, rates and factors.
 //!
-//! One shape for all of them, so that whatever an experiment can fix it can also draw. Samplers are those of
-//! [`crate::engine::dist`], the same on every platform. The caller chooses the key of a draw.
+//! All of them have the same form, so that an experiment can draw every value that it can fix. The samplers are those
+//! of [`crate::engine::dist`], with the same results on every platform. The caller chooses the key of a draw.
 //!
-//! Left out: distributions cut off below or above (but for Pareto, whose mean may not exist otherwise), and mixtures;
-//! a file of values stands for both.
+//! Left out: truncated distributions (except Pareto, whose mean may not exist otherwise) and mixtures; a file of
+//! values can represent both.
 
 mod count_or_percent;
 mod described;
@@ -29,21 +29,21 @@ pub use measured::{ReadColumn, WrongColumn, read_column};
 pub trait Quantity:
     Copy + Debug + DeserializeOwned + DescribedQuantity + PartialEq + Serialize + 'static
 {
-    /// Its name with an article, for error messages.
+    /// The name with an article, for error messages.
     const KIND: &'static str;
-    /// Two values, for examples.
+    /// Two example values.
     const EXAMPLES: [&'static str; 2];
-    /// Units in which the name of a column of bare numbers may end, and the unit to write behind such a number.
+    /// Units that the name of a column of bare numbers may end in, each with the unit to append to its numbers.
     const COLUMN_UNITS: &'static [(&'static str, &'static str)];
 
-    /// In seconds, bytes, bytes per second or as it is.
+    /// Returns the number in seconds, bytes or bytes per second, or the plain number.
     fn to_number(self) -> f64;
-    /// The reverse, rounded to what the type can hold.
+    /// Converts back, rounded to what the type can represent.
     fn from_number(number: f64) -> Self;
-    /// Reads a value with its unit.
+    /// Parses a value with its unit.
     ///
     /// # Errors
-    /// When there is no unit, or none of this kind; with the fix.
+    /// If the unit is missing or does not fit the quantity; the error has a fix.
     fn read(value: &str) -> Result<Self, UnitError>;
 }
 
@@ -145,7 +145,7 @@ impl Quantity for Factor {
     }
 }
 
-/// A duration that is fixed or drawn again each time.
+/// A duration that is fixed or drawn each time.
 pub type DurationModel = Distribution<SimDuration>;
 /// A size that is fixed or drawn.
 pub type SizeModel = Distribution<Bytes>;
@@ -154,24 +154,24 @@ pub type RateModel = Distribution<BytesPerSec>;
 /// A factor that is fixed or drawn.
 pub type FactorModel = Distribution<Factor>;
 
-/// A quantity that is fixed or drawn again each time.
+/// A quantity that is fixed or drawn each time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution<T> {
-    /// Always the same.
+    /// Always the same value.
     Constant(T),
     /// exp(N(ln median, sigma)).
     LogNormal {
-        /// Half of the draws are below it.
+        /// The median.
         median: T,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Memoryless.
+    /// Memoryless, with one parameter.
     Exponential {
         /// The mean, which is also the standard deviation.
         mean: T,
     },
-    /// The sum of `shape` exponentials, where `shape` is whole.
+    /// The sum of `shape` exponentials if `shape` is whole.
     Gamma {
         /// The mean; the standard deviation is `mean / sqrt(shape)`.
         mean: T,
@@ -180,39 +180,40 @@ pub enum Distribution<T> {
     },
     /// Above x with probability exp(-(x / scale)^shape).
     Weibull {
-        /// A share of 1 - 1/e of the draws is below it.
+        /// The scale: a share of 1 - 1/e of the draws is below it.
         scale: T,
-        /// Above 0; below 1 what has lasted will last, 1 is exponential.
+        /// The shape, above 0. 1 is exponential; below 1, the hazard falls with time.
         shape: f64,
     },
     /// Above x with probability (least / x)^alpha.
     Pareto {
-        /// No draw is below it.
+        /// The lower bound.
         least: T,
-        /// Above 0; up to 1 the mean is infinite, unless there is a `most`.
+        /// The exponent, above 0. Up to 1 the mean is infinite, unless there is a `most`.
         alpha: f64,
-        /// No draw is above it: the tail is cut off.
+        /// The upper bound, at which the tail is truncated.
         most: Option<T>,
     },
     /// Equally likely between two bounds.
     Uniform {
-        /// The least.
+        /// The lower bound.
         min: T,
-        /// The most.
+        /// The upper bound.
         max: T,
     },
-    /// Like these measured values, sorted, at least one: their distribution function joined up by straight lines.
+    /// Distributed like these sorted measured values (at least one), with linear interpolation of the distribution
+    /// function.
     Empirical(Arc<[T]>),
-    /// Measured values in a file that has not been read yet. A checked scenario has none.
+    /// Measured values in a file that has not been read yet. A checked scenario has no such values.
     Unread(ValuesFile),
 }
 
 /// A column of measured values in a CSV file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValuesFile {
-    /// Relative to the experiment's folder.
+    /// The path, relative to the experiment's folder.
     pub path: String,
-    /// `None`: the only column.
+    /// The column. `None`: the only one.
     pub column: Option<String>,
 }
 
@@ -229,7 +230,7 @@ impl From<u32> for FactorModel {
 }
 
 impl<T: Quantity> Distribution<T> {
-    /// The Weibull distribution with this mean.
+    /// Returns the Weibull distribution with this mean.
     #[must_use]
     pub fn weibull_of_mean(mean: T, shape: f64) -> Self {
         let scale = mean.to_number() / libm::tgamma(1.0 + 1.0 / shape);
@@ -239,7 +240,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// The same distribution of values that are all greater by a factor.
+    /// Returns the distribution of the values multiplied by a factor.
     ///
     /// # Panics
     /// For measured values whose file has not been read.
@@ -277,7 +278,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// One draw. A constant draws nothing.
+    /// Draws a value. A constant does not use the stream.
     #[must_use]
     pub fn sample(&self, rng: &mut Stream) -> T {
         let number = match self {
@@ -305,9 +306,9 @@ impl<T: Quantity> Distribution<T> {
         T::from_number(number)
     }
 
-    /// The sum of `count` draws, from one number where a sum of logarithmic normals is nearly one itself: with the
-    /// same mean and variance, after Fenton (IRE Trans. Commun. Syst. 8 (1960)). Its skewness is then off by less than
-    /// 0.1.
+    /// Draws the sum of `count` draws. If a sum of lognormals is nearly lognormal itself, it uses one number, with the
+    /// same mean and variance after Fenton (IRE Trans. Commun. Syst. 8 (1960)). The error of the skewness is then
+    /// below 0.1.
     #[must_use]
     pub fn sample_sum(&self, count: usize, rng: &mut Stream) -> T {
         const FEWEST: usize = 16;
@@ -325,16 +326,16 @@ impl<T: Quantity> Distribution<T> {
         T::from_number(number)
     }
 
-    /// The draw number `nth` of `entity` for `purpose`.
+    /// Returns draw number `nth` of `entity` for `purpose`.
     pub fn draw(&self, streams: &Streams, entity: EntityKey, purpose: &'static str, nth: u64) -> T {
         match *self {
-            // Opening a stream costs more than all else a constant needs.
+            // Opening a stream costs more than everything else for a constant.
             Self::Constant(value) => value,
             _ => self.sample(&mut streams.stream_nth(entity, purpose, nth)),
         }
     }
 
-    /// By how many standard deviations the logarithm of a draw is above the median's. `None`: not lognormal.
+    /// Returns by how many standard deviations the logarithm of a draw exceeds the median's. `None`: not lognormal.
     pub(crate) fn score(&self, drawn: T) -> Option<f64> {
         match self {
             Self::LogNormal { median, sigma } if *sigma > 0.0 => {
@@ -344,7 +345,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// A draw that is independent of something with this score, made correlated with it, if both are lognormal.
+    /// Correlates an independent draw with a value that has this score, if both are lognormal.
     pub(crate) fn correlated(&self, drawn: T, with: Option<f64>, correlation: f64) -> T {
         match (self, self.score(drawn), with) {
             (Self::LogNormal { median, sigma }, Some(own), Some(with)) if correlation != 0.0 => {
@@ -355,7 +356,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// The mean, in the unit of [`Quantity::to_number`]; infinite where it does not exist.
+    /// Returns the mean, in the unit of [`Quantity::to_number`]; infinite if it does not exist.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -399,7 +400,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// The least that can be drawn: zero for all that reach down to it.
+    /// Returns the lower bound of draws; zero if they can be arbitrarily small.
     #[must_use]
     pub fn least(&self) -> f64 {
         match self {
@@ -415,7 +416,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// A draw in the middle, for a reader: the median where it is a parameter, else the mean.
+    /// Returns a typical draw, for display: the median if it is a parameter, otherwise the mean.
     #[must_use]
     pub fn typical(&self) -> T {
         match self {
@@ -469,7 +470,7 @@ fn unread(values: &ValuesFile) -> ! {
     panic!("`{}` is read when the experiment is checked", values.path)
 }
 
-/// From the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
+/// Returns the mean for the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
 fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
     if most <= least {
         return least;
@@ -490,7 +491,7 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// The largest distance of the two distribution functions.
+    /// Returns the largest distance between the two distribution functions.
     fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
         one.sort_by(f64::total_cmp);
         other.sort_by(f64::total_cmp);
@@ -520,7 +521,7 @@ mod tests {
                     .sum()
             };
             let slow: Vec<f64> = (0..SUMS).map(added).collect();
-            // Of equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 once in a thousand (Smirnov).
+            // For equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 once in a thousand (Smirnov).
             let found = distance(fast, slow);
             assert!(found < 0.0138, "{count} of sigma {sigma}: {found}");
         }
@@ -532,7 +533,7 @@ mod tests {
         );
     }
 
-    /// The reported mean is the mean of the draws.
+    /// The reported mean equals the mean of the draws.
     #[test]
     fn means_are_those_of_the_draws() {
         let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
@@ -643,7 +644,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weibull_is_known_by_its_mean() {
+    fn a_weibull_distribution_is_defined_by_its_mean() {
         let model = DurationModel::weibull_of_mean(SimDuration::from_hours(720), 0.75);
         assert!(
             (model.mean() - 720.0 * 3600.0).abs() < 1e-3,
@@ -661,7 +662,7 @@ mod tests {
     }
 
     #[test]
-    fn a_heavy_tail_has_no_mean_unless_it_is_cut() {
+    fn a_heavy_tail_has_no_mean_unless_it_is_truncated() {
         assert!(
             DurationModel::Pareto {
                 least: secs(1.0),

@@ -2,7 +2,7 @@
 //! `{file: values.csv, column: seconds}`.
 //!
 //! Durations, sizes, rates and factors share one syntax. The three usual forms are recognised by their keys alone
-//! (`{median, sigma}` lognormal, `{mean}` exponential, `{min, max}` uniform); every other form is named. A file of
+//! (`{median, sigma}` lognormal, `{mean}` exponential, `{min, max}` uniform); every other form has a name. A file of
 //! measured values is read when the experiment is checked, so that provenance lists it; until then a quantity is
 //! [`Distribution::Unread`].
 
@@ -27,7 +27,7 @@ use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 )]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
 struct Fields<Q> {
-    /// Lognormal: half of the draws are below it. Needs `sigma`.
+    /// Lognormal: the median. Needs `sigma`.
     median: Option<Q>,
     /// Lognormal: standard deviation of the logarithm, between 0 and 5.
     sigma: Option<f64>,
@@ -45,12 +45,11 @@ struct Fields<Q> {
     pareto: Option<ParetoFields<Q>>,
     /// Measured values: a CSV file whose first line names the columns.
     file: Option<String>,
-    /// The column of `file`; may be left out when there is only one. Values have a unit, or the column's name ends in
-    /// one.
+    /// The column of `file`; optional if there is only one. Values have a unit, or the column's name ends in one.
     column: Option<String>,
 }
 
-/// Gamma: the standard deviation is `mean` over the root of `shape`.
+/// Gamma: the standard deviation is `mean` divided by the root of `shape`.
 #[derive(serde::Deserialize)]
 #[cfg_attr(
     any(test, feature = "schema"),
@@ -61,7 +60,7 @@ struct Fields<Q> {
 struct GammaFields<Q> {
     /// The mean.
     mean: Q,
-    /// From 0.05 to 1000; 1 is exponential.
+    /// The shape, from 0.05 to 1000; 1 is exponential.
     shape: f64,
 }
 
@@ -74,11 +73,12 @@ struct GammaFields<Q> {
 )]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
 struct WeibullFields<Q> {
-    /// The mean. This or `scale`.
+    /// The mean. Set either this or `scale`.
     mean: Option<Q>,
-    /// A share of 1 - 1/e of the draws is below it. This or `mean`.
+    /// The scale: a share of 1 - 1/e of the draws is below it. Set either this or `mean`.
     scale: Option<Q>,
-    /// From 0.2 to 100. Below 1, the longer it has lasted, the longer it is expected to last; 1 is exponential.
+    /// The shape, from 0.2 to 100. Below 1, the longer something has lasted, the longer it is expected to last; 1 is
+    /// exponential.
     shape: f64,
 }
 
@@ -91,11 +91,11 @@ struct WeibullFields<Q> {
 )]
 #[serde(deny_unknown_fields, bound = "Q: Quantity")]
 struct ParetoFields<Q> {
-    /// No draw is below it.
+    /// The lower bound.
     least: Q,
-    /// From 0.1 to 100; up to 1 the mean is infinite, unless there is a `most`.
+    /// The exponent, from 0.1 to 100. Up to 1 the mean is infinite, unless there is a `most`.
     alpha: f64,
-    /// No draw is above it: the tail is cut off. Without it there is no bound.
+    /// The upper bound, at which the tail is truncated. Without it there is no bound.
     most: Option<Q>,
 }
 
@@ -200,7 +200,7 @@ impl<Q: Quantity> Serialize for Distribution<Q> {
             Self::Uniform { min, max } => json!({ "min": min, "max": max }),
             Self::Gamma { mean, shape } => json!({ "gamma": { "mean": mean, "shape": shape } }),
             Self::Weibull { scale, shape } => {
-                // People give a mean, which is a round number.
+                // The mean that was specified, which is a round number.
                 let mean = Q::from_number(self.mean().round());
                 if Self::weibull_of_mean(mean, *shape) == *self {
                     json!({ "weibull": { "mean": mean, "shape": shape } })

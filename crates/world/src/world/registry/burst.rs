@@ -1,11 +1,13 @@
-//! A burst allowance on the bytes that a registry sends.
+//! A burst allowance for the bytes that a registry sends.
 //!
-//! Modelled: a bucket of bytes that starts full. While it holds bytes, the registry sends at its full egress, and each
-//! byte above the baseline leaves the bucket. While it is empty, the registry sends at the baseline. A load below the
-//! baseline refills it with the difference. So instances of clouds send (EC2's network credits: full rate for 5 to 60
-//! minutes, then 7 to 50 % of it; awsdocs/amazon-ec2-user-guide @1300242), and some registries by tier.
+//! Modelled: a bucket of bytes that starts full. While it is not empty, the registry sends at its full egress, and
+//! each byte above the baseline is taken from the bucket. While it is empty, the registry sends at the baseline. A
+//! load below the baseline refills it with the difference. Cloud instances work like this (EC2's network credits: full
+//! rate for 5 to 60 minutes, then 7 to 50% of it; awsdocs/amazon-ec2-user-guide @1300242), and some tiers of
+//! registries.
 //!
-//! Rates change only when transfers or links do, so the bucket follows them exactly, and is empty at one event.
+//! Rates change only when transfers or links do, so the bucket is exact, and an event is scheduled for the time when
+//! it becomes empty.
 //!
 //! Left out: buckets of single connections, and credits that expire.
 
@@ -16,21 +18,21 @@ use crate::world::registry::load_spec::BurstSpec;
 use crate::world::transfers::Transfers;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Bytes below which a bucket is empty.
+/// A bucket with fewer bytes than this is empty.
 const NOTHING: f64 = 1.0;
 
 /// The bucket of one registry.
 #[derive(Debug)]
 pub(crate) struct Burst {
     spec: BurstSpec,
-    /// Bytes in it.
+    /// Number of bytes in the bucket.
     left: f64,
     /// Total sending rate since `counted`.
     rate: f64,
     counted: SimTime,
-    /// It is empty, and the registry sends at the baseline.
+    /// Whether it is empty, so that the registry sends at the baseline.
     pub(crate) is_spent: bool,
-    /// The pending event of its end.
+    /// The pending event at which it becomes empty.
     ends: Option<EventId>,
 }
 
@@ -47,12 +49,12 @@ impl Burst {
         }
     }
 
-    /// Events that can change nothing for the rollout while no transfer is in progress.
+    /// Returns the number of its events that cannot affect the rollout while no transfer is in progress.
     pub(crate) fn pending_events(&self) -> usize {
         usize::from(self.ends.is_some())
     }
 
-    /// Counts the bytes until `now`. The registry sends at `rate` from now on. Returns whether its capacity changes.
+    /// Counts the bytes until `now`. From now on the registry sends at `rate`. Returns whether its capacity changes.
     fn count(&mut self, now: SimTime, rate: f64) -> bool {
         let baseline = self.spec.baseline.get();
         let used = (self.rate - baseline) * (now - self.counted).as_secs_f64();
@@ -70,14 +72,14 @@ impl Burst {
         flips
     }
 
-    /// The time until it is empty. `None`: it does not shrink.
+    /// Returns the time until it is empty. `None`: it does not shrink.
     fn lasts(&self) -> Option<SimDuration> {
         let above = self.rate - self.spec.baseline.get() * (1.0 + 1e-9);
         (!self.is_spent && above > 0.0)
             .then(|| SimDuration::from_secs_f64(self.left / above) + SimDuration::from_nanos(1))
     }
 
-    /// Schedules the event of its end, moves it, or cancels it.
+    /// Schedules, moves or cancels the event at which it becomes empty.
     fn schedule_end(&mut self, registry: u32, queue: &mut Queue) {
         let end = self.lasts().map(|lasts| queue.now() + lasts);
         let change = LoadEvent::BurstEnds;
@@ -90,7 +92,7 @@ impl Burst {
 }
 
 impl Registry<'_> {
-    /// Counts the bytes of the burst at the current rates, and adjusts the egress if it ends or begins.
+    /// Counts the bytes of the burst at the current rates, and adjusts the egress if the burst ends or begins.
     pub(crate) fn follow_burst(&mut self, transfers: &mut Transfers, queue: &mut Queue) {
         if self.burst.is_none() {
             return;
@@ -112,13 +114,13 @@ impl Registry<'_> {
         self.burst.as_mut().expect("it has a burst")
     }
 
-    /// The event of its end has come: its bucket is empty when the rates are followed.
+    /// Handles the event at which the bucket becomes empty; it is emptied when the bytes are counted next.
     pub(crate) fn burst_ends(&mut self) {
         self.burst_mut().ends = None;
     }
 
-    /// The rate that it sends now, to the fleet and to others, with headers. Of a spent burst, the rate that it is
-    /// asked for.
+    /// Returns the rate that it sends now, to the fleet and to others, with headers. For an exhausted burst, the
+    /// requested rate.
     fn total_egress(&self, transfers: &Transfers) -> f64 {
         let egress = transfers.links.egress[self.index()];
         let carried = transfers.network.throughput(egress);

@@ -1,11 +1,11 @@
 //! One host of a registry: a token bucket, then connections, then workers.
 //!
-//! A request above the bucket's rate is refused (429, or 503) and holds nothing. One above the connection limit gets
-//! 503 or waits. A request with a connection waits for a worker, first come first served: a host with n workers and a
-//! service time of s answers n/s requests per second, like a server that is bound by its processors.
+//! A request above the bucket's rate is refused (429 or 503) and does not take a connection. A request above the
+//! connection limit gets 503 or waits. A request with a connection waits for a worker, first come, first served: a
+//! host with n workers and a service time of s answers n/s requests per second, like a CPU-bound server.
 //!
-//! Left out: keep-alive (each request takes its own connection here), server-side timeouts of waiting requests, and
-//! the cost of refusing.
+//! Left out: keep-alive (in the model each request has its own connection), server-side timeouts of waiting requests,
+//! and the cost of refusing.
 
 use std::collections::VecDeque;
 
@@ -18,13 +18,13 @@ use fleetsim_units::SimTime;
 /// A host's decision about a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Admission {
-    /// It is served now.
+    /// The request is served now.
     Serve,
-    /// It waits for a connection or a worker.
+    /// The request waits for a connection or a worker.
     Wait,
-    /// 429.
+    /// The request gets a 429.
     TooMany,
-    /// 503.
+    /// The request gets a 503.
     Unavailable,
 }
 
@@ -33,11 +33,11 @@ pub(crate) enum Admission {
 pub(crate) struct Host {
     spec: HostSpec,
     bucket: Option<TokenBucket>,
-    /// Connections that are open.
+    /// Number of open connections.
     open: u32,
     /// Requests that wait for a connection.
     outside: VecDeque<PullRequest>,
-    /// Requests being served.
+    /// Number of requests being served.
     serving: u32,
     /// Requests that have a connection and wait for a worker.
     inside: VecDeque<PullRequest>,
@@ -55,17 +55,17 @@ impl Host {
         }
     }
 
-    /// Whether the order of arrivals has an effect.
+    /// Returns whether the order of arrivals has an effect.
     pub(super) const fn is_limited(&self) -> bool {
         self.bucket.is_some() || self.holds_requests()
     }
 
-    /// Whether requests hold a connection or a worker.
+    /// Returns whether requests occupy a connection or a worker.
     pub(crate) const fn holds_requests(&self) -> bool {
         self.spec.connections.is_some() || self.spec.workers.is_some()
     }
 
-    /// Whether a request that the bucket lets through would wait for a connection or a worker.
+    /// Returns whether a request that the bucket admits would wait for a connection or a worker.
     pub(crate) fn would_wait(&self) -> bool {
         if !self.holds_requests() {
             return false;
@@ -83,7 +83,7 @@ impl Host {
         }
     }
 
-    /// A request arrives.
+    /// Decides about an arriving request.
     pub(crate) fn arrives(&mut self, asked: PullRequest, now: SimTime) -> Admission {
         if self
             .bucket
@@ -124,12 +124,13 @@ impl Host {
         }
     }
 
-    /// A connection is opened that the limit does not count.
+    /// Opens a connection that the limit does not count.
     pub(super) const fn open_beside(&mut self) {
         self.open += 1;
     }
 
-    /// A worker is free. Returns the next request to serve; requests of ended pulls give their connection back.
+    /// Called when a worker is free. Returns the next request to serve; requests of ended pulls release their
+    /// connection.
     pub(crate) fn worker_freed(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,
@@ -145,7 +146,7 @@ impl Host {
         None
     }
 
-    /// A connection is closed.
+    /// Called when a connection is closed.
     pub(crate) fn close(&mut self) {
         self.open = self
             .open
@@ -153,7 +154,7 @@ impl Host {
             .expect("a closed connection was open");
     }
 
-    /// The next waiting request that gets a connection and a worker. Call it until there is none.
+    /// Returns the next waiting request that gets a connection and a worker. Call it until it returns `None`.
     pub(crate) fn next_from_outside(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,
@@ -168,7 +169,7 @@ impl Host {
         None
     }
 
-    /// The host goes down. Removes and returns all waiting requests.
+    /// Removes and returns all waiting requests when the host goes down.
     pub(super) fn drop_waiting(&mut self) -> Vec<PullRequest> {
         self.open -= self.inside.len() as u32;
         self.inside
@@ -191,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_passes_connections_and_workers_in_the_order_in_which_it_came() {
+    fn requests_pass_connections_and_workers_in_order_of_arrival() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
         spec.connections = Some(ConnectionLimit {
             max: 2,
@@ -211,7 +212,7 @@ mod tests {
                 Admission::Wait
             ]
         );
-        // The first is served: the second gets its worker, the third its connection.
+        // The first is served: the second gets its worker, the third gets its connection.
         assert_eq!(host.worker_freed(|_| true), Some(asked(1)));
         host.close();
         assert_eq!(
@@ -219,7 +220,7 @@ mod tests {
             None,
             "it has a connection and waits for the worker"
         );
-        // The second is served, and the third has given up meanwhile: its connection goes to the fourth, and the
+        // The second is served, and the third has given up in the meantime: the fourth gets its connection and the
         // worker.
         assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
         host.close();

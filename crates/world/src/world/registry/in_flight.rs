@@ -1,11 +1,11 @@
-//! Requests on their way to a host with limits, and in it.
+//! Requests in transit to a host with limits, and in the host.
 //!
-//! A request that no limit holds back is answered as by a host without limits: at the same time, and in the same order
-//! among the events of one instant. Its response is therefore scheduled when it is sent. When it arrives, the host
-//! decides; a request that it refuses, or that waits, loses this response and gets another one.
+//! A request that no limit delays is answered as by a host without limits: at the same time, and in the same order
+//! among simultaneous events. Its response is therefore scheduled when it is sent. When it arrives, the host decides;
+//! a request that it refuses, or that waits, loses this response and gets another one.
 //!
-//! The order of events at equal times is the order in which they were scheduled. A response that were scheduled on
-//! arrival would come after others of its instant, for no other reason than that there is a limit.
+//! The order of events at equal times is the order in which they were scheduled. A response that is scheduled on
+//! arrival would come after other simultaneous events, only because a limit exists.
 
 use std::collections::HashMap;
 
@@ -17,22 +17,22 @@ use crate::world::registry::Registry;
 use crate::world::registry::request::HostRequest;
 
 impl HostRequest {
-    /// An event of it.
+    /// Creates an event of this request.
     pub(crate) const fn event(self, event: RequestEvent) -> Event {
         Event::Request(self.pull, self.request, event)
     }
 }
 
-/// A request between its sending and the end of its service.
+/// A request from its sending until it has been served.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
-    /// The event of its response. `None`: it waits, or has waited, and gets its response after its service.
+    /// The event of its response. `None`: it waits, or has waited, and gets its response after it is served.
     pub(crate) response: Option<EventId>,
-    /// The time to serve it, as drawn when it was sent.
+    /// The time to serve it, drawn when it was sent.
     pub(crate) service: SimDuration,
-    /// The number of that draw among those of its node.
+    /// The number of that draw on its node.
     pub(crate) draw: u64,
-    /// The event at which the host has served it, while the host serves it.
+    /// While the host serves it, the event at which the host has finished.
     pub(crate) service_end: Option<EventId>,
 }
 
@@ -43,24 +43,24 @@ pub(crate) struct InFlight {
 pub(crate) struct RequestsInFlight(HashMap<HostRequest, InFlight>);
 
 impl RequestsInFlight {
-    /// A request is sent.
+    /// Adds a request that is sent.
     pub(crate) fn insert(&mut self, asked: HostRequest, in_flight: InFlight) {
         self.0.insert(asked, in_flight);
     }
 
-    /// A request that is in flight.
+    /// Returns a request if it is in flight.
     pub(crate) fn get_mut(&mut self, asked: HostRequest) -> Option<&mut InFlight> {
         self.0.get_mut(&asked)
     }
 
-    /// A request is not in flight any more. Returns whether it was.
+    /// Removes a request. Returns whether it was in flight.
     pub(crate) fn remove(&mut self, asked: HostRequest) -> bool {
         !self.0.is_empty() && self.0.remove(&asked).is_some()
     }
 }
 
 impl Registry<'_> {
-    /// A request does not get the response that was scheduled when it was sent.
+    /// Cancels the response that was scheduled when a request was sent.
     pub(crate) fn take_back_response(&mut self, asked: HostRequest, queue: &mut Queue) {
         let in_flight = self.in_flight.get_mut(asked);
         if let Some(response) = in_flight.and_then(|in_flight| in_flight.response.take()) {
@@ -68,13 +68,13 @@ impl Registry<'_> {
         }
     }
 
-    /// A request is not in flight any more, and gets no response.
+    /// Removes a request without a response.
     pub(crate) fn drop_request(&mut self, asked: HostRequest, queue: &mut Queue) {
         self.take_back_response(asked, queue);
         self.in_flight.remove(asked);
     }
 
-    /// A host serves a request as soon as it has arrived.
+    /// Serves a request as soon as it has arrived.
     pub(crate) fn serve_immediately(&mut self, asked: HostRequest, queue: &mut Queue) {
         if !self.host(asked.host).holds_requests() {
             self.in_flight.remove(asked);
@@ -84,7 +84,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The number of the draw that gives the service time of a waiting request.
+    /// Returns the number of the draw for the service time of a waiting request.
     pub(crate) fn draw_of_waiting(&mut self, asked: HostRequest) -> u64 {
         let Some(in_flight) = self.in_flight.get_mut(asked) else {
             unreachable!("a request that waits is in flight: {asked:?}");
@@ -92,7 +92,7 @@ impl Registry<'_> {
         in_flight.draw
     }
 
-    /// A host begins to serve a request that has waited, which takes `service`.
+    /// Begins to serve a request that has waited; serving takes `service`.
     pub(crate) fn serve_waiting(
         &mut self,
         asked: HostRequest,

@@ -6,8 +6,7 @@ use crate::world::calibration;
 use fleetsim_units::serial::positive;
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
-/// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. The unused part of the baseline
-/// refills the bucket.
+/// A burst allowance on bytes: `egress` until a bucket is empty, then `baseline`. Unused baseline refills the bucket.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -15,7 +14,7 @@ pub struct BurstSpec {
     /// Bytes above the baseline that a full bucket allows. It is full at the start.
     #[serde(deserialize_with = "positive")]
     pub bytes: Bytes,
-    /// Sending rate while the bucket is empty. Below `egress`.
+    /// Sending rate while the bucket is empty. Must be below `egress`.
     #[serde(deserialize_with = "positive")]
     pub baseline: BytesPerSec,
 }
@@ -25,9 +24,9 @@ pub struct BurstSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum OtherLoad {
-    /// The same rate at all times, and less while the egress is less. Below `egress`.
+    /// The same rate at all times, reduced while the egress is reduced. Must be below `egress`.
     Constant(BytesPerSec),
-    /// Rates over the day, repeated every day.
+    /// Rates over the day, repeated daily.
     Daily(DailyLoad),
     /// Rates over time from a file, such as a range query of Prometheus.
     Series(LoadSeries),
@@ -40,8 +39,8 @@ pub enum OtherLoad {
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct DailyLoad {
-    /// Rates of equal parts of the day from midnight, such as 24 for its hours. The rollout starts at `startsAt`, or at
-    /// midnight.
+    /// Rates for equal parts of the day from midnight, such as 24 hourly rates. The rollout starts at `startsAt`, or
+    /// at midnight.
     pub rates: Vec<BytesPerSec>,
     /// Time of day at the start of the run.
     #[serde(skip)]
@@ -56,23 +55,23 @@ pub struct LoadSeries {
     /// A CSV file whose first column has times in seconds, such as Unix time. The first time is the start of the run,
     /// and the last rate remains.
     pub file: String,
-    /// The column of rates: numbers in bytes per second, or with a unit. By default the second column.
+    /// The column with rates: numbers in bytes per second, or values with a unit. Default: the second column.
     #[serde(default)]
     pub column: Option<String>,
-    /// The rates that the file has, from these times on.
+    /// The rates in the file, with the times at which they start.
     #[serde(skip)]
     pub steps: Vec<(SimDuration, BytesPerSec)>,
 }
 
-/// Image pulls of another fleet: they begin at random times, at this rate on average (a Poisson process).
+/// Image pulls of another fleet, which begin at random times with this mean rate (a Poisson process).
 ///
-/// Sizes are those of 145 popular images. An image comes over three connections: its largest layer over one, the others
-/// over two.
+/// Sizes are those of 145 popular images. An image is downloaded over three connections: the largest layer over one,
+/// the others over two.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OtherPulls {
-    /// Pulls that begin per time, on average.
+    /// Mean number of pulls that begin per time.
     #[serde(deserialize_with = "positive")]
     pub rate: PerSecond,
     /// Rate at which a puller can receive.
@@ -85,7 +84,7 @@ const fn downlink() -> BytesPerSec {
 }
 
 impl OtherLoad {
-    /// The steady rates with the times from which they hold, and the time after which they repeat. None for pulls.
+    /// Returns the steady rates with their start times, and the period after which they repeat. Empty for pulls.
     #[must_use]
     pub fn steps(&self) -> (Vec<(SimDuration, BytesPerSec)>, Option<SimDuration>) {
         let day = SimDuration::from_hours(24);
@@ -93,7 +92,7 @@ impl OtherLoad {
             Self::Constant(rate) => (vec![(SimDuration::ZERO, *rate)], None),
             Self::Daily(DailyLoad { rates, starts }) => {
                 let part = day.mul_f64(1.0 / rates.len().max(1) as f64);
-                // The part of the day in which the run starts, and how much of it has passed.
+                // The part of the day in which the run starts, and the time that has passed in it.
                 let first = (starts.as_secs_f64() / part.as_secs_f64()) as usize;
                 let passed = starts.saturating_sub(part * first as u64);
                 let step = |at: usize| {
@@ -111,7 +110,7 @@ impl OtherLoad {
         }
     }
 
-    /// The greatest steady rate.
+    /// Returns the greatest steady rate.
     #[must_use]
     pub fn peak(&self) -> BytesPerSec {
         let (steps, _) = self.steps();

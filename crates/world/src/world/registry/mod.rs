@@ -4,16 +4,15 @@
 //! |---|---|
 //! | `request` | requests, hosts and responses |
 //! | `host` | one host: token bucket, connections, workers |
-//! | `in_flight` | requests between their sending and the end of their service |
+//! | `in_flight` | requests from their sending until they are served |
 //! | `quota` | images that may be pulled per time window |
 //! | `windows` | outages and brownouts, and egress that falls under load |
 //! | `burst` | an allowance of bytes above a baseline |
-//! | `other_load` | what it sends to clients outside of the fleet |
+//! | `other_load` | the load from clients outside of the fleet |
 //! | `tcp` | the rate of one connection, and slow start |
 //! | `spec`, `load_spec`, `presets` | the settings, and published limits of known registries |
 //!
-//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that a registry changes while
-//! it is used.
+//! Left out: the cost of the responses' own bytes, requests of other clients, and limits that change during a run.
 
 pub(crate) mod burst;
 pub(crate) mod host;
@@ -41,7 +40,7 @@ use quota::QuotaWindow;
 use request::{HostRequest, HostRole, Request};
 use spec::RegistrySpec;
 
-/// The shares of a registry's egress and of its request rates that a brownout leaves.
+/// The shares of a registry's egress and of its request rates that remain in a brownout.
 #[derive(Clone, Copy, Debug)]
 struct CapacityShares {
     egress: f64,
@@ -59,36 +58,36 @@ impl CapacityShares {
 #[derive(Debug)]
 pub(crate) struct Registry<'s> {
     pub spec: &'s RegistrySpec,
-    /// Its number: 0 is the first.
+    /// Its index: 0 is the first registry.
     number: u32,
     hosts: [Host; 3],
-    /// Requests to the hosts that have limits.
+    /// Requests to hosts with limits.
     pub(crate) in_flight: RequestsInFlight,
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
     quota: Option<QuotaWindow>,
-    /// It does not respond and sends nothing.
+    /// Whether it does not respond and sends nothing.
     pub down: bool,
     capacity_left: CapacityShares,
-    /// Blobs that it is sending.
+    /// Number of blobs that it is sending.
     sending: u32,
     pub burst: Option<Burst>,
     pub others: Option<Others>,
-    /// Hosts of closed connections that have not admitted the next request yet.
+    /// Hosts with closed connections that have not admitted the next request yet.
     closed: Vec<HostRole>,
-    /// Windows that have not begun or not ended.
+    /// Number of windows that have not begun or not ended.
     pub(crate) windows_ahead: usize,
     pub requests: u64,
     pub responses_429: u64,
     pub responses_503: u64,
-    /// Bytes that left it in transfers that have ended, for the fleet.
+    /// Bytes that left it for the fleet in ended transfers.
     pub sent: Bytes,
-    /// The same of pulls of another fleet.
+    /// Bytes that left it for pulls of another fleet in ended transfers.
     pub(crate) sent_to_others: Bytes,
 }
 
 impl<'s> Registry<'s> {
-    /// A registry with its number.
+    /// Creates a registry with its index.
     pub(super) fn new(spec: &'s RegistrySpec, number: u32) -> Self {
         Self {
             spec,
@@ -120,12 +119,12 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Its index among the registries of the world.
+    /// Returns its index among the registries of the world.
     const fn index(&self) -> usize {
         self.number as usize
     }
 
-    /// Whether the order in which requests arrive at this host has an effect.
+    /// Returns whether the order in which requests arrive at this host has an effect.
     pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
         let own = self.hosts[role as usize].is_limited();
         own || (matches!(role, HostRole::Api)
@@ -136,7 +135,7 @@ impl<'s> Registry<'s> {
         &mut self.hosts[role as usize]
     }
 
-    /// The host that sends blobs.
+    /// Returns the host that sends blobs.
     pub(crate) const fn blob_host(&self) -> HostRole {
         if self.spec.blobs.redirect {
             HostRole::Blobs
@@ -145,18 +144,19 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Whether a host responds to a request with the bytes of a blob.
+    /// Returns whether a host responds to a request with the bytes of a blob.
     pub(crate) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
         request.is_blob() && host == self.blob_host()
     }
 
-    /// Pending events of its burst and of its other load.
+    /// Returns the number of pending events of its burst and its other load.
     pub(crate) fn load_events(&self) -> usize {
         self.burst.as_ref().map_or(0, Burst::pending_events)
             + self.others.as_ref().map_or(0, Others::pending_events)
     }
 
-    /// The time to serve the `nth` request of a node to this host; `is_cold`: for a blob that nobody has downloaded.
+    /// Returns the time to serve the `nth` request of a node to this host; `is_cold`: for a blob that has not been
+    /// downloaded before.
     pub(super) fn service_time(
         &self,
         host: HostRole,
@@ -182,8 +182,8 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// The most that one connection carries over a path with its own bound; for a blob, it depends on whether the
-    /// content delivery network holds it (`warm`).
+    /// Returns the maximum rate of one connection over a path with its own limit. For a blob, it depends on whether
+    /// the content delivery network has cached it (`warm`).
     pub(crate) fn connection_cap(
         &self,
         path: Option<BytesPerSec>,
@@ -196,12 +196,12 @@ impl<'s> Registry<'s> {
             .min_by(|a, b| a.get().total_cmp(&b.get()))
     }
 
-    /// A request is sent to a host.
+    /// Counts a request that is sent to a host.
     pub(super) fn count(&mut self, role: HostRole) {
         self.requests += u64::from(role == HostRole::Api);
     }
 
-    /// A request of a cluster reaches a host.
+    /// Handles a cluster's request that reaches a host.
     pub(super) fn arrives(
         &mut self,
         asked: HostRequest,
@@ -234,12 +234,12 @@ impl<'s> Registry<'s> {
                     .is_none_or(|quota| quota.try_take(cluster, now)))
     }
 
-    /// It starts to send a blob.
+    /// Records that it starts to send a blob.
     pub(crate) const fn transfer_begins(&mut self) {
         self.sending += 1;
     }
 
-    /// It begins to send a blob that no request of a pull has asked for, so nothing made it wait for a connection.
+    /// Records that it starts to send a blob that no pull has requested, so it did not wait for a connection.
     pub(crate) fn unasked_transfer_begins(&mut self) {
         let host = self.blob_host();
         if self.host(host).holds_requests() {
@@ -247,14 +247,14 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// It has sent a blob, or part of one.
+    /// Records that it has sent a blob or a part of one.
     pub(crate) fn transfer_ends(&mut self, sent: Bytes) {
         self.sending -= 1;
         self.sent += sent;
         self.close(self.blob_host());
     }
 
-    /// Closes a connection of a host; [`Registry::next_admitted`] gives it to a waiting request.
+    /// Closes a connection of a host; [`Registry::next_admitted`] assigns it to a waiting request.
     pub(super) fn close(&mut self, role: HostRole) {
         if self.host(role).holds_requests() {
             self.host(role).close();
@@ -262,7 +262,8 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// The next waiting request that gets a connection and a worker. `None`: no host has lost a connection since.
+    /// Returns the next waiting request that gets a connection and a worker. `None`: no host has closed a connection
+    /// since.
     pub(crate) fn next_admitted(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,

@@ -1,17 +1,17 @@
 //! The load that a registry sends to clients outside of the fleet.
 //!
-//! A steady load (constant, over the day, or from a file) takes its share of the egress first: others keep what they
-//! were measured to get, and the fleet shares the rest. When the egress shrinks (a brownout, a spent burst), both lose
-//! the same share.
+//! A steady load (constant, over the day, or from a file) has priority on the egress: other clients keep their
+//! measured rate, and the fleet shares the rest. If the egress shrinks (a brownout, an exhausted burst), both lose the
+//! same share.
 //!
 //! Pulls of another fleet are a Poisson process. Each is three transfers that share the egress with the fleet's own,
-//! max-min fair, and are bounded by the puller's link and by `perConnection`. Sizes of images and the share of the
+//! max-min fair, and are limited by the puller's link and by `perConnection`. Sizes of images and the share of the
 //! largest layer are those of 145 of the 150 most pulled images of Docker Hub (paulosevero/hermes @36391a4,
-//! `top150_images_dockerhub.json`, July 2023): p10, p25, p50, p75, p90 and p99 are 15, 66, 157, 289, 471 and 1,489 MiB,
-//! and the largest layer has 61 % of the bytes in the median.
+//! `top150_images_dockerhub.json`, July 2023): p10, p25, p50, p75, p90 and p99 are 15, 66, 157, 289, 471 and 1,489
+//! MiB, and the median share of the largest layer is 61% of the bytes.
 //!
-//! Left out: requests of the others at the registry's limits, layers that their nodes hold already (sharing saves 23 %
-//! over these images), and others that pull more when they get less.
+//! Left out: the effect of their requests on the registry's limits, layers that their nodes already have (sharing
+//! saves 23% over these images), and clients that pull more when they receive less.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::event::{Event, LoadEvent, Queue};
@@ -35,10 +35,10 @@ const IMAGE_SIZES: [(f64, f64); 8] = [
     (1.0, 3000.0),
 ];
 
-/// Shares of an image's bytes over its connections. Source: above.
+/// Shares of an image's bytes on its three connections. Source: above.
 const LAYERS: [f64; 3] = [0.61, 0.195, 0.195];
 
-/// The size of an image that this share of the images does not exceed.
+/// Returns the size of an image that this share of the images does not exceed.
 fn image_size(share: f64) -> f64 {
     let above = IMAGE_SIZES
         .iter()
@@ -51,7 +51,7 @@ fn image_size(share: f64) -> f64 {
 }
 
 impl OtherPulls {
-    /// The bytes per time on average.
+    /// Returns the mean rate in bytes per time.
     #[must_use]
     pub fn mean(&self) -> BytesPerSec {
         const PARTS: u32 = 10_000;
@@ -65,13 +65,13 @@ impl OtherPulls {
 pub(crate) struct Others {
     steps: Vec<(SimDuration, BytesPerSec)>,
     repeats: Option<SimDuration>,
-    /// The step in force, counted over all days.
+    /// The current step, counted over all days.
     step: usize,
     pulls: Option<OtherPulls>,
-    /// Pulls that have begun.
+    /// Number of pulls that have begun.
     begun: u64,
     key: EntityKey,
-    /// An event of it is pending.
+    /// Whether one of its events is pending.
     has_event: bool,
 }
 
@@ -95,18 +95,18 @@ impl Others {
         }
     }
 
-    /// Events that can change nothing for the rollout while it waits for nothing else.
+    /// Returns the number of its events that cannot affect the rollout while it waits for nothing else.
     pub(crate) fn pending_events(&self) -> usize {
         usize::from(self.has_event)
     }
 
-    /// The steady rate now.
+    /// Returns the current steady rate.
     pub(crate) fn steady(&self) -> BytesPerSec {
         let step = self.steps.get(self.step % self.steps.len().max(1));
         step.map_or(BytesPerSec::ZERO, |(_, rate)| *rate)
     }
 
-    /// The time of its next event.
+    /// Returns the time of its next event.
     fn next(&self, now: SimTime, streams: &Streams) -> Option<SimTime> {
         if let Some(pulls) = &self.pulls {
             let mut rng = streams.stream_nth(self.key, "other pull begins", self.begun);
@@ -123,7 +123,7 @@ impl Others {
         Some((SimTime::ZERO + days + self.steps[next % self.steps.len()].0).max(now))
     }
 
-    /// The sizes of the next pull's transfers.
+    /// Draws the sizes of the next pull's transfers.
     fn next_pull(&mut self, streams: &Streams) -> [Bytes; 3] {
         let mut rng = streams.stream_nth(self.key, "other pull size", self.begun);
         self.begun += 1;
@@ -167,14 +167,14 @@ impl Registry<'_> {
         }
     }
 
-    /// The rate of a steady load changes.
+    /// Applies a change of a steady load's rate.
     pub(crate) const fn other_rate_changes(&mut self) {
         if let Some(others) = &mut self.others {
             others.step += 1;
         }
     }
 
-    /// A pull of another fleet begins.
+    /// Begins a pull of another fleet.
     pub(crate) fn other_pull_begins(
         &mut self,
         transfers: &mut Transfers,
@@ -210,18 +210,18 @@ mod tests {
     use fleetsim_units::PerSecond;
 
     #[test]
-    fn images_of_others_have_the_published_quantiles() {
+    fn images_of_other_clients_have_the_published_quantiles() {
         assert!(
             (image_size(0.5) - 157.0 * MIB).abs() < 1.0
                 && (image_size(0.9) - 471.0 * MIB).abs() < 1.0
         );
-        // Between p50 and p75 at equal steps of the logarithm: sqrt(157 · 289).
+        // Between p50 and p75 with linear interpolation of the logarithm: sqrt(157 · 289).
         assert!((image_size(0.625) - 213.0 * MIB).abs() < 0.1 * MIB);
         let pulls = OtherPulls {
             rate: PerSecond::new(2.0),
             downlink: BytesPerSec::from_mbit(100.0),
         };
-        // The mean of the 145 images is about 236 MiB: two a second are 495 MB/s.
+        // The mean of the 145 images is about 236 MiB: two per second are 495 MB/s.
         assert!(
             (0.4e9..0.6e9).contains(&pulls.mean().get()),
             "{}",

@@ -1,11 +1,11 @@
 //! Published limits of known registries, and one measured server.
 //!
-//! A preset sets what somebody published and leaves the rest at the defaults. Quotas are counted by the registries
-//! over seconds or minutes; here each is a bucket that holds as much as comes in the published unit of time, which is
-//! a guess wherever the counting is not published. Egress is a guess where none is published: 100 Gbit/s, so that
-//! other links bind.
+//! A preset sets published values and leaves the rest at the defaults. Registries count quotas over seconds or
+//! minutes; here each quota is a bucket with the size of one published period, which is a guess if the counting method
+//! is not published. If no egress is published, it is a guess: 100 Gbit/s, so that other links are the bottleneck.
 //!
-//! Left out: limits on writes, on storage and on months, and Docker Hub's separate limit on abuse (it has no number).
+//! Left out: limits on writes and storage, monthly limits, and Docker Hub's separate limit on abuse (it has no
+//! number).
 
 use crate::world::calibration;
 use crate::world::quantity::DurationModel;
@@ -16,7 +16,7 @@ use crate::world::registry::spec::{
 use fleetsim_units::{BytesPerSec, PerSecond, SimDuration};
 
 impl RegistryPreset {
-    /// Its settings.
+    /// Returns its settings.
     #[must_use]
     pub fn spec(self) -> RegistrySpec {
         RegistrySpec {
@@ -28,13 +28,13 @@ impl RegistryPreset {
     fn limits(self) -> RegistrySpec {
         match self {
             // Stated as minimum estimates; a pull counts one read for each layer and one for the manifest. Source:
-            // MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019; today's page prints none.
+            // MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019; today's page has no such
+            // numbers.
             Self::AcrBasic => acr(1_000, 30.0),
             Self::AcrStandard => acr(3_000, 60.0),
             Self::AcrPremium => acr(10_000, 100.0),
             // BatchGetImage, GetDownloadUrlForLayer and GetAuthorizationToken per account and region, all adjustable.
-            // Source: exports of the AWS service quotas; one AWS page still prints 20/s for tokens. The blobs are on
-            // S3.
+            // Source: exports of the AWS service quotas; one AWS page still has 20/s for tokens. The blobs are on S3.
             Self::Ecr => RegistrySpec {
                 manifest_limit: Some(per_second(2_000)),
                 blob_limit: Some(per_second(3_000)),
@@ -45,7 +45,7 @@ impl RegistryPreset {
                 blobs: s3(),
                 ..plain()
             },
-            // 60 000 requests a minute per region and project; each request of a pull counts. Source:
+            // 60,000 requests per minute, per region and project; each request of a pull counts. Source:
             // cloud.google.com/artifact-registry/quotas.
             Self::ArtifactRegistry => {
                 let mut spec = plain();
@@ -53,8 +53,8 @@ impl RegistryPreset {
                 spec
             }
             // 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull request 20774),
-            // and updatecli's documentation, which found the same on Docker's page in July 2026. In between 10 and 100
-            // an hour were announced (docker/docs pull request 22134).
+            // and updatecli's documentation, which found the same numbers on Docker's page in July 2026. In between,
+            // 10 and 100 per hour were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
             // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
@@ -62,10 +62,9 @@ impl RegistryPreset {
                 blobs: s3(),
                 ..plain()
             },
-            // goharbor/harbor#12540, Harbor 2.1: 1 000 pulls of a 10 MiB image, 500 at a time, took 151.1 s each in
-            // the median (p95 162.1 s), which is 3.3 pulls a second. That its processors were the limit, that the
-            // image had one layer, and the split into four workers are guesses: 4 / (6 requests · 0.2 s) = 3.3 a
-            // second.
+            // goharbor/harbor#12540, Harbor 2.1: the median duration of 1,000 pulls of a 10 MiB image, 500
+            // concurrently, was 151.1 s (p95 162.1 s), which is 3.3 pulls per second. Guesses: its processors were the
+            // limit, the image had one layer, and there were four workers: 4 / (6 requests · 0.2 s) = 3.3 per second.
             Self::HarborSmall => {
                 let mut spec = plain();
                 spec.egress = BytesPerSec::from_gbit(1.0);
@@ -79,7 +78,7 @@ impl RegistryPreset {
     }
 }
 
-/// The defaults, with an egress that does not bind.
+/// Returns the defaults, with an egress that is not a bottleneck.
 fn plain() -> RegistrySpec {
     RegistrySpec {
         egress: BytesPerSec::from_gbit(100.0),
@@ -113,8 +112,8 @@ fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
     }
 }
 
-/// 5 500 GETs a second for each prefix, 503 above. Source: AWS's guidance for S3. That an image's blobs are under one
-/// prefix is a guess; S3 splits prefixes on its own within minutes, which is left out.
+/// Returns S3's limits: 5,500 GETs per second for each prefix, 503 above. Source: AWS's guidance for S3. It is a guess
+/// that an image's blobs have the same prefix; S3 splits prefixes automatically within minutes, which is left out.
 fn s3() -> BlobHostSpec {
     let mut blobs = BlobHostSpec::default();
     blobs.host.request_limit = Some(RequestLimit {

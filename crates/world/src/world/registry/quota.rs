@@ -1,6 +1,6 @@
 //! A quota of images per time window, per account or per address, as on Docker Hub.
 //!
-//! It counts allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and does not
+//! It counts the allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and does not
 //! count a version check by HEAD (docker/docs pull request 20788). The window slides: Docker Hub's headers name a
 //! window of 21,600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls rolling.
 
@@ -10,7 +10,7 @@ use crate::world::ids::ClusterId;
 use crate::world::registry::spec::{PullQuota, QuotaScope};
 use fleetsim_units::SimTime;
 
-/// The pulls in the window, oldest first, by owner of a quota.
+/// The pulls in the window, oldest first, for each owner of a quota.
 #[derive(Debug)]
 pub(super) struct QuotaWindow {
     spec: PullQuota,

@@ -2,32 +2,32 @@
 
 use crate::world::ids::PullId;
 
-/// One request of a pull, in the order in which they are sent.
+/// A request of a pull; the variants are in the order in which they are sent.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Request {
-    /// The first HEAD, answered with 401 and the address of the token service.
+    /// The first HEAD, which gets a 401 with the address of the token service.
     Challenge,
-    /// At the token service.
+    /// The request to the token service.
     Token,
     /// The HEAD that resolves the tag.
     Resolve,
-    /// The list of platforms.
+    /// The request for the list of platforms.
     Index,
-    /// The platform's manifest.
+    /// The request for the platform's manifest.
     Manifest,
-    /// The config blob.
+    /// The request for the config blob.
     Config,
-    /// The layer at this index.
+    /// The request for the layer at this index.
     Layer(u16),
 }
 
 impl Request {
-    /// Whether it asks for a blob.
+    /// Returns whether it requests a blob.
     pub(crate) const fn is_blob(self) -> bool {
         matches!(self, Self::Config | Self::Layer(_))
     }
 
-    /// The host that it is sent to first.
+    /// Returns the host that it is sent to first.
     pub(crate) const fn first_host(self) -> HostRole {
         if matches!(self, Self::Token) {
             HostRole::Token
@@ -49,7 +49,7 @@ impl PullRequest {
         Self { pull, request }
     }
 
-    /// The same, to one host of the registry.
+    /// Returns this request to one host of the registry.
     pub(crate) const fn to(self, host: HostRole) -> HostRequest {
         HostRequest {
             pull: self.pull,
@@ -68,20 +68,20 @@ pub(crate) struct HostRequest {
 }
 
 impl HostRequest {
-    /// The request, to whatever host.
+    /// Returns the request without its host.
     pub(crate) const fn pull_request(self) -> PullRequest {
         PullRequest::new(self.pull, self.request)
     }
 }
 
-/// Which of a registry's hosts.
+/// A role of a registry's hosts.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HostRole {
-    /// Manifests, and redirects to blobs.
+    /// Serves manifests, and redirects to blobs.
     Api,
-    /// Tokens.
+    /// Issues tokens.
     Token,
-    /// The bytes of blobs.
+    /// Sends the bytes of blobs.
     Blobs,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of a registry: its hosts, their limits, what a connection carries, and when it is out of order.
+//! Settings of a registry: its hosts, their limits, the rate of a connection, and its outages.
 
 #[cfg(any(test, feature = "schema"))]
 use std::borrow::Cow;
@@ -14,51 +14,52 @@ use crate::world::registry::load_spec::{BurstSpec, OtherLoad};
 use fleetsim_units::serial::{TextVisitor, checked_spread, link, positive, unlimited};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, Share, SimDuration, SimTime};
 
-/// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields that
-/// name no host are those of the API host.
+/// The registry that serves every image: an API host, a token service, and a host that sends the blobs. Fields without
+/// a host apply to the API host.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct RegistrySpec {
     /// A known registry, whose published limits replace the defaults of the other fields.
     pub preset: Option<RegistryPreset>,
-    /// Total sending rate, or `unlimited` to see how much the fleet asks for.
+    /// Total sending rate, or `unlimited` to measure how much the fleet requests.
     #[serde(deserialize_with = "link")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub egress: BytesPerSec,
-    /// Maximum rate of one connection, or `unlimited`. With a `cdn` it is unlimited by default.
+    /// Maximum rate of one connection, or `unlimited`. With a `cdn` the default is unlimited.
     #[serde(with = "unlimited")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
-    /// A burst allowance on bytes: full `egress` for a while, then a baseline. Without it, `egress` lasts.
+    /// A burst allowance on bytes: full `egress` for some time, then a baseline. Without it, `egress` is permanent.
     pub burst: Option<BurstSpec>,
-    /// Load that it sends to clients outside of the fleet. By default nothing.
+    /// Load that it sends to clients outside of the fleet. Default: no load.
     pub other_load: Option<OtherLoad>,
-    /// A content delivery network, with slower connections for blobs that nobody has downloaded.
+    /// A content delivery network, with slower connections for blobs that have not been downloaded before.
     pub cdn: Option<CdnSpec>,
     /// Effect of round trip and loss on TCP connections.
     pub tcp: TcpSpec,
-    /// Manifests, and the addresses of blobs.
+    /// The host that serves manifests and the addresses of blobs.
     #[serde(rename = "~api")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub api: HostSpec,
-    /// False: it responds without tokens, as CNCF Distribution does without `auth`. Pulls then send two requests less.
+    /// Whether it requires tokens. False: like CNCF Distribution without `auth`, it responds without tokens, and pulls
+    /// send two requests fewer.
     pub tokens: bool,
-    /// The host that issues tokens. Its `serviceTime` is the API host's by default.
+    /// The host that issues tokens. Its default `serviceTime` is the API host's.
     pub token: HostSpec,
     /// The host that sends blobs.
     pub blobs: BlobHostSpec,
-    /// A token bucket for manifests only, in addition to the one for all requests. Answers 429.
+    /// A token bucket only for manifests, in addition to the one for all requests. Excess requests get 429.
     #[serde(rename = "manifestRequests")]
     pub manifest_limit: Option<RequestLimit>,
-    /// A token bucket for requests for blobs only, in addition to the one for all requests. Answers 429.
+    /// A token bucket only for blob requests, in addition to the one for all requests. Excess requests get 429.
     #[serde(rename = "blobRequests")]
     pub blob_limit: Option<RequestLimit>,
-    /// Maximum number of image pulls in a span of time. Further pulls are answered with 429.
+    /// Maximum number of image pulls in a period. Further pulls get 429.
     pub pull_quota: Option<PullQuota>,
-    /// `Retry-After` header of answers 429 and 503. Without it they have none.
+    /// `Retry-After` header of 429 and 503 responses. Without it they have no such header.
     pub retry_after: Option<SimDuration>,
-    /// Times at which it is out of order; windows must not overlap.
+    /// Windows of outages and brownouts, which must not overlap.
     pub windows: Vec<WindowSpec>,
 }
 
@@ -72,7 +73,7 @@ impl Default for RegistrySpec {
 }
 
 impl RegistrySpec {
-    /// A registry without any limit but its egress.
+    /// Creates a registry without limits other than its egress.
     #[must_use]
     pub fn unlimited(egress: BytesPerSec, service_time: DurationModel) -> Self {
         let host = HostSpec::unlimited(service_time);
@@ -119,7 +120,7 @@ pub enum RegistryPreset {
     /// CNCF Distribution with blobs on S3: 5500/s with 503.
     #[serde(rename = "distribution-s3")]
     DistributionS3,
-    /// A small Harbor: 4 workers, 200 ms a request, no redirect, 1 Gbit/s.
+    /// A small Harbor: 4 workers, 200 ms per request, no redirect, 1 Gbit/s.
     HarborSmall,
 }
 
@@ -130,12 +131,12 @@ pub enum RegistryPreset {
 pub struct BlobHostSpec {
     /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
     pub redirect: bool,
-    /// Its limits. The service time is the time to the first byte, 0 s by default.
+    /// Its limits. The service time is the time to the first byte; default: 0 s.
     #[serde(rename = "~host")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub host: HostSpec,
-    /// Time to the first byte of a layer that nobody has downloaded completely. Without it, such layers are served like
-    /// others.
+    /// Time to the first byte of a layer that has not been completely downloaded before. Without it, such layers are
+    /// served like others.
     pub cold_first_byte: Option<DurationModel>,
     /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
@@ -152,7 +153,7 @@ impl Default for BlobHostSpec {
     }
 }
 
-/// The default of a flattened field is that of its own type, which differs here.
+/// Sets the default of a flattened field, which differs from the default of its type.
 #[cfg(any(test, feature = "schema"))]
 fn service_time_of_blobs(schema: &mut Schema) {
     let default = serde_json::to_value(BlobHostSpec::default().host.service_time)
@@ -162,20 +163,20 @@ fn service_time_of_blobs(schema: &mut Schema) {
         .expect("a host has a service time")["default"] = default;
 }
 
-/// One host of a registry: a request passes its bucket, then takes a connection, then a worker.
+/// One host of a registry: a request passes its bucket, then gets a connection, then a worker.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HostSpec {
-    /// Token bucket in front of all its requests.
+    /// Token bucket for all its requests.
     #[serde(rename = "requests")]
     pub request_limit: Option<RequestLimit>,
     /// Maximum number of open connections.
     pub connections: Option<ConnectionLimit>,
-    /// Requests served simultaneously; others wait, first come, first served.
+    /// Number of requests served simultaneously; others wait, first come, first served.
     #[serde(deserialize_with = "positive")]
     pub workers: Option<u32>,
-    /// Time to serve one request, without the round trip, the waits and the bytes.
+    /// Time to serve one request, without the round trip, waits and transfer.
     pub service_time: DurationModel,
 }
 
@@ -186,7 +187,7 @@ impl Default for HostSpec {
 }
 
 impl HostSpec {
-    /// A host that serves every request immediately.
+    /// Creates a host that serves every request without limits.
     #[must_use]
     pub const fn unlimited(service_time: DurationModel) -> Self {
         Self {
@@ -198,13 +199,13 @@ impl HostSpec {
     }
 }
 
-/// Status of an answer to a request above the rate limit.
+/// Status of the response to a request above the rate limit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OverLimit {
     /// 429.
     #[default]
     TooMany,
-    /// 503, as S3 does ("SlowDown").
+    /// 503, as used by S3 ("SlowDown").
     Unavailable,
 }
 
@@ -254,14 +255,14 @@ pub struct RequestLimit {
     /// Tokens per time.
     #[serde(deserialize_with = "positive")]
     pub rate: PerSecond,
-    /// Maximum number of tokens. By default the tokens of one second; at least 1.
+    /// Maximum number of tokens; at least 1. Default: the tokens of one second.
     #[serde(
         default,
         deserialize_with = "positive",
         skip_serializing_if = "is_unset"
     )]
     pub burst: u32,
-    /// Status of an answer to a request above the limit: 429 or 503.
+    /// Status of the response to a request above the limit: 429 or 503.
     #[serde(default)]
     pub answer: OverLimit,
 }
@@ -272,7 +273,7 @@ const fn is_unset(burst: &u32) -> bool {
 }
 
 impl RequestLimit {
-    /// A bucket whose excess is answered with 429.
+    /// Creates a bucket whose excess requests get 429.
     #[must_use]
     pub const fn new(rate: PerSecond, burst: u32) -> Self {
         Self {
@@ -283,62 +284,62 @@ impl RequestLimit {
     }
 }
 
-/// Maximum number of open connections of a host. A connection lasts from the request until the answer leaves, or until
-/// the last byte where the host sends a blob.
+/// Maximum number of open connections of a host. A connection lasts from the request until the response is sent or,
+/// for a blob, until the last byte.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct ConnectionLimit {
-    /// At least 1.
+    /// The limit; at least 1.
     #[serde(deserialize_with = "positive")]
     pub max: u32,
-    /// Treatment of further connections.
+    /// What happens to further connections.
     #[serde(default)]
     pub excess: Excess,
 }
 
-/// Treatment of a request above a host's connection limit.
+/// What happens to a request above a host's connection limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Excess {
-    /// It answers 503.
+    /// It gets 503.
     #[default]
     Refuse,
-    /// The request waits, first come, first served.
+    /// It waits, first come, first served.
     Queue,
 }
 
-/// Maximum number of images in any span of this length. Requests for a platform's manifest are counted.
+/// Maximum number of images in any period of this length. Requests for a platform's manifest are counted.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct PullQuota {
-    /// At least 1.
+    /// The limit; at least 1.
     #[serde(deserialize_with = "positive")]
     pub pulls: u32,
     /// The length of the rolling window.
     #[serde(deserialize_with = "positive")]
     pub per: SimDuration,
-    /// Clients that share it.
+    /// The clients that share the quota.
     #[serde(default)]
     pub scope: QuotaScope,
 }
 
-/// Clients that share a pull quota.
+/// The clients that share a pull quota.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum QuotaScope {
-    /// The whole fleet, which signs in with one account.
+    /// The whole fleet, which uses the same account.
     #[default]
     Account,
-    /// The nodes of a cluster, which share one address.
+    /// The nodes of a cluster, which share an address.
     Address,
 }
 
-/// A content delivery network in front of the blobs. A blob is cold until its first download has completed; a transfer
-/// that began before keeps its rate.
+/// A content delivery network in front of the blobs. A blob is cold until its first download has completed; transfers
+/// that began before keep their rate.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -346,7 +347,7 @@ pub struct CdnSpec {
     /// Rate of one connection for a cold blob.
     #[serde(deserialize_with = "positive")]
     pub cold: BytesPerSec,
-    /// Rate of one connection for any other blob. At least `cold`.
+    /// Rate of one connection for any other blob; at least `cold`.
     #[serde(deserialize_with = "positive")]
     pub warm: BytesPerSec,
 }
@@ -361,28 +362,28 @@ impl Default for CdnSpec {
 }
 
 impl CdnSpec {
-    /// Rate of one connection.
+    /// Returns the rate of one connection.
     #[must_use]
     pub const fn rate(&self, warm: bool) -> BytesPerSec {
         if warm { self.warm } else { self.cold }
     }
 }
 
-/// A registry that sends less the more blobs it sends simultaneously: egress · max(floor, connections / n) for n above
-/// `connections`.
+/// A registry whose egress shrinks with the number of blobs that it sends simultaneously: egress · max(floor,
+/// connections / n) for n above `connections`.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OverloadSpec {
-    /// Number of simultaneous blobs up to which egress does not fall; at least 1.
+    /// Number of simultaneous blobs up to which the egress does not shrink; at least 1.
     #[serde(deserialize_with = "positive")]
     pub connections: u32,
-    /// Lowest remaining share of the egress.
+    /// Minimum remaining share of the egress.
     #[serde(deserialize_with = "positive")]
     pub floor: Share,
 }
 
-/// Limits of a TCP connection by round trip and loss.
+/// Limits on a TCP connection by round trip and loss.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -390,29 +391,30 @@ pub struct TcpSpec {
     /// The receiver's window, which limits a connection to window / round trip. Without it there is no such limit.
     #[serde(deserialize_with = "positive")]
     pub window: Option<Bytes>,
-    /// Bytes of a segment.
+    /// Size of a segment in bytes.
     #[serde(deserialize_with = "positive")]
     pub segment: Bytes,
     /// Whether transfers start slowly. They begin with ten segments per round trip (RFC 6928) and double up to their
     /// rate.
     pub slow_start: bool,
-    /// Round trips to open a connection to one of the registry's hosts. 2 with TLS 1.3 (RFC 8446), 3 with TLS 1.2 (RFC
-    /// 5246), 1 without TLS.
+    /// Number of round trips to open a connection to one of the registry's hosts: 2 with TLS 1.3 (RFC 8446), 3 with
+    /// TLS 1.2 (RFC 5246), 1 without TLS.
     #[serde(deserialize_with = "positive")]
     pub handshake_round_trips: u32,
-    /// Share of the bytes on links that are headers, below 50%.
+    /// Share of the bytes on links that are headers; below 50%.
     ///
-    /// The links are those from registries, caches and mirrors. Without it, links carry nothing but data. Ethernet:
-    /// 4.36%, 66 of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
+    /// The links are those from registries, caches and mirrors. Without it, links carry only data. Ethernet: 4.36%, 66
+    /// of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
     /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
-    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits the
-    /// first and the last pulls of storms over real TCP, not the medians (docs/validation.md).
+    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits
+    /// the first and last pulls of storms over real TCP, but not the medians (docs/validation.md).
     #[serde(deserialize_with = "weight_spread")]
     pub weight_spread: Option<f64>,
-    /// Least wait until a sender tries again after a cut of a cluster's link. It grows by the round trip and doubles
-    /// with each try, up to 120 s. Linux: 200 ms. Without it, transfers go on as soon as the link is back.
+    /// Minimum wait before a sender retransmits after a cut of a cluster's link. The round trip is added, and the wait
+    /// doubles with each retransmission, up to 120 s. Linux: 200 ms. Without it, transfers resume as soon as the link
+    /// recovers.
     #[serde(deserialize_with = "positive")]
     pub retransmission: Option<SimDuration>,
 }
@@ -433,7 +435,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, 
 }
 
 impl TcpSpec {
-    /// Ethernet's segments, no window, no slow start, TLS 1.3, no headers, equal connections.
+    /// Ethernet segments, no window, no slow start, TLS 1.3, no headers, equal connections.
     pub const OFF: Self = Self {
         window: None,
         segment: Bytes::new(1460),
@@ -444,7 +446,7 @@ impl TcpSpec {
         retransmission: None,
     };
 
-    /// The share of a link's rate that is data.
+    /// Returns the share of a link's rate that is data.
     pub(crate) fn data_share(&self) -> f64 {
         1.0 - self.headers.map_or(0.0, Share::get)
     }
@@ -456,23 +458,24 @@ impl Default for TcpSpec {
     }
 }
 
-/// A span in which the registry is out of order: either `down: true`, or what is left of egress and requests.
+/// A window in which the registry has an outage (`down: true`), or a brownout with remaining shares of egress and
+/// requests.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSpec {
-    /// Its beginning, from the start of the rollout.
+    /// Its start, from the start of the rollout.
     pub from: SimDuration,
     /// Its duration.
     #[serde(rename = "for", deserialize_with = "positive")]
     pub span: SimDuration,
-    /// The registry answers and sends nothing.
+    /// Whether the registry does not respond and sends nothing.
     #[serde(default)]
     pub down: bool,
     /// Remaining share of the egress; may be 0%.
     #[serde(default = "all")]
     pub egress: Share,
-    /// Remaining share of the rates of all buckets. Serving a request takes longer by the same factor.
+    /// Remaining share of the rates of all buckets. Serving requests slows down by the same factor.
     #[serde(default = "all", deserialize_with = "positive")]
     pub requests: Share,
 }
@@ -482,13 +485,13 @@ const fn all() -> Share {
 }
 
 impl WindowSpec {
-    /// When it begins.
+    /// Returns when it begins.
     #[must_use]
     pub fn begins(&self) -> SimTime {
         SimTime::ZERO + self.from
     }
 
-    /// When it is over.
+    /// Returns when it ends.
     #[must_use]
     pub fn ends(&self) -> SimTime {
         self.begins() + self.span

@@ -1,6 +1,6 @@
 //! The rate of one TCP connection, and its slow start.
 //!
-//! Two bounds apply to each connection: the receiver's window over the round trip; and with loss p the bound of
+//! Two bounds apply to each connection: the receiver's window divided by the round trip; and with loss p the bound of
 //! Mathis, Semke, Mahdavi and Ott (The macroscopic behavior of the TCP congestion avoidance algorithm, CCR 27(3),
 //! 1997): MSS/RTT · sqrt(3/2)/sqrt(p), with sqrt(3/2) = 1.22.
 //!
@@ -9,20 +9,20 @@
 //! r·RTT. By then w·(2^n - 1) bytes have arrived, so the delay is n·RTT minus the time of those bytes at rate r (after
 //! Cardwell, Savage and Anderson, Modeling TCP latency, INFOCOM 2000, without losses and delayed acknowledgements). A
 //! smaller blob ends within its last round. r is the rate that the connection, the node's card and the cluster's
-//! downlink allow; a rate that other transfers keep lower is reached sooner, which is left out.
+//! downlink allow; if other transfers limit the rate further, it is reached sooner, which is left out.
 
 use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 
-/// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement of every segment.
+/// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement for every segment.
 const MATHIS: f64 = 1.22;
 
-/// The time to open a connection to a host of a registry.
+/// Returns the time to open a connection to a host of a registry.
 pub(crate) fn handshake(registry: &RegistrySpec, rtt: SimDuration) -> SimDuration {
     rtt * u64::from(registry.tcp.handshake_round_trips)
 }
 
-/// A cap, or `most` bytes per second if that is less.
+/// Returns a cap of at most `most` bytes per second.
 fn tightened(cap: Option<BytesPerSec>, most: f64) -> Option<BytesPerSec> {
     match cap {
         Some(cap) if cap.get() <= most => Some(cap),
@@ -30,7 +30,7 @@ fn tightened(cap: Option<BytesPerSec>, most: f64) -> Option<BytesPerSec> {
     }
 }
 
-/// The most that one connection carries between a registry and a cluster.
+/// Returns the maximum rate of one connection between a registry and a cluster.
 pub(crate) fn path_cap(
     registry: &RegistrySpec,
     rtt: SimDuration,
@@ -51,10 +51,10 @@ pub(crate) fn path_cap(
     cap
 }
 
-/// Segments in the first round trip of a transfer. Source: RFC 6928.
+/// Number of segments in the first round trip of a transfer. Source: RFC 6928.
 const INITIAL_SEGMENTS: u32 = 10;
 
-/// The delay by slow start of a transfer of `size` whose full rate is `rate` bytes per second.
+/// Returns the delay by slow start of a transfer of `size` whose full rate is `rate` bytes per second.
 pub(crate) fn slow_start_delay(
     tcp: TcpSpec,
     rtt: SimDuration,
@@ -66,7 +66,7 @@ pub(crate) fn slow_start_delay(
     }
     let rtt = rtt.as_secs_f64();
     let first = f64::from(INITIAL_SEGMENTS) * tcp.segment.get() as f64;
-    // Rounds until the window fills the path, or until all bytes have arrived.
+    // Number of rounds until the window fills the path, or until all bytes have arrived.
     let to_rate = libm::log2(rate * rtt / first).ceil().max(0.0);
     let to_end = libm::log2(size.get() as f64 / first + 1.0).ceil();
     let rounds = to_rate.min(to_end);
@@ -85,9 +85,9 @@ mod tests {
             let mut world = bare_world(1);
             world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
             world.registry.tcp.handshake_round_trips = handshake_round_trips;
-            // Connections to API, token service and blob host; one round trip for each of the token, five requests to
-            // the API (401, HEAD, index, manifest, config), the config's blob, and twice for the layer: 9 in all. Then
-            // 100 MB at 100 MB/s.
+            // Connections to API, token service and blob host; one round trip each for the token, for five requests to
+            // the API (401, HEAD, index, manifest, config) and for the config's blob, and two for the layer: 9 in
+            // total. Then 100 MB at 100 MB/s.
             let found =
                 play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
             assert!(
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_take_their_share_of_every_link() {
+    fn headers_use_a_share_of_every_link() {
         let mut world = bare_world(1);
         world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
         world.registry.tcp.headers = Some(Share::new(0.2));
@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_carries_the_least_of_cap_window_and_loss() {
+    fn the_rate_of_a_connection_is_the_minimum_of_cap_window_and_loss() {
         let mut world = bare_world(1);
         let cap = |world: &crate::world::WorldSpec| {
             let rtt = SimDuration::from_millis(80);
@@ -119,7 +119,7 @@ mod tests {
         // 4 MiB / 80 ms = 52.4 MB/s.
         world.registry.tcp.window = Some(Bytes::new(4_194_304));
         assert_eq!(cap(&world), Some(52_428_800.0));
-        // 1460 B / 80 ms · 1.22 / sqrt(1 %) = 222 650 B/s.
+        // 1460 B / 80 ms · 1.22 / sqrt(1%) = 222,650 B/s.
         world.clusters[0].loss = Share::new(0.01);
         assert_eq!(cap(&world), Some(222_650.0));
         world.registry.per_connection = Some(BytesPerSec::new(100_000.0));
@@ -134,8 +134,8 @@ mod tests {
         };
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
-        // A round trip at full rate carries 1 MB, the first one 14 600 B: ceil(log2(68.5)) = 7 rounds, in which
-        // 127 · 14 600 B come, 0.185 42 s worth of the full rate.
+        // A round trip at full rate transfers 1 MB, the first one 14,600 B: ceil(log2(68.5)) = 7 rounds, in which 127
+        // · 14,600 B arrive, 0.185 42 s worth of the full rate.
         assert!((delay(100_000_000) - (0.7 - 0.185_42)).abs() < 1e-9);
         assert!(
             (delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9,

@@ -1,4 +1,4 @@
-//! The registry's limits and outages against hand algebra, and one measured server.
+//! The registry's limits and outages, compared with hand calculations, and one measured server.
 
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::Event;
@@ -34,7 +34,7 @@ fn assert_ready(played: &Played, expected: &[f64], what: &str) {
     }
 }
 
-/// One cluster behind 100 MB/s of egress, and a registry that is out of order for a while.
+/// Creates a cluster behind 100 MB/s of egress, and a registry with an outage or brownout.
 fn troubled(from: f64, span: f64, trouble: WindowSpec) -> WorldSpec {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
@@ -67,7 +67,7 @@ fn brownout(egress: f64, requests: f64) -> WindowSpec {
 #[test]
 fn a_brownout_slows_transfers_and_loses_no_bytes() {
     let played = play(&troubled(0.5, 1.0, brownout(0.1, 1.0)), 1, DAY);
-    // 50 MB in 0.5 s, 10 MB in the second at 10 MB/s, the other 40 MB in 0.4 s.
+    // 50 MB in 0.5 s, 10 MB during the second at 10 MB/s, the other 40 MB in 0.4 s.
     assert_ready(&played, &[1.9], "brownout");
     assert_eq!(
         (played.totals.sent, played.totals.lost),
@@ -100,7 +100,7 @@ fn a_short_outage_only_delays() {
     let played = play(&troubled(0.4, 100.0, DOWN), 1, DAY);
     assert_ready(&played, &[101.0], "it stands still for 100 s");
     assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
-    // The bytes take a second in all, before and after.
+    // The bytes take a second in total, before and after the outage.
     assert!(
         (played.busy_s - 1.0).abs() < 1e-6,
         "an egress that is down is not busy: {} s",
@@ -111,9 +111,9 @@ fn a_short_outage_only_delays() {
 #[test]
 fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_continues() {
     let played = play(&troubled(0.4, 400.0, DOWN), 1, DAY);
-    // 40 MB have come when nothing moves any more, at 0.4 s; cancelled at 300.4 s; the gate opens 10 s later. Each
-    // request then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry is back since 400.4 s,
-    // so the fourth, at 400.55 s, is answered at once, and the other 60 MB take 0.6 s.
+    // 40 MB have arrived when transfers stall at 0.4 s; cancelled at 300.4 s; retried 10 s later. Each request then
+    // waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry has recovered at 400.4 s, so the
+    // fourth request, at 400.55 s, is answered immediately, and the other 60 MB take 0.6 s.
     assert_ready(&played, &[401.15], "resumed");
     assert_eq!(
         played.totals.failed_pulls[PullError::NoProgress as usize],
@@ -188,11 +188,11 @@ fn a_refused_connection_is_retried_once_and_then_the_pull_fails() {
         max: 1,
         excess: Excess::Refuse,
     });
-    // The second cluster is 50 ms away, so it asks while the first one's layer is sent.
+    // The second cluster is 50 ms away, so its requests arrive while the first cluster's layer is sent.
     world.clusters[1].rtt = secs(0.05).into();
     let played = play(&world, 1, DAY);
-    // It asks the blob host for the first time after 12 round trips and a half, 0.65 s: for the config, and is
-    // refused; so it is after two more round trips. The gate opens 10 s later.
+    // Its first request to the blob host, for the config, arrives after 12.5 round trips, 0.65 s, and is refused; it
+    // is refused again after two more round trips. The next attempt starts 10 s later.
     assert_eq!(played.totals.responses_503, 2);
     assert_eq!(
         played.totals.failed_pulls[PullError::Unavailable as usize],
@@ -210,8 +210,8 @@ fn without_a_redirect_blobs_cost_one_round_trip_less() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1).into();
     world.registry.blobs.redirect = false;
-    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s of
-    // bytes.
+    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s for
+    // the bytes.
     assert_ready(&play(&world, 1, DAY), &[2.1], "no blob host");
 }
 
@@ -223,7 +223,7 @@ fn egress_falls_under_too_many_blobs() {
         connections: 2,
         floor: Share::new(0.2),
     });
-    // Four at once leave 2/4 of 200 MB/s: 400 MB in 4 s, all at the same time.
+    // Four concurrent downloads leave 2/4 of 200 MB/s: 400 MB in 4 s, which all end together.
     assert_ready(&play(&world, 1, DAY), &[4.0; 4], "half the egress");
 }
 
@@ -237,7 +237,7 @@ fn a_pull_quota_refuses_further_pulls_until_its_window_has_passed() {
         scope: QuotaScope::Account,
     });
     let played = play(&world, 1, DAY);
-    // The second tries at 0, 10, 30, 70 and 150 s; the first pull is older than 100 s only then.
+    // The second cluster tries at 0, 10, 30, 70 and 150 s; only then the first pull is older than 100 s.
     assert_ready(&played, &[1.0, 151.0], "one in 100 s");
     assert_eq!(
         played.totals.failed_pulls[PullError::TooManyRequests as usize],
@@ -253,7 +253,7 @@ fn a_server_with_n_workers_answers_n_requests_per_service_time() {
     world.registry.api.service_time = fixed(secs(0.05));
     world.images[0].layers = vec![layer("app", 1)];
     let played = play(&world, 1, DAY);
-    // 100 pulls of 6 requests at 5 / 0.05 s = 100 a second: 6 s, and the last of them is the last to be ready.
+    // 100 pulls of 6 requests at 5 / 0.05 s = 100 per second: 6 s, and the last of them is the last to be ready.
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
     assert!((last - 6.0).abs() < 1e-3, "{last}");
 }
@@ -276,7 +276,7 @@ fn the_small_harbor_is_as_fast_as_the_measured_one() {
     let played = play(&world, 1, DAY);
     assert_eq!((played.totals.pulls, played.peak_pulls), (1000, 500));
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
-    // 1 000 pulls of 10 MiB, 500 at a time, took 151.2 s each in the mean (goharbor/harbor#12540): 3.31 a second.
+    // 1,000 pulls of 10 MiB, 500 concurrently, took 151.2 s each on average (goharbor/harbor#12540): 3.31 per second.
     let measured = 500.0 / 151.2;
     assert!(
         (1000.0 / last - measured).abs() < 0.06 * measured,
@@ -311,7 +311,7 @@ fn every_preset_serves_a_pull() {
     }
 }
 
-/// One cluster behind 100 MB/s of egress, which lasts for 50 MB above 10 MB/s.
+/// Creates a cluster behind 100 MB/s of egress, which lasts for 50 MB above 10 MB/s.
 fn with_burst() -> WorldSpec {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
@@ -326,7 +326,7 @@ fn with_burst() -> WorldSpec {
 fn a_registry_sends_its_burst_and_then_the_baseline() {
     // All bytes come from the bucket or the baseline: 100 MB = 50 MB + 10 MB/s · 5 s.
     assert_ready(&play(&with_burst(), 1, DAY), &[5.0], "burst and baseline");
-    // A link of 10 MB/s does not touch the bucket.
+    // A link of 10 MB/s does not use the bucket.
     let mut world = with_burst();
     world.clusters[0].downlink = BytesPerSec::new(10e6).into();
     assert_ready(&play(&world, 1, DAY), &[10.0], "at the baseline");
@@ -342,11 +342,11 @@ fn a_registry_sends_its_burst_and_then_the_baseline() {
 }
 
 #[test]
-fn a_burst_is_refilled_by_what_the_baseline_leaves() {
+fn a_burst_is_refilled_by_unused_baseline_bandwidth() {
     let mut world = with_burst();
-    // The first layer, 50 MB, is sent at 50 MB/s, which takes 40 of the 50 MB in 1 s. While it is unpacked for 3 s, the
-    // bucket is refilled with 30 MB. Of the second layer, 100 MB at 50 MB/s, 40 MB/s leave the bucket: its 40 MB last
-    // for 1 s. The other 50 MB come at 10 MB/s.
+    // The first layer, 50 MB, is sent at 50 MB/s, which takes 40 of the 50 MB from the bucket in 1 s. While it is
+    // unpacked for 3 s, the bucket is refilled with 30 MB. The second layer, 100 MB at 50 MB/s, takes 40 MB/s from the
+    // bucket, so its 40 MB last for 1 s. The other 50 MB are sent at 10 MB/s.
     world.clusters[0].downlink = BytesPerSec::new(50e6).into();
     world.images[0].layers = vec![layer("first", 50_000_000)];
     world.node.pull_constant = fixed(secs(0.0));
@@ -366,8 +366,9 @@ fn a_burst_is_refilled_by_what_the_baseline_leaves() {
 }
 
 #[test]
-fn both_solvers_follow_a_burst() {
-    // A second registry makes every transfer from it cross the tree of links, so that the general solver is used.
+fn both_solvers_apply_a_burst() {
+    // With a second registry, transfers from it use links other than a link and its ancestors, so the general solver
+    // is used.
     let mut world = with_burst();
     world.registries = vec![NamedRegistry {
         name: "other".into(),
@@ -378,29 +379,29 @@ fn both_solvers_follow_a_burst() {
 }
 
 #[test]
-fn a_burst_and_a_brownout_leave_the_lower_of_both() {
+fn the_lower_rate_of_a_burst_and_a_brownout_applies() {
     let mut world = with_burst();
     world.registry.windows = vec![WindowSpec {
         from: secs(0.0),
         span: secs(2.0),
         ..brownout(0.05, 1.0)
     }];
-    // 5 MB/s for 2 s, which leave the bucket full; then 90 MB = 50 MB + 10 MB/s · 4 s.
+    // 5 MB/s for 2 s, which keep the bucket full; then 90 MB = 50 MB + 10 MB/s · 4 s.
     assert_ready(&play(&world, 1, DAY), &[6.0], "brownout first");
-    // A brownout above the baseline: 20 MB/s, of which 10 MB/s leave the bucket. After 2 s it holds 30 MB, and 60 MB
-    // are left: 60 = 30 + 10 · 3.
+    // A brownout above the baseline: 20 MB/s, of which 10 MB/s are taken from the bucket. After 2 s it has 30 MB, and
+    // 60 MB remain: 60 = 30 + 10 · 3.
     world.registry.windows[0].egress = Share::new(0.2);
     assert_ready(&play(&world, 1, DAY), &[5.0], "brownout above the baseline");
 }
 
 #[test]
-fn a_steady_load_of_others_leaves_the_rest() {
+fn a_steady_load_of_other_clients_leaves_the_rest() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
     world.registry.other_load = Some(OtherLoad::Constant(BytesPerSec::new(75e6)));
     assert_ready(&play(&world, 1, DAY), &[4.0], "a quarter of the egress");
-    // With a burst, the load of others uses the bucket: 100 MB/s in all, of which 90 leave it, for 50/90 s. Then the
-    // fleet has a quarter of 10 MB/s: 100 MB - 25 · 5/9 MB at 2.5 MB/s.
+    // With a burst, the load of others uses the bucket: 100 MB/s in total, of which 90 are taken from it, for 50/90 s.
+    // Then the fleet has a quarter of 10 MB/s: 100 MB - 25 · 5/9 MB at 2.5 MB/s.
     world.registry.burst = with_burst().registry.burst;
     let expected = 5.0 / 9.0 + (100.0 - 25.0 * 5.0 / 9.0) / 2.5;
     assert_ready(&play(&world, 1, DAY), &[expected], "with a burst");
@@ -446,7 +447,7 @@ fn a_series_of_rates_is_followed_and_does_not_keep_a_run_alive() {
 }
 
 #[test]
-fn pulls_of_others_share_the_egress_and_are_not_counted() {
+fn pulls_of_other_clients_share_the_egress_and_are_not_counted() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(500e6);
     world.clusters[0].downlink = BytesPerSec::new(1e9).into();
@@ -460,7 +461,7 @@ fn pulls_of_others_share_the_egress_and_are_not_counted() {
     world.registry.other_load = Some(OtherLoad::Pulls(pulls(1.0)));
     let played = play(&world, 1, DAY);
     let ready = played.ready_s()[0].expect("it became ready");
-    // The others ask for about half of the egress, over three connections for each pull.
+    // The other clients request about half of the egress, over three connections per pull.
     assert!((11.0..25.0).contains(&ready), "{ready}");
     assert_eq!(
         played.totals.sent, alone.totals.sent,
@@ -468,15 +469,15 @@ fn pulls_of_others_share_the_egress_and_are_not_counted() {
     );
     assert_eq!(played.totals.pulls, 1);
     assert!(played.egress_peaks.0 <= 500e6);
-    // Pulls that hardly ever come change nothing, and do not keep the run alive.
+    // Extremely rare pulls have no effect, and do not keep the run alive.
     world.registry.other_load = Some(OtherLoad::Pulls(pulls(1e-9)));
     assert_ready(&play(&world, 1, DAY), &[10.0], "nobody else comes");
 }
 
 #[test]
-fn the_load_of_others_is_counted_while_the_fleet_pulls_nothing() {
+fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
     let mut world = bare_world(1);
-    // Its own pull takes 1 s at 1 MB/s, and its container starts for hundreds.
+    // Its own pull takes 1 s at 1 MB/s, and its container takes hundreds of seconds to start.
     world.images[0].layers = vec![layer("app", 1_000_000)];
     world.clusters[0].downlink = BytesPerSec::new(1e6).into();
     world.node.start_overhead = fixed(secs(599.0));
@@ -514,7 +515,7 @@ fn the_load_of_others_is_counted_while_the_fleet_pulls_nothing() {
     };
     let expected = pulls.mean().get() * alone / 1e6;
     let (_, sent) = with(OtherLoad::Pulls(pulls));
-    // Hundreds of images, whose mean varies by a twentieth.
+    // Hundreds of images, whose mean size varies by a twentieth.
     assert!(
         (sent / expected - 1.0).abs() < 0.2,
         "{sent} MB, {expected} expected"
@@ -526,8 +527,8 @@ fn the_first_byte_of_a_cold_layer_takes_its_own_time() {
     let mut world = bare_world(2);
     world.registry.blobs.cold_first_byte = Some(fixed(secs(3.0)));
     world.clusters[1].rtt = secs(1.0).into();
-    // The layer is cold for the first cluster: 3 s and 1 s of bytes, until 4 s. The other one asks for the layer after
-    // 12 round trips and a half, when it is warm.
+    // The layer is cold for the first cluster: 3 s, and 1 s for the bytes, until 4 s. The other cluster requests the
+    // layer after 12.5 round trips, when it is warm.
     let played = play(&world, 1, DAY);
     assert_eq!(
         played.ready_s()[0].map(|at| (at * 1e3).round()),

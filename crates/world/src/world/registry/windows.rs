@@ -1,12 +1,12 @@
-//! Outages and brownouts of a registry, and egress that falls under load.
+//! Outages and brownouts of a registry, and egress that shrinks under load.
 //!
-//! A registry that is down does not respond: arriving and waiting requests get no response, and clients connect again.
-//! Transfers stall and continue when it is back, unless their runtime gives up before. A brownout scales the egress
-//! and the rates of all buckets, and serving a request takes longer by the same factor.
+//! A registry that is down does not respond: arriving and waiting requests get no response, and clients reconnect.
+//! Transfers stall and continue when it recovers, unless their runtime gives up before. A brownout scales the egress
+//! and the rates of all buckets, and serving requests slows down by the same factor.
 //!
 //! The overload rule is a guess of the simplest form that fits: while more than k blobs are sent, egress is multiplied
 //! by max(floor, k/n). Volcano Engine published mean goodputs of 617, 233, 151 and 149 MiB/s for 50, 100, 200 and 500
-//! pods that pull from one registry, without naming a cause; k = 50 blobs and a floor of 24 % yield 617, 309, 154 and
+//! pods that pull from one registry, without naming a cause; k = 50 blobs and a floor of 24% yield 617, 309, 154 and
 //! 148.
 //!
 //! Left out: connection resets when a registry goes down, and TCP's back-off after an outage.
@@ -19,7 +19,7 @@ use crate::world::transfers::Transfers;
 use fleetsim_units::{BytesPerSec, SimTime};
 
 impl Registry<'_> {
-    /// Schedules the beginnings and ends of its windows.
+    /// Schedules the starts and ends of its windows.
     pub(crate) fn schedule_windows(&self, queue: &mut Queue) {
         for (window, spec) in (0_u32..).zip(&self.spec.windows) {
             for (at, begins) in [(spec.begins(), true), (spec.ends(), false)] {
@@ -36,7 +36,7 @@ impl Registry<'_> {
         }
     }
 
-    /// A window begins or ends. Requests that lose their place in a host are dialled again.
+    /// Begins or ends a window. Requests that lose their slot in a host connect again.
     pub(crate) fn window_changes(
         &mut self,
         window: u32,
@@ -48,7 +48,7 @@ impl Registry<'_> {
         let window = self.spec.windows[window as usize];
         if window.down {
             self.down = begins;
-            // Nothing waits when it ends: a registry that is down admits nothing.
+            // When it ends, no requests are waiting: a registry that is down admits none.
             for asked in self.drop_waiting() {
                 self.in_flight.remove(asked);
                 dial(asked, runtime, queue);
@@ -66,23 +66,23 @@ impl Registry<'_> {
         self.set_rates(queue.now(), self.capacity_left.requests);
     }
 
-    /// The current capacity of its egress for the fleet, and for pulls of another one.
+    /// Returns the current capacity of its egress for the fleet and for pulls of another fleet.
     pub(crate) fn capacity(&self) -> BytesPerSec {
         let taken = (self.others_wanted() / self.spec.egress.get()).min(1.0);
         BytesPerSec::new(self.allowed() * (1.0 - taken))
     }
 
-    /// The rate that the steady load of others asks for now.
+    /// Returns the rate that the steady load of others requests now.
     pub(crate) fn steady_load(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.possible() / self.spec.egress.get())
     }
 
-    /// The rate that it sends to the steady load of others now.
+    /// Returns the rate that it sends to the steady load of others now.
     pub(crate) fn sent_steadily(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.allowed() / self.spec.egress.get())
     }
 
-    /// The rate that the steady load of others has when nothing limits the registry, in bytes per second.
+    /// Returns the rate of the steady load of others if nothing limits the registry, in bytes per second.
     fn others_wanted(&self) -> f64 {
         match &self.others {
             Some(others) => others.steady().get(),
@@ -90,7 +90,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The rate that it can send now if its burst lasts.
+    /// Returns the rate that it can send now if its burst is not exhausted.
     fn possible(&self) -> f64 {
         if self.down {
             0.0
@@ -99,7 +99,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The total rate that it may send now.
+    /// Returns the total rate that it may send now.
     fn allowed(&self) -> f64 {
         let egress = self.possible();
         match self.spec.burst {
@@ -110,7 +110,7 @@ impl Registry<'_> {
         }
     }
 
-    /// The share of the egress that is left while it sends this number of blobs.
+    /// Returns the remaining share of the egress at the number of blobs that it is sending.
     fn load_share(&self) -> f64 {
         let Some(overload) = self.spec.blobs.overload else {
             return 1.0;
@@ -119,7 +119,7 @@ impl Registry<'_> {
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
 
-    /// Adjusts the egress of a registry that slows down under load to the number of blobs that it sends.
+    /// Adjusts the egress of a registry that slows down under load to the number of blobs that it is sending.
     pub(crate) fn follow_load(&self, transfers: &mut Transfers, now: SimTime) {
         if self.spec.blobs.overload.is_none() {
             return;

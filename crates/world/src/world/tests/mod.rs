@@ -1,4 +1,4 @@
-//! The world against hand algebra, published measurements and what must be true of any world.
+//! Compares the world with hand calculations, published measurements and invariants of any world.
 
 mod pods;
 
@@ -24,7 +24,7 @@ fn ready(played: &Played, cluster: usize) -> f64 {
     played.ready_s()[cluster].expect("the cluster became ready")
 }
 
-/// So many failed pulls of one kind, and none of another.
+/// Returns this number of failed pulls of one kind, and none of the others.
 fn failures(kind: PullError, count: u64) -> [u64; PullError::COUNT] {
     let mut failures = [0; PullError::COUNT];
     failures[kind as usize] = count;
@@ -66,14 +66,14 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
     world.registry.api.service_time = fixed(secs(0.01));
     world.registry.token.service_time = fixed(secs(0.01));
     world.images[0].layers = vec![layer("a", 100_000_000), layer("b", 100_000_000)];
-    // API host: handshake 2 RTT, then 401, HEAD, index, manifest, config, each 1 RTT + 10 ms; token host: handshake
-    // 2 RTT and 1 RTT + 10 ms; blob host: handshake 2 RTT and 1 RTT for the config: 2+5 + 2+1 + 2+1 = 13 RTT + 60 ms.
-    // Then both layers at once: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared link.
-    // Requests at the registry: 2 HEAD + 2 manifests + config + 2 layers; the token is asked for elsewhere.
+    // API host: handshake 2 RTT, then 401, HEAD, index, manifest, config, each 1 RTT + 10 ms; token host: handshake 2
+    // RTT and 1 RTT + 10 ms; blob host: handshake 2 RTT and 1 RTT for the config: 2+5 + 2+1 + 2+1 = 13 RTT + 60 ms.
+    // Then both layers concurrently: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared
+    // link. Requests at the registry: 2 HEAD + 2 manifests + config + 2 layers; the token request goes elsewhere.
     let whole = (true, true, 1.3 + 0.06, 7);
-    // Without tokens there is neither the 401 nor the token and its connection: 4 RTT + 20 ms less.
+    // Without tokens, the 401, the token and its connection are not needed: 4 RTT + 20 ms less.
     let without_tokens = (false, true, 0.9 + 0.04, 6);
-    // A tag of one manifest saves its list.
+    // A tag with a single manifest needs no request for a list.
     let of_one_manifest = (false, false, 0.8 + 0.03, 5);
     for (tokens, index, control, requests) in [whole, without_tokens, of_one_manifest] {
         world.registry.tokens = tokens;
@@ -85,12 +85,12 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
 }
 
 #[test]
-fn layers_go_through_three_slots_and_are_unpacked_in_order() {
+fn layers_use_three_slots_and_are_unpacked_in_order() {
     // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: means of 25.8 s for
     // one layer of 1 GB and 12.4 s for four of 250 MB cold, 6.0 and 4.6 s warm (spegel-org/benchmark-results 645a85c).
-    // With 46 MB/s a connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms a layer and 0.3 s in all:
-    // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three at once, the fourth after the first: 2 * 250/46 + 1.025 +
-    // 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
+    // With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms per layer and 0.3 s in total:
+    // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three concurrently, the fourth after the first: 2 * 250/46 +
+    // 1.025 + 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
     let cases = [
         (46e6, 1, 26.06, 25.8),
         (46e6, 4, 12.19, 12.4),
@@ -115,7 +115,7 @@ fn layers_go_through_three_slots_and_are_unpacked_in_order() {
 }
 
 #[test]
-fn an_update_fetches_and_unpacks_only_what_is_new() {
+fn an_update_fetches_and_unpacks_only_new_layers() {
     let mut world = bare_world(1);
     world.release = ReleaseKind::Update;
     world.node.unpack_per_layer = fixed(secs(1.0));
@@ -135,7 +135,7 @@ fn an_update_fetches_and_unpacks_only_what_is_new() {
         Bytes::new(30_000_000),
         "the base is there, and so is the tail's blob"
     );
-    // 0.3 s for 30 MB, then two layers are unpacked: the tail again, because the layer below it changed.
+    // 0.3 s for 30 MB, then two layers are unpacked, including the tail, because the layer below it changed.
     assert_near(ready(&played, 0), 0.3 + 2.0, 1e-6, "ready");
 }
 
@@ -169,7 +169,7 @@ fn clusters_share_the_egress_and_a_region_their_link() {
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     let played = play(&world, 1, DAY);
-    // Two behind 20 MB/s: 10 MB/s each, 10 s. The others: (200 - 20) / 2 = 90 MB/s each, 100/90 s.
+    // Two clusters behind 20 MB/s: 10 MB/s each, 10 s. The others: (200 - 20) / 2 = 90 MB/s each, 100/90 s.
     assert_near(ready(&played, 0), 10.0, 1e-6, "behind the region's link");
     assert_near(
         ready(&played, 3),
@@ -228,7 +228,7 @@ fn one_request_above_the_limit_becomes_five() {
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(0.001), 1));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, secs(9.0));
-    // The challenge takes the only token; the next request to the API is tried five times without a wait.
+    // The challenge takes the only token; the next request to the API is attempted five times without a wait.
     assert_eq!(
         (played.totals.requests, played.totals.responses_429),
         (6, 5)
@@ -244,7 +244,7 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
     let mut world = bare_world(1);
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
-    // The kubelet looks every second, so that the gates alone decide.
+    // The kubelet syncs every second, so only the back-offs determine the times.
     world.node.error_requeue = fixed(secs(1.0));
     let played = play(&world, 1, secs(700.0));
     let tries = played.times(|event| {
@@ -282,7 +282,7 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
 }
 
 #[test]
-fn what_a_failed_pull_has_left_is_collected_before_the_next() {
+fn data_of_a_failed_pull_is_collected_before_the_next_pull() {
     // Two layers of 10 s each, one after the other, and a deadline of 15 s: the second attempt needs the second layer.
     let play_with = |collect_after: Option<SimDuration>, deadline: f64| {
         let mut world = bare_world(1);
@@ -310,7 +310,7 @@ fn what_a_failed_pull_has_left_is_collected_before_the_next() {
     );
     let collected = play_with(Some(secs(5.0)), 15.0);
     assert_eq!(collected.ready_s(), [None], "each attempt begins anew");
-    // The first layer arrived whole, the second in part, in each of five attempts at 0, 25, 60, 115 and 210 s.
+    // The first layer arrived completely and the second partly in each of five attempts at 0, 25, 60, 115 and 210 s.
     assert_eq!(collected.totals.received, Bytes::new(4 * 100_000_000));
     assert_eq!(collected.totals.lost, Bytes::new(4 * 50_000_000));
 }
@@ -357,20 +357,20 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
         buffer: Bytes::new(200_000_000),
         ..DiskSpec::default()
     });
-    // Nothing to download.
+    // There is nothing to download.
     let unpacked = |name, bytes| LayerSpec {
         uncompressed: Uncompressed::Size(Bytes::new(bytes).into()),
         ..layer(name, 1)
     };
     world.images[0].layers = vec![unpacked("a", 200_000_000), unpacked("b", 400_000_000)];
-    // 300 MB at 300 MB/s fill the 200 MB that the disk has not taken; then 300 MB at 100 MB/s.
+    // 300 MB at 300 MB/s fill the buffer with the 200 MB that the disk has not written; then 300 MB at 100 MB/s.
     assert_near(
         ready(&play(&world, 1, DAY), 0),
         1.0 + 3.0,
         0.01,
         "the knee is after 300 MB",
     );
-    // A layer of 100 MB arrives in no time, is synced in 1 s, and unpacked in a third.
+    // A layer of 100 MB arrives in no time, is synced in 1 s, and is unpacked in a third of a second.
     world.images[0].layers = vec![layer("a", 100_000_000)];
     assert_near(
         ready(&play(&world, 1, DAY), 0),
@@ -381,7 +381,7 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
 }
 
 #[test]
-fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
+fn an_uncompressed_layer_is_written_and_not_decompressed() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(50e6).into();
@@ -394,20 +394,21 @@ fn a_layer_that_is_not_compressed_is_written_and_not_decompressed() {
         uncompressed: Uncompressed::AsSent,
         ..layer("a", 500_000_000)
     };
-    // 500 MB are synced in 5 s; then the page cache takes 200 MB of the files at once, and the disk the rest in 3 s.
+    // 500 MB are synced in 5 s; then the page cache accepts 200 MB of the files immediately, and the disk writes the
+    // rest in 3 s.
     world.images[0].layers = vec![plain.clone()];
     assert_near(ready(&play(&world, 1, DAY), 0), 5.0 + 3.0, 0.01, "the disk");
     world.images[0].layers = vec![layer("a", 500_000_000)];
     let decompressed = ready(&play(&world, 1, DAY), 0);
     assert_near(decompressed, 5.0 + 10.0, 0.01, "50 MB/s");
-    // Without a disk the rate is that of measured pulls.
+    // Without a disk, the rate is that of measured pulls.
     world.node.disk = None;
     world.images[0].layers = vec![plain];
     assert_near(ready(&play(&world, 1, DAY), 0), 10.0, 0.01, "no disk");
 }
 
 #[test]
-fn a_layer_with_zstd_is_unpacked_at_a_rate_of_its_own() {
+fn a_layer_with_zstd_is_unpacked_at_its_own_rate() {
     let mut world = bare_world(1);
     world.clusters[0].downlink = BytesPerSec::new(1e12).into();
     world.node.unpack_rate = BytesPerSec::new(50e6).into();
@@ -453,7 +454,7 @@ fn a_layer_that_an_image_lists_twice_is_downloaded_once_and_unpacked_twice() {
 }
 
 #[test]
-fn a_planned_failure_breaks_the_download_of_a_layer_that_is_listed_often() {
+fn a_planned_failure_aborts_the_download_of_a_layer_that_is_listed_several_times() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.faults.pull_failure = Share::ALL;
@@ -468,14 +469,14 @@ fn a_planned_failure_breaks_the_download_of_a_layer_that_is_listed_often() {
 }
 
 #[test]
-fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
+fn unpack_slots_unpack_layers_concurrently_and_commit_them_in_order() {
     let unpacked = |slots, disk| {
         let mut world = bare_world(1);
         world.node.unpack_slots = slots;
         world.node.disk = disk;
         world.node.unpack_rate = BytesPerSec::new(100e6).into();
         world.node.unpack_per_layer = secs(0.5).into();
-        // Nothing to download.
+        // There is nothing to download.
         world.images[0].layers = (0..4)
             .map(|at| LayerSpec {
                 uncompressed: Uncompressed::Size(Bytes::new(100_000_000).into()),
@@ -487,7 +488,7 @@ fn unpack_slots_unpack_layers_at_once_and_commit_them_in_order() {
     assert_near(unpacked(1, None), 4.0 * 1.5, 0.01, "one after the other");
     assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
     assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
-    // Two at once, 50 MB/s each.
+    // Two concurrently, at 50 MB/s each.
     let slow = Some(DiskSpec {
         rate: BytesPerSec::new(100e6).into(),
         buffer: Bytes::ZERO,
@@ -530,7 +531,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
 #[test]
 fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
     for (resume, expected, what) in [
-        // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, gate 10 s, 40 MB, gate 20 s, 20 MB.
+        // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, back-off 10 s, 40 MB, back-off 20 s, 20 MB.
         (
             true,
             4.0 + 10.0 + 4.0 + 20.0 + 2.0,
@@ -556,7 +557,7 @@ fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
 #[test]
 fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
     for (slots, ready_at, why) in [
-        // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a gate of 10 s.
+        // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a back-off of 10 s.
         (
             1,
             4.0 + 10.0 + 3.0,
@@ -572,7 +573,7 @@ fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
         world.images[0].layers = vec![layer("a", 1), layer("b", 1)];
         assert_near(ready(&play(&world, 1, DAY), 0), ready_at, 1e-3, why);
     }
-    // With the upper layer unpacked first there is nothing to keep of it: it stands on nothing.
+    // If the upper layer is unpacked first, it cannot be kept, because the layer below is missing.
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(1.0));
     world.node.pull_deadline = Some(secs(4.0));
@@ -623,7 +624,7 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
             .map(|pair| pair[1] - pair[0])
             .zip([10.0, 20.0, 40.0, 80.0, 160.0])
         {
-            // Beyond a minute the kubelet looks every 60-90 s, and then 1 to 1.5 times what is left of the gate.
+            // Above a minute the kubelet syncs every 60-90 s, and then after 1 to 1.5 times the rest of the back-off.
             let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
             assert!(
                 (gate..longest).contains(&gap),

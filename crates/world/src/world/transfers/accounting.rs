@@ -1,7 +1,7 @@
 //! Starts and ends of transfers, and their bytes by sender.
 //!
-//! Every byte is counted where it leaves: those of the registry (`sent`, of which `upstream` went to caches and
-//! seeds), of caches and mirrors, and of peers. So nodes received sent − upstream + what caches and peers sent.
+//! Every byte is counted at its sender: a registry (`sent`, of which `upstream` went to caches and seeds), a cache or
+//! mirror, or a peer. So nodes received sent − upstream + the bytes from caches and peers.
 
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl World<'_> {
         id
     }
 
-    /// A node begins a download.
+    /// Records that a node begins a download.
     pub(crate) fn note_download_begins(&mut self, node: NodeId) {
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].download_begins(&mut self.meter);
@@ -63,7 +63,7 @@ impl World<'_> {
         for id in self.transfers.all_in_progress() {
             let (transfer, arrived) = self.transfers.cancel(now, id);
             self.count_transfer(&transfer, arrived);
-            // Bytes for a cache, or for another fleet, are not counted for any node.
+            // Bytes for a cache or for another fleet are not counted for any node.
             self.totals.lost += if transfer.receiver.is_some() {
                 arrived
             } else {
@@ -125,8 +125,8 @@ impl World<'_> {
         }
     }
 
-    /// Transfers have started or ended, or links have changed: meters the new egress and schedules the next
-    /// completion.
+    /// Called when transfers have started or ended, or links have changed: updates the meters with the new egress and
+    /// schedules the next completion.
     pub(crate) fn rates_changed(&mut self, queue: &mut Queue) {
         self.admit_waiting(queue);
         for registry in &mut self.registries {
@@ -148,7 +148,8 @@ impl World<'_> {
         self.transfers.schedule_completion(queue);
     }
 
-    /// Sets the capacity of a link, which only transfers to these `nodes` cross, and those that they wait for.
+    /// Sets the capacity of a link that is used only by transfers to these `nodes` and by the fills that they wait
+    /// for.
     pub(crate) fn set_link(
         &mut self,
         link: LinkId,

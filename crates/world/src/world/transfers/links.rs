@@ -1,11 +1,11 @@
 //! The links between registries and nodes.
 //!
 //! Each registry has an egress link; behind it are the links of regions, the downlinks of clusters and the network
-//! cards of nodes. The links of the first registry form a tree, which the flow model solves fast; transfers from
-//! another registry name every link that they cross.
+//! cards of nodes. The links of the first registry form a tree, which the flow model solves quickly; transfers from
+//! another registry list every link that they use.
 //!
-//! Headers take a share of each of these links and of those of caches and mirrors, if the experiment says so. Left
-//! out: headers of swarms, whose limits are about data.
+//! If the experiment configures headers, they take a share of each of these links and of the links of caches and
+//! mirrors. Left out: headers in swarms, whose limits apply to data.
 
 use crate::flow::{Connection, LinkId, Network};
 use crate::world::ids::{ClusterId, NodeId};
@@ -24,7 +24,7 @@ pub(crate) enum Destination {
     Node(NodeId),
 }
 
-/// The links that a transfer crosses, and its connection.
+/// The links that a transfer uses, and its connection.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Leg {
     pub links: Vec<LinkId>,
@@ -36,19 +36,19 @@ pub(crate) struct Leg {
 pub(crate) struct Links {
     /// The share of their rates that is data.
     data_share: f64,
-    /// By registry.
+    /// The egress of each registry.
     pub egress: Vec<LinkId>,
-    /// By registry: behind it are the transfers of other clients, if it has any.
+    /// The link of other clients behind each registry, if it has any.
     pub others: Vec<Option<LinkId>>,
     regions: Vec<LinkId>,
-    /// By cluster: its region, and its downlink.
+    /// The region and the downlink of each cluster.
     clusters: Vec<(Option<usize>, LinkId)>,
-    /// By node: its cluster, and its network card.
+    /// The cluster and the network card of each node.
     pub nodes: Vec<(ClusterId, LinkId)>,
 }
 
 impl Links {
-    /// The egress of the first registry, and the regions behind it.
+    /// Creates the egress of the first registry, and the regions behind it.
     pub(crate) fn new(spec: &WorldSpec, network: &mut Network) -> Self {
         let data_share = spec.registry.tcp.data_share();
         let mut links = Self {
@@ -81,7 +81,7 @@ impl Links {
         }
     }
 
-    /// Adds a cluster's downlink, behind `uplink` if that is given, else behind its region or the first registry.
+    /// Adds a cluster's downlink behind `uplink` if it is given, otherwise behind its region or the first registry.
     pub(crate) fn add_cluster(
         &mut self,
         region: Option<usize>,
@@ -108,12 +108,12 @@ impl Links {
             .push((cluster, network.add_link(Some(uplink), self.data(nic))));
     }
 
-    /// The rate of the data, without headers, on a link of this rate.
+    /// Returns the rate of the data, without headers, on a link of this rate.
     pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(rate.get() * self.data_share)
     }
 
-    /// The rate that a link needs to carry so much data.
+    /// Returns the rate that a link needs for this data rate.
     pub(crate) fn with_headers(&self, data: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(data.get() / self.data_share)
     }
@@ -126,7 +126,7 @@ impl Links {
         self.nodes[node.index()].1
     }
 
-    /// The links from a registry to a destination.
+    /// Returns the links from a registry to a destination.
     pub(crate) fn path(&self, registry: usize, to: Destination) -> Vec<LinkId> {
         match to {
             Destination::Region(region) => vec![self.egress[registry], self.regions[region]],

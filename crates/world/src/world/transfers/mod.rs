@@ -3,7 +3,7 @@
 //! | file | models |
 //! |---|---|
 //! | `links` | the links between registries and nodes |
-//! | `payload` | what a transfer carries, and who sends it |
+//! | `payload` | the content of a transfer, and its sender |
 //! | `weights` | weights of connections on full links |
 //! | `accounting` | starts and ends of transfers, and their bytes by sender |
 //!
@@ -28,25 +28,25 @@ use payload::Transfer;
 pub(crate) struct Transfers {
     pub network: Network,
     pub links: Links,
-    /// By the slot of their ids.
+    /// Transfers by the slot of their ids.
     in_progress: Vec<Option<(TransferId, Transfer)>>,
-    /// Transfers that have completed at this instant, until they are processed.
+    /// Transfers that have completed at this instant but are not processed yet.
     completed: Vec<(TransferId, Option<Transfer>)>,
-    /// The same, as the network reports them.
+    /// Buffer for the completed transfers that the network reports.
     ended: Vec<TransferId>,
     /// The pending event of the next completion.
     next_completion: Option<EventId>,
     dead_links: usize,
-    /// Number of those in progress that are for the fleet.
+    /// Number of transfers in progress that are for the fleet.
     own: usize,
-    /// By blob: a download from a registry has completed.
+    /// For each blob, whether a download from a registry has completed.
     warm: Vec<bool>,
-    /// By node: connections with a weight that it has opened. Empty before the first.
+    /// For each node, the number of weighted connections that it has opened. Empty before the first.
     connections: Vec<u64>,
 }
 
 impl Transfers {
-    /// No transfers over these links, for this number of blobs.
+    /// Creates transfers over these links, with none in progress, for this number of blobs.
     pub(super) fn new(network: Network, links: Links, blobs: usize) -> Self {
         Self {
             network,
@@ -75,7 +75,7 @@ impl Transfers {
             let links = self.links.path(registry, Destination::Node(node));
             return self.start_over(now, &Leg { links, connection }, transfer);
         }
-        // The tree of links hangs on the first registry.
+        // The tree of links has the first registry as its root.
         let id = self
             .network
             .start(now, self.links.card(node), transfer.bytes, connection);
@@ -92,7 +92,7 @@ impl Transfers {
         id
     }
 
-    /// Starts a transfer of a registry to another client.
+    /// Starts a transfer from a registry to another client.
     pub(crate) fn start_for_others(
         &mut self,
         now: SimTime,
@@ -106,12 +106,12 @@ impl Transfers {
         self.insert(id, transfer);
     }
 
-    /// The pending events that only concern transfers of others.
+    /// Returns the number of pending events that only concern transfers of others.
     pub(crate) const fn events_of_others(&self) -> usize {
         (self.own == 0 && self.next_completion.is_some()) as usize
     }
 
-    /// The number of connections that a node has opened before the next one.
+    /// Returns the number of connections that a node has opened before the next one.
     fn next_connection(&mut self, node: NodeId) -> u64 {
         if self.connections.is_empty() {
             self.connections.resize(self.links.nodes.len(), 0);
@@ -141,7 +141,7 @@ impl Transfers {
         if let Some(transfer) = self.remove(id) {
             return (transfer, self.network.cancel(now, id));
         }
-        // It has completed at this instant and was not processed yet.
+        // The transfer has completed at this instant but was not processed yet.
         let completed = self.completed.iter_mut().find(|(other, _)| *other == id);
         let transfer = completed
             .and_then(|(_, transfer)| transfer.take())
@@ -150,7 +150,7 @@ impl Transfers {
         (transfer, arrived)
     }
 
-    /// Those in progress, in the order of their starts.
+    /// Returns the transfers in progress, in the order of their starts.
     fn all_in_progress(&self) -> Vec<TransferId> {
         let moving = self.in_progress.iter().flatten().map(|(id, _)| *id);
         let completed = self
@@ -163,7 +163,7 @@ impl Transfers {
         ids
     }
 
-    /// Moves the network to `now` and returns how many transfers have completed.
+    /// Advances the network to `now` and returns how many transfers have completed.
     fn advance(&mut self, now: SimTime) -> usize {
         self.next_completion = None;
         self.network.advance(now, &mut self.ended);
@@ -176,7 +176,7 @@ impl Transfers {
         self.completed.len()
     }
 
-    /// Takes a completed transfer out. `None`: it was cancelled when an earlier one of this instant was processed.
+    /// Takes a completed transfer. `None`: it was cancelled when an earlier one of this instant was processed.
     fn take_completed(&mut self, at: usize) -> Option<Transfer> {
         let transfer = self.completed[at].1.take()?;
         if let Some(blob) = transfer.warms {
@@ -185,23 +185,23 @@ impl Transfers {
         Some(transfer)
     }
 
-    /// Whether bytes of a transfer arrive now.
+    /// Returns whether bytes of a transfer are arriving now.
     pub(crate) fn is_moving(&self, id: TransferId) -> bool {
-        // The network has forgotten a transfer that has completed at this instant.
+        // The network no longer has a transfer that has completed at this instant.
         self.completed.iter().any(|(other, _)| *other == id) || self.network.rate(id).get() > 0.0
     }
 
-    /// Whether some link has no capacity.
+    /// Returns whether some link has no capacity.
     pub(crate) const fn has_dead_links(&self) -> bool {
         self.dead_links > 0
     }
 
-    /// Whether a content delivery network holds a blob.
+    /// Returns whether a content delivery network has cached a blob.
     pub(crate) fn is_warm(&self, blob: u16) -> bool {
         self.warm[usize::from(blob)]
     }
 
-    /// Changes the capacity of a link. Returns whether the link died or revived.
+    /// Changes the capacity of a link. Returns whether the link became dead or recovered.
     pub(crate) fn set_capacity(
         &mut self,
         now: SimTime,
@@ -216,7 +216,7 @@ impl Transfers {
         was_dead != is_dead
     }
 
-    /// The current sending rate of each registry to the fleet, and whether it is at its capacity.
+    /// Returns the current sending rate of each registry to the fleet, and whether it is at its capacity.
     fn egress(&self) -> impl Iterator<Item = (BytesPerSec, bool)> {
         self.links
             .egress
@@ -231,12 +231,12 @@ impl Transfers {
                         (rate.get() - self.network.throughput(*others).get()).max(0.0),
                     ),
                 };
-                // A link that is down carries nothing and is not busy.
+                // A link without capacity transfers nothing and is not busy.
                 (own, rate.get() > 0.0 && self.network.is_saturated(egress))
             })
     }
 
-    /// The current rate of transfers to other clients.
+    /// Returns the current rate of transfers to other clients.
     fn rate_of_others(&self) -> f64 {
         self.links
             .others

@@ -10,9 +10,9 @@ pub(crate) struct Transfer {
     pub payload: Payload,
     pub bytes: Bytes,
     pub sender: Sender,
-    /// `None`: a cache, or the seeds of a swarm.
+    /// The receiving node. `None`: a cache, or the seeds of a swarm.
     pub receiver: Option<NodeId>,
-    /// The blob that a content delivery network holds once this has completed.
+    /// The blob that a content delivery network has cached once this transfer has completed.
     pub(crate) warms: Option<u16>,
 }
 
@@ -27,12 +27,12 @@ pub(crate) enum Payload {
     Reads(NodeId, ImageRef),
     /// The rest of a mounted blob.
     Background(NodeId, u16),
-    /// Something for a client outside of the fleet.
+    /// Data for a client outside of the fleet.
     Others,
 }
 
 impl Transfer {
-    /// Whether it is for a client outside of the fleet.
+    /// Returns whether it is for a client outside of the fleet.
     pub(crate) const fn is_of_others(&self) -> bool {
         matches!(self.payload, Payload::Others)
     }
@@ -45,7 +45,7 @@ pub(crate) enum Sender {
     Registry(usize),
     /// A registry, to a cache or to the seeds of a swarm.
     RegistryFill(usize),
-    /// A registry that serves reads on demand; their connections are not counted.
+    /// A registry that serves reads on demand; these connections are not counted.
     RegistryReads(usize),
     /// A registry, to a client outside of the fleet.
     Others(usize),
@@ -79,12 +79,12 @@ pub(crate) enum Routing {
     Nearby { wait: SimDuration },
     /// To a nearer host, which responds 429 after this time.
     Refused { wait: SimDuration },
-    /// It waits for a fill and is sent again after it.
+    /// The request waits for a fill and is resent after it.
     Waits,
 }
 
 impl Routing {
-    /// The same, after `spent` on hosts that did not serve the request.
+    /// Returns the same routing, delayed by `spent` on hosts that did not serve the request.
     pub(crate) fn later(self, spent: SimDuration) -> Self {
         match self {
             Self::Upstream { detour } => Self::Upstream {

@@ -1,4 +1,4 @@
-// Package common names what Argo CD takes from the published package of this name.
+// Package common names the parts of the published package that Argo CD uses.
 package common
 
 import published "github.com/argoproj/gitops-engine/pkg/sync/common"

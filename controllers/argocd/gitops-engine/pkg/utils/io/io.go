@@ -1,4 +1,4 @@
-// Package io names what Argo CD takes from the published package of this name.
+// Package io names the parts of the published package that Argo CD uses.
 package io
 
 import published "github.com/argoproj/gitops-engine/pkg/utils/io"

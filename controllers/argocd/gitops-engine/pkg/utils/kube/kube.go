@@ -1,4 +1,4 @@
-// Package kube names what Argo CD takes from the published package of this name, without access to clusters: the
+// Package kube names the parts of the published package that Argo CD uses, without access to clusters: the
 // ApplicationSet controller has none.
 package kube
 
@@ -38,7 +38,7 @@ var (
 	WriteKubeConfig = published.WriteKubeConfig
 )
 
-// KubectlCmd would reach a cluster. Nobody calls it here: its methods are those of no Kubectl.
+// KubectlCmd would access a cluster. It is never called here and does not implement Kubectl.
 type KubectlCmd struct {
 	Kubectl
 	Log          logr.Logger
@@ -46,7 +46,7 @@ type KubectlCmd struct {
 	OnKubectlRun OnKubectlRunFunc
 }
 
-// ManageServerSideDiffDryRuns is not to be had here.
+// ManageServerSideDiffDryRuns is not available here.
 func (*KubectlCmd) ManageServerSideDiffDryRuns(*rest.Config) (diff.KubeApplier, func(), error) {
 	return nil, nil, errors.New("there are no clusters to compare with")
 }

@@ -1,4 +1,4 @@
-// Package text names what Argo CD takes from the published package of this name.
+// Package text names the parts of the published package that Argo CD uses.
 package text
 
 import published "github.com/argoproj/gitops-engine/pkg/utils/text"

@@ -1,4 +1,4 @@
-// Package tracing names what Argo CD takes from the published package of this name.
+// Package tracing names the parts of the published package that Argo CD uses.
 package tracing
 
 import published "github.com/argoproj/gitops-engine/pkg/utils/tracing"

@@ -1,4 +1,4 @@
-//! The settings on a front: how each is shown and labelled where there is room, and which ones are Pareto-optimal.
+//! The settings on a front: their marks, their labels if there is room, and the Pareto-optimal ones.
 
 use crate::report::prelude::*;
 use crate::results::Estimate;
@@ -7,10 +7,10 @@ use fleetsim_units::stats::in_turn;
 /// Radius of a dot.
 pub(super) const DOT: f64 = 5.0;
 
-/// Greatest width of a setting's name.
+/// Maximum width of a setting's name.
 const NAME: f64 = 190.0;
 
-/// Loads that differ by less than this share are equal: a full link is full, whatever the last digit.
+/// Loads that differ by less than this share count as equal, because a full link is full whatever the last digit.
 const SAME_LOAD: f64 = 0.01;
 
 /// Representation of a setting.
@@ -23,13 +23,13 @@ pub(super) enum MarkStyle {
 
 /// One setting.
 pub(super) struct Mark {
-    /// Empty: it has no label.
+    /// The label; empty for none.
     pub(super) name: String,
     /// `None`: a run did not finish.
     pub(super) time: Option<Estimate>,
     pub(super) load: Estimate,
     pub(super) style: MarkStyle,
-    /// Its number of runs as a share of the greatest, 0 to 1.
+    /// Its number of runs as a share of the maximum, 0 to 1.
     pub(super) weight: f64,
 }
 
@@ -41,7 +41,7 @@ impl MarkStyle {
         }
     }
 
-    /// A colour that is closer to white the fewer runs it stands for.
+    /// A paler colour for fewer runs.
     pub(super) fn faded(self, weight: f64) -> Colour {
         let Colour(red, green, blue) = self.colour();
         let [red, green, blue] = [red, green, blue].map(|channel| {
@@ -51,7 +51,7 @@ impl MarkStyle {
         Colour(red, green, blue)
     }
 
-    /// Draws a dot; filled, hollow or ringed, so that styles differ without colour too.
+    /// Draws a dot; filled, hollow or ringed, so that styles also differ without colour.
     pub(super) fn dot(self, canvas: &mut Canvas, at: Position, opacity: f64) {
         if self == Self::Chosen {
             canvas.dot(at, DOT + 5.0, INK, 1.0);
@@ -65,9 +65,9 @@ impl MarkStyle {
     }
 }
 
-/// The Pareto-optimal marks: no other is better in both time and load. The fastest comes first.
+/// The Pareto-optimal marks: no other mark is better in both time and load. The fastest comes first.
 pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
-    /// A setting that finishes.
+    /// A setting that finishes in every run.
     struct Finished {
         mark: usize,
         time_s: f64,
@@ -96,7 +96,7 @@ pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
     best
 }
 
-/// The room that a text takes, with this much beside it.
+/// The rectangle that a text needs, with this margin on both sides.
 fn room_of((left, baseline): Position, width: f64, beside: f64, above: f64) -> [f64; 4] {
     [
         left - beside,
@@ -115,12 +115,12 @@ pub(super) struct MarkPlot {
 }
 
 impl MarkPlot {
-    /// The place of a mark. `None`: a run did not finish.
+    /// The position of a mark. `None`: a run did not finish.
     pub(super) fn place(&self, mark: &Mark) -> Option<Position> {
         Some((self.x.at(mark.time?.value), self.y.at(mark.load.value)))
     }
 
-    /// Writes a limit along its edge, beyond it if possible.
+    /// Writes a limit along its edge, outside of it if possible.
     pub(super) fn label_limit(&mut self, canvas: &mut Canvas, text: &str, at: f64, is_load: bool) {
         let area = self.area;
         let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
@@ -165,7 +165,7 @@ impl MarkPlot {
         self.taken.push(room_of(place, width, 2.0, 11.0));
     }
 
-    /// True if a rectangle is inside the area and overlaps nothing taken.
+    /// Returns true if a rectangle is inside the area and does not overlap an occupied one.
     fn is_free(&self, [left, top, right, bottom]: [f64; 4]) -> bool {
         let Area {
             left: first,
@@ -182,8 +182,8 @@ impl MarkPlot {
                 .all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
     }
 
-    /// Writes names beside the dots: the chosen one and those of the front first, others where there is room. Returns
-    /// the names that had no room.
+    /// Writes names next to the dots: the chosen one and those of the front first, others if there is room. Returns
+    /// the names that did not fit.
     pub(super) fn label_marks<'m>(
         &mut self,
         canvas: &mut Canvas,

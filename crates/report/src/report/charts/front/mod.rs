@@ -1,8 +1,8 @@
 //! Completion time against load: every setting at its time and its load, with a staircase through the Pareto-optimal
-//! ones. One panel for each world, as a bigger fleet is not a worse setting.
+//! ones. There is one panel for each world, because a bigger fleet is not a worse setting.
 //!
 //! For a plan, the area beyond a limit is shaded, settings that exceed a limit are hollow, and settings that were
-//! dropped early are paler, as their estimates rest on fewer runs.
+//! dropped early are paler, because their estimates rest on fewer runs.
 
 mod mark;
 mod panel;
@@ -21,7 +21,7 @@ const BELOW: f64 = 66.0;
 /// Room above a panel: its world, and the title of its value axis.
 const ABOVE: f64 = 46.0;
 
-/// The charts of a plan with their names. A search within a number of tries shows the exposure, too.
+/// The charts of a plan with their names. A search with a limited number of tries also shows the exposure.
 pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(String, Canvas)> {
     let mut charts = vec![(
         "front".to_owned(),
@@ -37,7 +37,7 @@ pub(in crate::report) fn charts(plan: &PlanRecord, sheet: Sheet<'_>) -> Vec<(Str
     charts
 }
 
-/// A plan with the exposure in place of the load, and with the values of the front.
+/// A plan with the exposure instead of the load, and with the values of the front.
 fn with_exposure_as_load(plan: &PlanRecord, measure: Measure) -> PlanRecord {
     let mut exposed = plan.clone();
     exposed.load = LoadAxis {
@@ -66,12 +66,12 @@ const fn exactly(value: f64) -> Estimate {
     }
 }
 
-/// Whether a candidate is the setting as it stands.
+/// Returns whether a candidate is the current setting.
 fn is_present(candidate: &Candidate) -> bool {
     candidate.front.is_some_and(|place| place.is_present)
 }
 
-/// Whether a candidate has room for a name: of many settings, only those on the front have it.
+/// Returns whether a candidate gets a name: if there are many settings, only those on the front do.
 fn is_named(candidate: &Candidate) -> bool {
     let is_optimal = match candidate.front {
         Some(place) => place.is_optimal || place.time.is_none(),
@@ -80,7 +80,7 @@ fn is_named(candidate: &Candidate) -> bool {
     is_optimal || candidate.standing == CandidateStatus::Best
 }
 
-/// The name of a candidate; empty where it has no room for one.
+/// The name of a candidate; empty if it gets none.
 fn name_of(candidate: &Candidate, naming: &Naming) -> String {
     if is_present(candidate) {
         format!("present {}", candidate.strategy)
@@ -124,7 +124,7 @@ fn naming_of(plan: &PlanRecord) -> Naming {
     Naming::of(named, |_| true)
 }
 
-/// The time that a plan makes short, in words; the median where it makes something else short.
+/// The time that a plan minimises, in words; the median if it minimises something else.
 fn time_words(plan: &PlanRecord) -> String {
     if plan.unit != "s" {
         return "time until ready (median)".to_owned();
@@ -174,7 +174,7 @@ fn of_plan(plan: &PlanRecord, subject: &str, sheet: Sheet<'_>) -> Canvas {
     canvas
 }
 
-/// How a setting is shown.
+/// The style of a setting's mark.
 const fn style_of(standing: CandidateStatus) -> MarkStyle {
     match standing {
         CandidateStatus::Best => MarkStyle::Chosen,
@@ -185,17 +185,17 @@ const fn style_of(standing: CandidateStatus) -> MarkStyle {
     }
 }
 
-/// Most worlds whose settings the title names.
+/// Maximum number of worlds whose settings the title names.
 const NAMED_WORLDS: usize = 4;
 
-/// Returns true if the runs show that each setting that a plan chose is the best.
+/// Returns true if the runs show that each chosen setting is the best.
 fn is_certain(questions: &[Question]) -> bool {
     questions
         .iter()
         .all(|question| question.best.is_none() || question.is_best_shown)
 }
 
-/// The setting that a plan chose in a world.
+/// The chosen setting of a world.
 struct WorldChoice<'p> {
     name: &'p str,
     world: &'p str,
@@ -216,7 +216,7 @@ impl<'p> WorldChoice<'p> {
     }
 }
 
-/// Findings: the setting that a plan chose in each world, or the number of worlds in which it chose one.
+/// Findings: the chosen setting of each world, or the number of worlds with one.
 fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
     let mut chosen: Vec<WorldChoice<'_>> = Vec::new();
     for (question, panel) in questions.iter().zip(panels) {
@@ -259,11 +259,11 @@ fn chosen(questions: &[Question], panels: &[WorldPanel]) -> Vec<String> {
     }
 }
 
-/// Most worlds in the chart of plain results.
+/// Maximum number of worlds in the chart of plain results.
 const MOST_WORLDS: usize = 12;
 
 /// The chart of plain results: all settings at their medians. `None` for a single world, whose settings are the dots
-/// of `tradeoff`, and where fewer than two settings of a world finish.
+/// of `tradeoff`, and if no world has two settings that finish.
 pub(in crate::report) fn of_results(results: &Results) -> Option<Canvas> {
     let variants = results.variants();
     let named: Vec<(&str, &[Setting])> = variants
@@ -343,7 +343,7 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: Measure) -> M
     mark
 }
 
-/// The median of a measure with these ends, where it has them.
+/// The median of a measure with these ends, if it has them.
 fn median_within(row: &SummaryRow, low: Option<f64>, high: Option<f64>) -> Option<Estimate> {
     let value = row.median?;
     Some(Estimate {
@@ -357,11 +357,11 @@ fn median_within(row: &SummaryRow, low: Option<f64>, high: Option<f64>) -> Optio
 struct Naming {
     /// The strategies with their searched settings.
     keys: Vec<NameKey>,
-    /// The settings that names consist of.
+    /// Selects the settings that are part of a name.
     shows: fn(&Setting) -> bool,
 }
 
-/// The searched settings of a strategy, in the order of its names' values.
+/// The searched settings of a strategy, in the order of the values in its names.
 struct NameKey {
     strategy: String,
     settings: Vec<String>,
@@ -385,12 +385,12 @@ impl Naming {
         Self { keys, shows }
     }
 
-    /// Whether names need the strategy.
+    /// Returns whether names need the strategy.
     fn has_several_strategies(&self) -> bool {
         self.keys.len() > 1
     }
 
-    /// With names that leave out what all paths share.
+    /// Shortens the names by the parts that all paths share.
     fn short(mut self) -> Self {
         for key in &mut self.keys {
             let paths: Vec<&str> = key.settings.iter().map(String::as_str).collect();
@@ -399,7 +399,7 @@ impl Naming {
         self
     }
 
-    /// The values of the settings, with the strategy where there are several.
+    /// The values of the settings, with the strategy if there are several.
     fn name(&self, strategy: &str, settings: &[Setting]) -> String {
         let mut values: Vec<&str> = Vec::new();
         for setting in settings {
@@ -415,7 +415,7 @@ impl Naming {
         }
     }
 
-    /// The settings that the names consist of, for the subtitle.
+    /// The settings that the names contain, for the subtitle.
     fn key(&self) -> String {
         let mut parts: Vec<String> = Vec::new();
         for NameKey { strategy, settings } in &self.keys {
@@ -438,7 +438,7 @@ impl Naming {
     }
 }
 
-/// Where the panels of the worlds are.
+/// Position and size of the panels of the worlds.
 struct WorldLayout {
     columns: usize,
     width: f64,
@@ -541,7 +541,7 @@ fn explain(canvas: &mut Canvas, is_certain: bool) {
 mod tests {
     use super::*;
 
-    /// A world whose best of these settings is the second.
+    /// A world in which the second of these settings is the best.
     fn world(title: &str, is_best_shown: bool) -> (Question, WorldPanel) {
         let span = Estimate {
             value: 1.0,
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_the_runs_do_not_show_is_an_estimate() {
+    fn a_choice_that_the_runs_do_not_confirm_is_called_an_estimate() {
         let title = |worlds: &[(&str, bool)]| {
             let (questions, panels): (Vec<_>, Vec<_>) = worlds
                 .iter()

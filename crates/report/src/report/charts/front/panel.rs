@@ -6,7 +6,7 @@ use crate::results::{Estimate, LoadAxis};
 
 /// Height of a line of the note below a panel.
 pub(super) const NOTE_LINE: f64 = 15.0;
-/// Most lines for the names of settings that did not finish.
+/// Maximum number of lines for the names of settings that did not finish.
 const NAMES_LINES: usize = 5;
 
 /// The settings of one world.
@@ -27,7 +27,7 @@ impl WorldPanel {
         names
     }
 
-    /// Whether two settings or more finish.
+    /// Returns whether two settings or more finish.
     pub(super) fn has_choice(&self) -> bool {
         self.marks.len() - self.never().len() > 1
     }
@@ -50,8 +50,8 @@ impl WorldPanel {
         loads
     }
 
-    /// The lines that the note below the panel needs: its settings that did not finish, and one for settings without a
-    /// label.
+    /// The number of lines in the note below the panel: its settings that did not finish, and one for settings without
+    /// a label.
     pub(super) fn note_lines(&self, area: Area) -> usize {
         let never = self.never();
         if never.is_empty() {
@@ -68,20 +68,20 @@ pub(super) struct FrontAxes<'f> {
     pub(super) load: &'f LoadAxis,
     /// `completion median`, in words.
     pub(super) time: String,
-    /// Whether the note below lists the settings that have no room for a label.
+    /// Whether the note below lists the settings without a label.
     pub(super) lists_unlabelled: bool,
 }
 
-/// A limit whose edge is drawn.
+/// A limit with a drawn edge.
 struct LimitEdge<'f> {
     value: f64,
-    /// As the experiment writes it.
+    /// The limit as written in the experiment.
     text: &'f str,
     is_load: bool,
 }
 
 impl<'f> LimitEdge<'f> {
-    /// `None`: there is no limit, or it is far from the values, of which `seen` is the greatest.
+    /// `None`: there is no limit, or it is far above `seen`, the maximum of the values.
     fn near(limit: &'f Option<(f64, String)>, seen: f64, is_load: bool) -> Option<Self> {
         let (value, text) = limit.as_ref()?;
         let is_near = *value <= 1.5 * seen.max(1e-9);
@@ -102,7 +102,7 @@ impl<'f> LimitEdge<'f> {
     }
 }
 
-/// The values, and the limit where there is one.
+/// The values, with the limit if there is one.
 fn with_limit(mut values: Vec<f64>, limit: Option<&LimitEdge<'_>>) -> Vec<f64> {
     values.extend(limit.map(|limit| limit.value));
     values
@@ -186,7 +186,7 @@ fn draw_titles(
     );
 }
 
-/// Draws the time axis; without ticks where no run finished.
+/// Draws the time axis, without ticks if no run finished.
 fn draw_time_axis(canvas: &mut Canvas, axes: &FrontAxes<'_>, plot: &MarkPlot, has_times: bool) {
     let MarkPlot { area, x, .. } = plot;
     if !has_times {
@@ -199,14 +199,14 @@ fn draw_time_axis(canvas: &mut Canvas, axes: &FrontAxes<'_>, plot: &MarkPlot, ha
     bottom_axis(canvas, *area, x, &ticks, &title);
 }
 
-/// A setting that finished, at its place on the plot.
+/// A setting that finished, at its position on the plot.
 struct PlacedMark<'m> {
     mark: &'m Mark,
     at: Position,
     time: Estimate,
 }
 
-/// Draws the settings that finished, the chosen one on top, and takes their rooms.
+/// Draws the settings that finished, the chosen one on top, and marks their rectangles as occupied.
 fn draw_marks(canvas: &mut Canvas, plot: &mut MarkPlot, marks: &[Mark]) {
     let mut placed: Vec<PlacedMark<'_>> = Vec::new();
     for mark in marks {
@@ -309,7 +309,7 @@ impl LoadScale {
     }
 }
 
-/// Shades the area beyond a limit. Returns the room of its edge.
+/// Shades the area beyond a limit. Returns the rectangle of its edge.
 fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     let right = area.right;
     let bottom = area.bottom;
@@ -332,7 +332,7 @@ fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     [left - 1.0, top - 1.0, end_x + 1.0, end_y + 1.0]
 }
 
-/// The staircase from the fastest setting on: more time allows less load. Returns the room that the steps take.
+/// Draws the staircase from the fastest setting on: more time allows less load. Returns the rectangles of the steps.
 fn staircase(canvas: &mut Canvas, best: impl Iterator<Item = Position>) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
     for (x, y) in best {

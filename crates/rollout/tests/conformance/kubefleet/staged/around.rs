@@ -1,4 +1,4 @@
-//! A run and the objects around it, and what happens to them.
+//! A run and the objects around it, and the events that change them.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use super::super::{START, binding_state, insert, remove, requested, text, work_s
 use super::change::Change;
 use crate::suite::parse;
 
-/// The latest policy snapshot at the start; older ones are below it.
+/// The latest policy snapshot at the start; older ones have lower numbers.
 pub const POLICY: u32 = 5;
 
 #[derive(Deserialize)]
@@ -64,12 +64,12 @@ pub struct ConfigBinding {
 /// A run and the objects around it.
 pub struct Around {
     pub run: StagedUpdateRun,
-    /// Makes every pass over what changed, and must decide as `run`.
+    /// The same run with partial passes; it must make the same decisions as `run`.
     quick: StagedUpdateRun,
     pub view: StagedView,
     pub clusters: Vec<MemberCluster>,
     pub has_defaults: bool,
-    /// Bindings that the scheduler made on the way.
+    /// Number of bindings that the scheduler created during the trace.
     pub scheduled: usize,
 }
 
@@ -151,7 +151,7 @@ impl Around {
         binding
     }
 
-    /// A cluster's index; one that is in no list has left.
+    /// Returns a cluster's index. A cluster that is not in the list has left.
     fn target(&mut self, cluster: &str) -> TargetId {
         let found = self.clusters.iter().position(|known| known.name == cluster);
         let index = found.unwrap_or_else(|| {
@@ -189,7 +189,7 @@ impl Around {
         }
     }
 
-    /// Makes an event happen. Tells whether it wakes the run.
+    /// Applies an event. Returns whether it wakes the run.
     pub fn apply(&mut self, now: SimTime, event: &Value) -> bool {
         match text(event, "type") {
             "binding_status" => {
@@ -286,7 +286,7 @@ impl Around {
         );
     }
 
-    /// One pass, stored, and what changed in the run.
+    /// Runs and stores one pass; returns it and the changes in the run.
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.status().clone();
         let pass = self.run.reconcile(now, &self.view);
@@ -305,7 +305,7 @@ impl Around {
     }
 }
 
-/// Marks a binding as started by somebody, at its generation.
+/// Marks a binding as started at its generation, by another writer.
 pub fn start(binding: &mut Binding) {
     binding.rollout_started = Some((true, binding.generation));
 }

@@ -1,4 +1,4 @@
-//! The changes of one pass in a run, in the record's words.
+//! The changes that one pass makes in a run, in the format of the record.
 
 use fleetsim_rollout::Pass;
 use fleetsim_rollout::kubefleet::staged::{
@@ -8,7 +8,7 @@ use fleetsim_rollout::kubefleet::{ConditionStatus, ScaledValueError};
 
 use super::around::Around;
 
-/// The changes of one pass in a run, in the record's words. Stages with their clusters are in their order.
+/// The changes that one pass makes in a run, in the format of the record. Stages and their clusters keep their order.
 #[derive(Default)]
 pub struct Change {
     pub rolled: Vec<String>,
@@ -19,7 +19,7 @@ pub struct Change {
     pub requested: Vec<String>,
     pub accepted: Vec<String>,
     pub elapsed: Vec<String>,
-    /// Name, progressing, reason, succeeded.
+    /// Name and progress of each changed stage.
     pub stages: Vec<(String, Progress)>,
     pub run: Option<RunText>,
 }

@@ -1,4 +1,4 @@
-//! Closed loops: clusters and people answer what a run does.
+//! Closed loops: clusters and people react to the actions of a run.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -133,7 +133,7 @@ fn names_of_deleting(around: &Around) -> Vec<String> {
         .collect()
 }
 
-/// Adds what a pass changed to the timeline.
+/// Adds the changes of a pass to the timeline.
 fn note(
     timeline: &mut Vec<Value>,
     now: u64,
@@ -208,7 +208,7 @@ fn note(
     }
 }
 
-/// The timeline as text, so that a disagreement can be read.
+/// Returns the timeline as text, so that a disagreement is readable.
 fn lines(timeline: &Value) -> Value {
     let line = |entry: &Value| {
         let field = |key: &str| {

@@ -6,7 +6,7 @@ use crate::world::registry::tcp;
 use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
 
 impl World<'_> {
-    /// The number of the registry that a pull's image comes from.
+    /// Returns the index of the registry that a pull's image comes from.
     pub(crate) fn registry_of(&self, pull: PullId) -> usize {
         self.spec.images[self.pulls[pull.index()].image.index()].registry
     }
@@ -17,7 +17,7 @@ impl World<'_> {
             .index()
     }
 
-    /// Whether requests of a pull reach its registry.
+    /// Returns whether requests of a pull reach its registry.
     pub(crate) fn is_reachable(&self, pull: PullId) -> bool {
         !self.registries[self.registry_of(pull)].down
             && self.clusters[self.cluster_of(pull)].cuts.has_network()
@@ -27,7 +27,7 @@ impl World<'_> {
         self.clusters[self.cluster_of(pull)].rtt
     }
 
-    /// The most that one connection of a pull carries, of a layer's blob if it is one.
+    /// Returns the maximum rate of one connection of a pull; `blob`: for a layer's blob.
     pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
         let from = self.registry_of(pull);
         let cluster = &self.clusters[self.cluster_of(pull)];
@@ -35,7 +35,7 @@ impl World<'_> {
         self.registries[from].connection_cap(path, blob.map(|blob| self.transfers.is_warm(blob)))
     }
 
-    /// The delay of a transfer by slow start.
+    /// Returns the delay of a transfer by slow start.
     pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
         let tcp = self.registries[self.registry_of(pull)].spec.tcp;
         if !tcp.slow_start {

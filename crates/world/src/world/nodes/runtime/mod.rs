@@ -3,8 +3,8 @@
 //! | file | models |
 //! |---|---|
 //! | `connection` | the connection between a node and its registry |
-//! | `request` | the requests of a pull, their way to a host and back |
-//! | `retries` | retry or fail after a response 429, 503 or none |
+//! | `request` | the requests of a pull, and their path to a host and back |
+//! | `retries` | retry or fail after a 429 or 503 response, or after no response |
 //! | `stall` | pulls that stall, and their cancellation |
 //! | `spec` | the settings, and presets by product and version |
 //!

@@ -1,16 +1,15 @@
-//! The requests of a pull: their order, their hosts, and their way there and back.
+//! The requests of a pull: their order, their hosts, and their path there and back.
 //!
 //! Follows containerd `core/remotes/docker/{resolver,fetcher,authorizer}.go` at 301026e: a challenge and a token for
 //! each pull, HEAD for the tag, index, manifest, config, and one request for each missing layer. Blobs are redirected.
-//! A refused request is sent again to its first host, whichever host of a redirect refused it. A registry that needs no
-//! tokens gets neither the challenge nor the request for one; only the connection is opened.
+//! A refused request is resent to its first host, whichever host of a redirect refused it. A registry without tokens
+//! gets neither the challenge nor a token request; only the connection is opened.
 //!
-//! A host that cannot be reached does not respond. The connection is tried again after 1, 3, 7, 15 … s (the kernel's
-//! first retransmission comes after 1 s, RFC 6298, and each later wait is twice as long) until the runtime's dial
-//! timeout.
+//! A host that cannot be reached does not respond. The kernel retries the connection after 1, 3, 7, 15 … s (the first
+//! retransmission is after 1 s, RFC 6298, and each later wait is twice as long) until the runtime's dial timeout.
 //!
-//! Left out: 408 and 5xx other than 503 (no host here sends them), requests of other clients, and idle connections
-//! that break silently (every request during an outage has to connect).
+//! Left out: 408 and 5xx other than 503 (no modelled host sends them), requests of other clients, and idle connections
+//! that fail silently (every request during an outage has to connect).
 
 use crate::world::World;
 use crate::world::event::{Event, Queue, RequestEvent};
@@ -26,15 +25,15 @@ use crate::world::registry::tcp;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
-/// Time from the first try to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
+/// Time from the first attempt to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 
-/// The way to a host, or back.
+/// Returns the latency to a host, or back.
 fn one_way(rtt: SimDuration) -> SimDuration {
     rtt.mul_f64(0.5)
 }
 
-/// A host does not respond: the kernel keeps trying to connect.
+/// Handles a host that does not respond: the kernel keeps trying to connect.
 pub(crate) fn dial(asked: HostRequest, runtime: &RuntimeSpec, queue: &mut Queue) {
     let host = asked.host;
     let since = queue.now();
@@ -42,7 +41,7 @@ pub(crate) fn dial(asked: HostRequest, runtime: &RuntimeSpec, queue: &mut Queue)
     queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
 }
 
-/// Whether a registry must be asked for this: one without tokens gets neither the challenge nor the request for one.
+/// Returns whether a registry needs this request: without tokens, it gets neither the challenge nor a token request.
 fn is_needed(request: Request, registry: &RegistrySpec) -> bool {
     registry.tokens || !matches!(request, Request::Challenge | Request::Token)
 }
@@ -57,7 +56,7 @@ impl World<'_> {
     ) {
         let asked = PullRequest::new(pull, request);
         match event {
-            // A pull that has ended still holds a place in a host.
+            // An ended pull still occupies a slot in a host.
             RequestEvent::Served(host) => self.served(asked.to(host), queue),
             RequestEvent::Response(host, response) => {
                 self.response_arrives(asked.to(host), response, queue);
@@ -74,7 +73,7 @@ impl World<'_> {
         }
     }
 
-    /// Sends a request to its first host; the response comes as an event.
+    /// Sends a request to its first host; the response arrives as an event.
     pub fn send(&mut self, pull: PullId, request: Request, queue: &mut Queue) {
         let asked = PullRequest::new(pull, request).to(request.first_host());
         let (after, event) = match self.route_request(pull, request, queue.now()) {
@@ -92,7 +91,7 @@ impl World<'_> {
         queue.schedule_in(after, asked.event(event));
     }
 
-    /// A cache, a mirror or a peer has responded.
+    /// Handles the response of a cache, a mirror or a peer.
     fn nearby_response(
         &mut self,
         id: PullId,
@@ -138,7 +137,7 @@ impl World<'_> {
             queue.schedule_in(handshake + (rtt + service), response);
             return;
         }
-        // It arrives before its response leaves, also where neither takes any time.
+        // The request arrives before its response leaves, even if neither takes any time.
         let arrives = asked.event(RequestEvent::Arrives(asked.host));
         queue.schedule_in(handshake + one_way(rtt), arrives);
         let response = queue.schedule_in(handshake + (rtt + service), response);
@@ -151,10 +150,9 @@ impl World<'_> {
         self.registries[from].in_flight.insert(asked, in_flight);
     }
 
-    /// A request arrives at a host with limits, which decides on it.
+    /// Handles a request that arrives at a host with limits, which decides about it.
     ///
-    /// A cut of the network since it was sent makes no difference to a request that need not wait, as at a host without
-    /// limits.
+    /// As at a host without limits, a network cut after it was sent does not affect a request that need not wait.
     fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
         let is_reachable = self.is_reachable(asked.pull);
         let rtt = self.rtt(asked.pull);
@@ -182,7 +180,7 @@ impl World<'_> {
         queue.schedule_in(one_way(rtt), refused);
     }
 
-    /// A host begins to serve a request that has waited.
+    /// Begins to serve a request that has waited at a host.
     fn serve_waiting(&mut self, asked: HostRequest, queue: &mut Queue) {
         let from = self.registry_of(asked.pull);
         let draw = self.registries[from].draw_of_waiting(asked);
@@ -190,7 +188,7 @@ impl World<'_> {
         self.registries[from].serve_waiting(asked, service, queue);
     }
 
-    /// A host has served a request: it takes the next one, and the response leaves.
+    /// Called when a host has served a request: it takes the next one, and the response leaves.
     fn served(&mut self, asked: HostRequest, queue: &mut Queue) {
         let from = self.registry_of(asked.pull);
         let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) else {
@@ -237,7 +235,7 @@ impl World<'_> {
         }
     }
 
-    /// The time to serve a request now, with the draw of this number.
+    /// Returns the time to serve a request now, with the draw of this number.
     fn service_time(&self, asked: HostRequest, draw: u64) -> SimDuration {
         let pull = &self.pulls[asked.pull.index()];
         let registry = &self.registries[self.registry_of(asked.pull)];
@@ -255,7 +253,7 @@ impl World<'_> {
     fn response_arrives(&mut self, asked: HostRequest, response: Response, queue: &mut Queue) {
         let HostRequest { pull, request, .. } = asked;
         let from = self.registry_of(pull);
-        // A host serves a request before the response arrives, also at the same instant.
+        // A host serves a request before the response arrives, even at the same instant.
         let in_flight = self.registries[from].in_flight.get_mut(asked);
         if let Some(end) = in_flight.and_then(|in_flight| in_flight.service_end) {
             queue.cancel(end);
@@ -280,7 +278,7 @@ impl World<'_> {
         self.retry_or_fail(pull, request, next, queue);
     }
 
-    /// A host has granted a request.
+    /// Called when a host has granted a request.
     fn granted(&mut self, asked: HostRequest, queue: &mut Queue) {
         let HostRequest { pull, request, .. } = asked;
         let registry = &self.registries[self.registry_of(pull)];
@@ -322,7 +320,7 @@ impl World<'_> {
         }
     }
 
-    /// A transfer has passed its slow start.
+    /// Called when a transfer has passed its slow start.
     fn ramped_up(&mut self, id: PullId, request: Request, queue: &mut Queue) {
         if self.pulls[id.index()].ended {
             let from = self.registry_of(id);

@@ -1,41 +1,41 @@
 //! A runtime's reaction to a failed request: retry or fail.
 //!
 //! Follows `retryRequest` and `doWithTransportRetries` of containerd's `core/remotes/docker/resolver.go`, and
-//! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; `spec` names the versions. All tries of
-//! one request count together, whatever went wrong with each.
+//! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; `spec` names the versions. All attempts
+//! of one request are counted together, whatever the error of each.
 
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::{RetrySpec, RuntimeSpec};
 use fleetsim_units::SimDuration;
 
-/// The failed tries of one request.
+/// The failed attempts of one request.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tries {
-    /// Failed tries.
+    /// Number of failed attempts.
     failed: u32,
-    /// The number of the last tries in a row that got 503.
+    /// Number of the most recent consecutive attempts that got a 503.
     unavailable: u32,
 }
 
 impl Tries {
-    /// No tries so far.
+    /// No attempts so far.
     pub(crate) const NONE: Self = Self {
         failed: 0,
         unavailable: 0,
     };
 }
 
-/// The next step.
+/// What to do next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {
     /// Retry after this wait.
     Again(SimDuration),
-    /// The pull fails.
+    /// Fail the pull.
     GiveUp(PullError),
 }
 
 impl Tries {
-    /// 429 or 408.
+    /// Handles a 429 or 408 response.
     pub(super) fn too_many(
         &mut self,
         runtime: &RuntimeSpec,
@@ -45,7 +45,7 @@ impl Tries {
         self.next(runtime.retry_429, retry_after, PullError::TooManyRequests)
     }
 
-    /// 500, 503 or 504.
+    /// Handles a 500, 503 or 504 response.
     pub(super) fn unavailable(&mut self, runtime: &RuntimeSpec) -> Next {
         self.unavailable += 1;
         if self.unavailable > runtime.retry_5xx {
@@ -58,7 +58,7 @@ impl Tries {
         )
     }
 
-    /// No response.
+    /// Handles a missing response.
     pub(super) fn silence(&mut self, runtime: &RuntimeSpec) -> Next {
         self.unavailable = 0;
         self.next(runtime.retry_transport, None, PullError::Unreachable)

@@ -2,13 +2,14 @@
 //!
 //! containerd cancels a pull when it has requests in progress and no bytes have arrived for
 //! `image_pull_progress_timeout` (`internal/cri/server/images/image_pull.go`, five minutes since v2.0, one in v1.7.0).
-//! Arrived bytes are kept, and the kubelet's next attempt continues. CRI-O has no such limit by default.
+//! Arrived bytes are kept, and the kubelet's next attempt resumes. CRI-O has no such limit by default.
 //!
-//! A transfer's rate is zero only when a link on its path has no capacity, so nothing is polled: the pulls behind a
-//! link are checked when it dies or revives, and a pull when a transfer of it starts or ends while some link is dead.
+//! A transfer's rate is zero only when a link on its path has no capacity, so no polling is needed: the pulls behind a
+//! link are checked when its capacity drops to zero or returns, and a pull is checked when one of its transfers starts
+//! or ends while some link has no capacity.
 //!
-//! Left out: the reporter checks every 10 s (so cancellation comes up to 10 s later), and counts requests that wait
-//! for a response as no progress; here their own timeouts end them.
+//! Left out: the reporter checks every 10 s (so cancellation is up to 10 s later), and counts requests that wait for a
+//! response as no progress; here they end by their own timeouts.
 
 use std::ops::Range;
 
@@ -21,7 +22,7 @@ use crate::world::nodes::pull_progress::Fetch;
 use crate::world::registry::request::Request;
 
 impl World<'_> {
-    /// Starts or stops the timeout of a pull, according to whether its transfers stall.
+    /// Starts or stops the timeout of a pull, depending on whether its transfers stall.
     pub(crate) fn check_stall(&mut self, id: PullId, queue: &mut Queue) {
         let Some(timeout) = self.spec.node.runtime.no_progress_timeout else {
             return;
@@ -40,14 +41,14 @@ impl World<'_> {
         }
     }
 
-    /// As [`World::check_stall`], for the pulls of these nodes; no transfer to another node crosses the link that died
-    /// or revived.
+    /// Like [`World::check_stall`], for the pulls of these nodes. No transfer to another node uses the link whose
+    /// capacity dropped to zero or returned.
     pub(crate) fn check_stalls(&mut self, nodes: Range<usize>, queue: &mut Queue) {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
-        // A pull that waits for the fill of a cache or a seed may come to stall without a check of its own; the next
-        // outage of any cluster finds it.
+        // A pull that waits for the fill of a cache or a seed may stall without its own check; the next outage of any
+        // cluster detects it.
         let kind = &self.spec.distribution.kind;
         let fills = !matches!(kind, DistributionKind::Direct | DistributionKind::Spegel(_));
         let nodes = if fills { 0..self.nodes.len() } else { nodes };
@@ -62,7 +63,7 @@ impl World<'_> {
         );
     }
 
-    /// Whether every pull that stalls waits for its timeout, and no other does.
+    /// Returns whether exactly the stalled pulls wait for their timeout.
     fn stalls_are_known(&self) -> bool {
         let mut pulls = self.nodes.iter().flat_map(|node| &node.pulls);
         pulls.all(|&id| {
@@ -71,7 +72,7 @@ impl World<'_> {
         })
     }
 
-    /// Whether a pull has transfers in progress and none of them moves.
+    /// Returns whether a pull has transfers in progress and none of them makes progress.
     pub(crate) fn is_stalled(&self, id: PullId) -> bool {
         let pull = &self.pulls[id.index()];
         let layers = (0..)

@@ -1,4 +1,4 @@
-//! Runtimes whose requests are refused or get no response, against hand algebra.
+//! Runtimes whose requests are refused or get no response, compared with hand calculations.
 
 use crate::world::clusters::spec::{PullPolicy, WorkloadKind};
 use crate::world::event::{Event, RequestEvent};
@@ -18,7 +18,7 @@ fn secs(secs: f64) -> SimDuration {
     SimDuration::from_secs_f64(secs)
 }
 
-/// A registry that answers one request and then none.
+/// Creates a registry that answers only one request.
 fn one_request(clusters: usize, runtime: RuntimeSpec) -> WorldSpec {
     let mut world = bare_world(clusters);
     world.node.runtime = runtime;
@@ -38,8 +38,8 @@ fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
         (RuntimeSpec::CONTAINERD_1_7, 6),
     ] {
         let played = play(&one_request(200, runtime), 1, secs(100.0));
-        // At 0 s one challenge is answered, and what follows is refused; the other 199 are refused at once. At 10, 30
-        // and 70 s all 200 come back together.
+        // At 0 s one challenge is answered, and the following requests are refused; the other 199 pulls are refused
+        // immediately. At 10, 30 and 70 s all 200 retry together.
         assert_eq!(
             played.totals.responses_429,
             4 * 200 * tries,
@@ -69,7 +69,7 @@ fn cri_o_doubles_its_wait_or_honours_retry_after() {
 }
 
 #[test]
-fn cri_o_makes_one_pull_of_identical_ones() {
+fn cri_o_merges_identical_pulls() {
     for (runtime, pulls) in [(RuntimeSpec::CONTAINERD_2_4, 3), (RuntimeSpec::CRI_O, 1)] {
         let mut world = bare_world(1);
         world.node.runtime = runtime;
@@ -110,7 +110,7 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
     world.node.error_requeue = fixed(secs(1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
     let played = play_with(&world, 1, DAY, &[(0.0, cut), (35.0, restore)]);
-    // One try of 30 s; the gate opens at 40 s.
+    // One attempt of 30 s; the next one starts at 40 s.
     assert_eq!(
         played.totals.failed_pulls[PullError::Unreachable as usize],
         1
@@ -120,7 +120,7 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
         "{:?}",
         played.ready_s()
     );
-    // Back after 5 s, it is found by the kernel's next try to connect, 7 s after the first.
+    // The registry recovers after 5 s, and the kernel's next attempt to connect, 7 s after the first, reaches it.
     let brief = play_with(&world, 1, DAY, &[(0.0, cut), (5.0, restore)]);
     assert!(
         brief.ready_s()[0].is_some_and(|at| (at - 8.0).abs() < 1e-6),

@@ -1,4 +1,4 @@
-// Package scheme names what Argo CD takes from the published package of this name.
+// Package scheme names the parts of the published package that Argo CD uses.
 package scheme
 
 import published "github.com/argoproj/gitops-engine/pkg/utils/kube/scheme"
