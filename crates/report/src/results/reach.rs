@@ -23,7 +23,7 @@ pub struct ReachRange {
     pub paused: TargetRange,
     /// Of these: without an agent.
     pub agentless: TargetRange,
-    /// Of these: offline at the end.
+    /// Of these: offline from the start to the horizon.
     pub offline: TargetRange,
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct CacheLinks {
     /// `None`: there are no caches.
     place: Option<CachePlace>,
     /// By cache: its link, and where it is.
-    links: Vec<(LinkId, Destination)>,
+    pub(in crate::world) links: Vec<(LinkId, Destination)>,
     /// By cluster.
     cache_of: Vec<Option<StoreId>>,
 }
