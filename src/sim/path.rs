@@ -125,9 +125,9 @@ impl RolloutPath {
         facts: &ClusterFacts,
         waits: &PeoplesWaits,
     ) {
-        // A release without workloads starts nothing.
         let begun = facts.begun.unwrap_or(done).clamp(instructed, done);
-        let settled = facts.settled.unwrap_or(done).clamp(begun, done);
+        // A release that changes no pod leaves them ready.
+        let settled = facts.settled.unwrap_or(begun).clamp(begun, done);
         let stopped = covered(&waits.pauses, instructed, begun);
         self.people += stopped;
         let mut there = (begun - instructed).saturating_sub(stopped);

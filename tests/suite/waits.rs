@@ -152,7 +152,8 @@ fn sites_that_are_back_before_the_horizon_are_left_behind_by_a_product_that_gave
             "{faults}"
         );
         assert!(
-            run.held().contains("retries are used up") || run.held().contains("retr"),
+            run.held()
+                .contains("operation Failed (retries are used up)"),
             "{}",
             run.held()
         );

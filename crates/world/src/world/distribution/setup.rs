@@ -18,7 +18,7 @@ pub(crate) struct CacheLinks {
     /// `None`: there are no caches.
     place: Option<CachePlace>,
     /// By cache: its link, and where it is.
-    pub(in crate::world) links: Vec<(LinkId, Destination)>,
+    links: Vec<(LinkId, Destination)>,
     /// By cluster.
     cache_of: Vec<Option<StoreId>>,
 }
@@ -103,6 +103,11 @@ impl CacheLinks {
     ) -> cache::Caches {
         let sizes = (catalog.blobs, catalog.len());
         cache::Caches::new(spec, &self.links, self.cache_of, last, sizes)
+    }
+
+    /// The link of each cache.
+    pub(crate) fn all(&self) -> Vec<LinkId> {
+        self.links.iter().map(|(link, _)| *link).collect()
     }
 
     /// The link of a cluster's cache, if that is at this place. All bytes for its nodes come from there, so the links

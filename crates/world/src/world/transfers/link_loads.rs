@@ -12,7 +12,6 @@
 
 use crate::flow::{LinkId, Network};
 use crate::world::World;
-use crate::world::distribution::setup::CacheLinks;
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::ids::StoreId;
 use crate::world::meter::Meter;
@@ -329,13 +328,6 @@ impl LinkLoads {
             peak: None,
             busy: self.own_links.iter().map(|link| link.busy).max(),
         }
-    }
-}
-
-impl CacheLinks {
-    /// The link of each cache.
-    pub(in crate::world) fn all(&self) -> Vec<LinkId> {
-        self.links.iter().map(|(link, _)| *link).collect()
     }
 }
 
