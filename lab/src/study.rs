@@ -230,7 +230,7 @@ fn publish(
     let publication = Publication::begin(out, provenance)?;
     publication.write(RESOLVED_FILE, experiment.resolved().as_bytes())?;
     let tables = Tables::of(records, experiment.seed);
-    for (name, write) in Tables::FILES {
+    for (name, write) in tables.written() {
         publication.write_with(name, |file| write(&tables, file))?;
     }
     let results = report::Results::of(publication.folder(), tables)?;

@@ -166,7 +166,7 @@ fn write(
     begins("tables");
     let precision = record_precision(experiment, variants, publication);
     let tables = Tables::of(variants, experiment.seed);
-    for (name, write) in Tables::FILES {
+    for (name, write) in tables.written() {
         publication.write_with(name, |out| write(&tables, out))?;
     }
     let is_drawn = study.drawn.is_some();

@@ -319,8 +319,10 @@ impl<'s> Sim<'s> {
     fn reach(&self) -> Reach {
         let clusters = &self.scenario.world.clusters;
         let heeds_pause = !self.control.traits.ignores_pause;
+        let horizon = SimTime::ZERO + self.scenario.horizon;
+        let online = self.world.ever_online(horizon);
         let reach = Reach::judge(clusters, &self.progress, heeds_pause, |cluster| {
-            self.world.is_online(cluster)
+            online[cluster.index()]
         });
         reach.without(&self.progress, |cluster| {
             self.control.controller.leaves_alone(cluster)

@@ -5,13 +5,14 @@
 //! it began after another target had become ready, which is the previous target on the path, and so on to the release.
 //! Each part of the time has one cause, so the causes add up to the time to completion.
 //!
-//! An update has four causes. `report` is the time for the instruction to reach the cluster and for the report to
-//! return, with the delays of the agent. In between, `transfer` is the time with an open download, or in which a pull
-//! queries the registry or waits for a cache or cell. `unpack` is other time in which images are unpacked or written.
-//! `start` is the rest: replacing pods, starting, probes, and waits after failures. Before an update, `people` is the
-//! time spent waiting for a person, and `rule` the rest: limits, pauses of the strategy (also while a person is waited
-//! for), and the controller's own loop. The time in which a person's stop keeps an instructed cluster from beginning
-//! is also `people`.
+//! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
+//! agent; while such a message waits for a cluster that is offline, this is `offline`. Between both, each moment counts
+//! once, for the first of these that holds: an open download is `transfer`; images that are unpacked or written are
+//! `unpack`; waits after HTTP 429 are `throttled`, and after 503 or without a response `unavailable`; another pull in
+//! progress, which asks the registry or waits for a cache or cell, is `transfer` too; a pod that its kubelet holds back
+//! is `kubelet`; and the rest is `start`: replacing pods, starting, probes, and waits after crashes. Before an update, time in which a person was waited for
+//! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
+//! controller's own loop. While a person's stop keeps an instructed cluster from beginning, this is `people` too.
 //!
 //! Left out: a target other than the latest one may have freed the slot. Both were needed.
 
@@ -125,18 +126,31 @@ impl RolloutPath {
         facts: &ClusterFacts,
         waits: &PeoplesWaits,
     ) {
-        let begun = facts.begun.unwrap_or(instructed).clamp(instructed, done);
-        let settled = facts.settled.unwrap_or(done).clamp(begun, done);
+        let begun = facts.begun.unwrap_or(done).clamp(instructed, done);
+        // A release that changes no pod leaves them ready.
+        let settled = facts.settled.unwrap_or(begun).clamp(begun, done);
         let stopped = covered(&waits.pauses, instructed, begun);
         self.people += stopped;
-        self.report += (begun - instructed).saturating_sub(stopped) + (done - settled);
-        let inside = settled - begun;
-        let transfer = facts.transferring.min(inside);
-        let unpack = facts.unpacking.min(inside.saturating_sub(transfer));
-        self.transfer += transfer;
-        self.unpack += unpack;
-        self.start += inside.saturating_sub(transfer).saturating_sub(unpack);
+        let mut there = (begun - instructed).saturating_sub(stopped);
+        let mut back = done - settled;
+        self.offline += taken(&mut there, facts.instruction_waited);
+        self.offline += taken(&mut back, facts.report_waited);
+        self.report += there + back;
+        let mut inside = settled - begun;
+        self.transfer += taken(&mut inside, facts.transferring);
+        self.unpack += taken(&mut inside, facts.unpacking);
+        self.throttled += taken(&mut inside, facts.throttled);
+        self.unavailable += taken(&mut inside, facts.unavailable);
+        self.kubelet += taken(&mut inside, facts.held_by_kubelet);
+        self.start += inside;
     }
+}
+
+/// Takes a part out of what is left of a span, and returns how much of it that was.
+fn taken(left: &mut SimDuration, part: SimDuration) -> SimDuration {
+    let part = part.min(*left);
+    *left = left.saturating_sub(part);
+    part
 }
 
 /// Returns the start of the last pass that could instruct a target at this time.
@@ -217,14 +231,18 @@ mod tests {
             path.people,
             path.transfer,
             path.unpack,
+            path.throttled,
+            path.unavailable,
+            path.kubelet,
             path.start,
+            path.offline,
             path.report,
         ];
         let secs = secs.map(SimDuration::as_secs_f64);
         // Rule: 10 to 12, and 1052 to 1062. Report: 12 to 13, 50 to 52, 1062 to 1064, 1100 to 1103. Inside: 37 and 36.
         assert_eq!(
             secs.map(|secs| (secs * 1e6).round() as u64 / 1_000_000),
-            [12, 1000, 30, 9, 34, 8]
+            [12, 1000, 30, 9, 0, 0, 0, 34, 0, 8]
         );
         assert!((secs.iter().sum::<f64>() - 1093.0).abs() < 1e-9);
     }

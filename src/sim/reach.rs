@@ -1,8 +1,9 @@
 //! The targets that a rollout could update, evaluated at the end of a run.
 //!
-//! A target that is ready could be updated, whatever happened to it before. Any other target could not be updated if
-//! it has no agent, if it is paused and the product respects that, or if it is offline at the end. The remaining
-//! targets could be updated and were not: they are broken or slow, or a rule blocks them.
+//! A target that is ready could be updated, whatever happened to it before. Of the others, one could not be updated if
+//! it has no agent, if it is paused and the product respects that, or if it is offline from the start of the run to the
+//! horizon. Every other target could be updated and was not: it is broken or slow, or a rule blocks it. So when a run
+//! ends makes no difference: a target that would be back later could have been waited for.
 
 use super::progress::Progress;
 use crate::units::SimTime;
@@ -15,7 +16,7 @@ pub(super) enum Obstacle {
     NoAgent,
     /// The target is paused.
     Paused,
-    /// The target is offline at the end.
+    /// It is offline from the start to the horizon.
     Offline,
 }
 
@@ -27,13 +28,13 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Evaluates the `clusters`, given whether each is ready (`progress`) and online. `heeds_pause`: the product does
-    /// not update paused clusters.
+    /// Judges the `clusters`, each of which is ready or not (`progress`), and online at some time or not. `heeds_pause`:
+    /// the product leaves paused clusters alone.
     pub(super) fn judge(
         clusters: &[ClusterSpec],
         progress: &Progress,
         heeds_pause: bool,
-        is_online: impl Fn(ClusterId) -> bool,
+        is_ever_online: impl Fn(ClusterId) -> bool,
     ) -> Self {
         let mut obstacles = Vec::with_capacity(clusters.len());
         for (at, spec) in clusters.iter().enumerate() {
@@ -44,7 +45,7 @@ impl Reach {
                 Some(Obstacle::NoAgent)
             } else if spec.paused && heeds_pause {
                 Some(Obstacle::Paused)
-            } else if !is_online(id) {
+            } else if !is_ever_online(id) {
                 Some(Obstacle::Offline)
             } else {
                 None
@@ -66,6 +67,11 @@ impl Reach {
             }
         }
         self
+    }
+
+    /// Whether a target could be updated.
+    pub(super) fn is_reachable(&self, cluster: ClusterId) -> bool {
+        self.obstacles[cluster.index()].is_none()
     }
 
     /// The number of targets that could be updated.

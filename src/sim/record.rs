@@ -9,12 +9,15 @@ use super::path::{PathEnds, PeoplesWaits, RolloutPath};
 use super::reach::{Obstacle, Reach};
 use crate::control_plane::Change;
 use crate::results::{
-    ClusterRow, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow, update_quantiles,
+    ClusterRow, LinkKind, PassRow, RegistryRow, RunOutcome, RunRecord, RunRow, SeriesRow,
+    WorkloadRow, update_quantiles,
 };
 use crate::rollout::Hold;
 use crate::scenario::Variant;
-use crate::units::{SimDuration, SimTime, stats};
-use crate::world::{Bin, ClusterFacts, ClusterPhase, PullError, Totals};
+use crate::units::{BytesPerSec, SimDuration, SimTime, stats};
+use crate::world::{
+    Bin, ClusterFacts, ClusterId, ClusterPhase, LinkLoad, LinkOwner, PullError, Totals, WorldSpec,
+};
 
 /// The end of a run.
 pub(super) struct RunEnd {
@@ -111,12 +114,14 @@ impl Sim<'_> {
             approvals: Vec::new(),
         };
         let clusters = self.cluster_rows();
+        let milestones = self.milestones(end.at, &passes, waits);
+        let workloads = self.workload_rows(&milestones);
         let run = self.run_row(&EndedRun {
             variant,
             replicate,
             end,
             totals,
-            milestones: self.milestones(end.at, &passes, waits),
+            milestones,
             clusters: &clusters,
             passes: &passes,
         });
@@ -125,6 +130,7 @@ impl Sim<'_> {
         RunRecord {
             run,
             registries: self.registry_rows(end.at - SimTime::ZERO),
+            workloads,
             series: series_rows(bin_s, &bins),
             bin_s,
             clusters,
@@ -288,24 +294,53 @@ impl Sim<'_> {
     }
 
     fn registry_rows(&self, span: SimDuration) -> Vec<RegistryRow> {
+        let world = &self.scenario.world;
         let mut names = vec!["registry"];
-        for registry in &self.scenario.world.registries {
+        for registry in &world.registries {
             names.push(&registry.name);
         }
         let mut rows = Vec::new();
-        for (name, totals) in names.into_iter().zip(self.world.registry_totals()) {
+        let registries = izip!(names, world.all_registries(), self.world.registry_totals());
+        for (name, spec, totals) in registries {
+            let capacity = spec.egress.get();
             rows.push(RegistryRow {
                 registry: name.to_owned(),
+                kind: LinkKind::Registry,
+                in_bytes: None,
                 egress_bytes: totals.sent.get(),
-                egress_peak_1s_bytes_per_s: totals.egress_peak,
-                egress_busy_share: if span.is_zero() {
-                    0.0
-                } else {
-                    totals.busy.as_secs_f64() / span.as_secs_f64()
-                },
-                requests: totals.requests,
-                responses_429: totals.responses_429,
-                responses_503: totals.responses_503,
+                capacity_bytes_per_s: capacity.is_finite().then_some(capacity),
+                egress_peak_1s_bytes_per_s: Some(totals.egress_peak),
+                egress_busy_share: Some(share_of(totals.busy, span)),
+                requests: Some(totals.requests),
+                responses_429: Some(totals.responses_429),
+                responses_503: Some(totals.responses_503),
+            });
+        }
+        for load in self.world.link_loads() {
+            rows.push(link_row(world, &load, span));
+        }
+        rows
+    }
+
+    /// When each workload was ready on all reachable targets, where there are several.
+    fn workload_rows(&self, milestones: &Milestones) -> Vec<WorkloadRow> {
+        let workloads = &self.scenario.world.workloads;
+        if workloads.len() < 2 {
+            return Vec::new();
+        }
+        let mut reachable = Vec::new();
+        for at in 0..self.scenario.world.clusters.len() {
+            let cluster = ClusterId::at(at);
+            if milestones.reach.is_reachable(cluster) {
+                reachable.push(cluster);
+            }
+        }
+        let mut rows = Vec::new();
+        for (spec, ready) in workloads.iter().zip(self.world.workloads_ready(&reachable)) {
+            let ready = ready.filter(|_| !reachable.is_empty());
+            rows.push(WorkloadRow {
+                workload: spec.name.clone(),
+                ready_s: ready.map(|at| at.saturating_since(milestones.released).as_secs_f64()),
             });
         }
         rows
@@ -344,6 +379,42 @@ impl Sim<'_> {
             });
         }
         rows
+    }
+}
+
+/// The part of a span that this is; 0 of no time at all.
+fn share_of(part: SimDuration, span: SimDuration) -> f64 {
+    if span.is_zero() {
+        0.0
+    } else {
+        part.as_secs_f64() / span.as_secs_f64()
+    }
+}
+
+/// The load of a link beside those of registries, as a row.
+fn link_row(world: &WorldSpec, load: &LinkLoad, span: SimDuration) -> RegistryRow {
+    let (kind, name) = match load.owner {
+        LinkOwner::Region(at) => (LinkKind::Region, world.regions[at].name.as_str()),
+        LinkOwner::Mirror(at) => (
+            LinkKind::Mirror,
+            world.distribution.mirrors[at].name.as_str(),
+        ),
+        LinkOwner::RegionalCache(at) => (LinkKind::Cache, world.regions[at].name.as_str()),
+        LinkOwner::ClusterCaches => (LinkKind::Cache, "caches"),
+        LinkOwner::Cells => (LinkKind::Cache, "cells"),
+        LinkOwner::Peers => (LinkKind::Peers, "peers"),
+    };
+    RegistryRow {
+        registry: name.to_owned(),
+        kind,
+        in_bytes: (kind != LinkKind::Mirror).then_some(load.received.get()),
+        egress_bytes: load.sent.get(),
+        capacity_bytes_per_s: load.capacity.map(BytesPerSec::get),
+        egress_peak_1s_bytes_per_s: load.peak,
+        egress_busy_share: load.busy.map(|busy| share_of(busy, span)),
+        requests: None,
+        responses_429: None,
+        responses_503: None,
     }
 }
 

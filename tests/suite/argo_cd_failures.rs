@@ -112,7 +112,7 @@ fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
     );
     // Its cluster's state is the same as before the release; only the operation shows the failure.
     assert!(
-        held.contains("Progressing, OutOfSync, Healthy, operation Failed; 20 applications"),
+        held.contains("Progressing, OutOfSync, Healthy, operation Failed (retries are used up); 20 applications"),
         "{held}"
     );
     assert_eq!(

@@ -63,7 +63,7 @@ fn answers_come_from_options_and_input_lines_and_the_rest_has_defaults() {
         "  - {name: \"a-canary-{1..2}\", labels: {ring: canary}, nodes: 5, downlink: 100 Mbit/s, rtt: 20 ms}\n",
         "  - {name: \"b-rest-{01..38}\", labels: {ring: rest}, nodes: 5, downlink: 100 Mbit/s, rtt: 20 ms}\n",
         "  strategies.rolling.kubeFleetRolling.maxUnavailable: [1, 50%]\n",
-        "  limits: [registry.egress_p99 < 9000 Mbit/s]\n",
+        "  limits: [registry.busiest_minute_p99 < 9000 Mbit/s]\n",
     ] {
         assert!(written.contains(line), "{line} in {written}");
     }

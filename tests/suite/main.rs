@@ -62,3 +62,4 @@ mod too_much;
 mod tuned_plans;
 mod upstream_controllers;
 mod validation;
+mod waits;

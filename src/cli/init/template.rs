@@ -1,6 +1,7 @@
 //! The experiment that `fleetsim init` writes: the answers and the other relevant settings, each with its source or
 //! marked as a guess.
 
+use fleetsim::results::most_with_room;
 use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
@@ -71,16 +72,16 @@ sweep:
 
 # `fleetsim plan` finds the fastest of these settings that keeps the limits. A tenth of the link stays free.
 plan:
-  limits: [registry.egress_p99 < {limit}]
+  limits: [registry.busiest_minute_p99 < {limit}]
 ",
             limit = self.limit(),
         )
     }
 
-    /// Returns nine tenths of the link, in the format of the experiment.
+    /// The load with which the link still has room, as the experiment writes rates.
     fn limit(&self) -> String {
         let rate = BytesPerSec::parse(&self.egress).map_or(0.0, BytesPerSec::get);
-        format!("{} Mbit/s", (rate * 8e-6 * 0.9).floor().max(1.0))
+        format!("{} Mbit/s", most_with_room(rate * 8e-6).floor().max(1.0))
     }
 
     fn fleet(&self) -> String {

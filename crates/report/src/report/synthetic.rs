@@ -528,6 +528,7 @@ impl Fleet {
         RunRecord {
             run,
             registries: vec![registry],
+            workloads: Vec::new(),
             series,
             bin_s,
             clusters: table,

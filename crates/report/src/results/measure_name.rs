@@ -11,9 +11,10 @@ use super::{Measure, READY_TIME};
 
 /// Shorter names of measures, with the measure that each refers to. In limits and objectives, as in the tables, the
 /// completion time leaves out targets that cannot be updated: otherwise one paused cluster would exceed every limit.
-pub const SHORT_NAMES: [(&str, Measure); 5] = [
+pub const SHORT_NAMES: [(&str, Measure); 6] = [
     ("registry.egress", Measure::EgressPeak1s),
     ("registry.total", Measure::TotalEgressPeak1s),
+    ("registry.busiest_minute", Measure::TotalEgressPeak60s),
     ("bad_release_exposure", Measure::ExposedTargets),
     ("completion", READY_TIME),
     ("completion_s", READY_TIME),

@@ -214,7 +214,7 @@ measures! {
     targets_done: u64 => TargetsDone, "targets", MoreIsBetter;
     /// Targets not ready on the new revision at the end.
     left_behind: u64 => LeftBehind, "targets", LessIsBetter;
-    /// Targets that are ready at the end, or not paused, with an agent, and online at the end.
+    /// Targets that are ready at the end, or not paused, with an agent, and online at any time.
     #[serde(default)]
     reachable_targets: u64 => ReachableTargets, "targets", MoreIsBetter;
     /// Targets not ready because they are paused, and the product leaves such alone.
@@ -223,7 +223,7 @@ measures! {
     /// Targets not ready because they have no agent.
     #[serde(default)]
     agentless_targets: u64 => AgentlessTargets, "targets", LessIsBetter;
-    /// Other targets that are not ready and offline at the end.
+    /// Other targets that are not ready, and offline from the start to the horizon.
     #[serde(default)]
     offline_targets: u64 => OfflineTargets, "targets", LessIsBetter;
     /// Clusters that were offline when the rollout started.

@@ -24,7 +24,7 @@ pub struct ReachRange {
     pub paused: TargetRange,
     /// Missing targets without an agent.
     pub agentless: TargetRange,
-    /// Missing targets that were offline at the end.
+    /// Of these: offline from the start to the horizon.
     pub offline: TargetRange,
 }
 

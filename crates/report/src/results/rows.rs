@@ -84,23 +84,59 @@ pub fn update_quantiles<const N: usize>(
     shares.map(|share| stats::quantile_of_sorted(&sorted, share))
 }
 
-/// One registry of a run.
+/// One link of a run: that of a registry, or of what brings images closer to the nodes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RegistryRow {
-    /// Its name in the experiment; `registry` for the first.
+    /// Its name in the experiment: `registry` for the first registry, a mirror's or a region's name; `caches`, `cells`
+    /// or `peers` for all of them together.
     pub registry: String,
+    /// What it is.
+    pub kind: LinkKind,
+    /// Bytes that came in: from the registry to a cache or a seed, or across the link of a region. Empty for a registry
+    /// and a mirror, which have their images.
+    pub in_bytes: Option<u64>,
     /// Bytes that left it.
     pub egress_bytes: u64,
-    /// Highest mean rate of its egress over one second.
-    pub egress_peak_1s_bytes_per_s: f64,
-    /// Share of time until the end in which its egress was at its capacity.
-    pub egress_busy_share: f64,
-    /// Number of requests to its API.
-    pub requests: u64,
+    /// The rate at which it can send; of several, each of them. Empty for no limit, and for peers.
+    pub capacity_bytes_per_s: Option<f64>,
+    /// Highest mean rate of its egress over one second. Empty for several together.
+    pub egress_peak_1s_bytes_per_s: Option<f64>,
+    /// Share of time until the end in which its egress was at its capacity; of several, of the busiest. Empty for
+    /// peers.
+    pub egress_busy_share: Option<f64>,
+    /// Requests to its API. Only of registries, as the next two.
+    pub requests: Option<u64>,
     /// Number of requests that it answered with 429.
-    pub responses_429: u64,
+    pub responses_429: Option<u64>,
     /// Number of requests that it answered with 503.
-    pub responses_503: u64,
+    pub responses_503: Option<u64>,
+}
+
+/// What a row of `registries.csv` describes.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LinkKind {
+    /// A registry with its egress.
+    #[default]
+    Registry,
+    /// A mirror with its egress.
+    Mirror,
+    /// A cache of a region, or all caches of clusters or cells.
+    Cache,
+    /// The link that the clusters of a region share.
+    Region,
+    /// Nodes that send to each other, with the seeds of swarms.
+    Peers,
+}
+
+/// One workload of a run, of an experiment with several.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WorkloadRow {
+    /// Its name.
+    pub workload: String,
+    /// Time from release until it was ready on the last of the reachable targets. Empty if it was not on all of them at
+    /// the end.
+    pub ready_s: Option<f64>,
 }
 
 /// One pass of the scheduler.
@@ -149,8 +185,10 @@ const fn one() -> u64 {
 pub struct RunRecord {
     /// The run's measures.
     pub run: RunRow,
-    /// One row for each registry, in the experiment's order.
+    /// One row for each registry, in the experiment's order, then for regions, mirrors, caches and peers.
     pub registries: Vec<RegistryRow>,
+    /// One row for each workload, in the experiment's order, where it has several.
+    pub workloads: Vec<WorkloadRow>,
     /// Its time series; all bins have the same length.
     pub series: Vec<SeriesRow>,
     /// Length of a bin.
@@ -198,7 +236,14 @@ impl ClusterRow {
 
 impl RegistryRow {
     fn is_valid(&self) -> bool {
-        is_amount(self.egress_peak_1s_bytes_per_s) && is_share(self.egress_busy_share)
+        let rates = [self.capacity_bytes_per_s, self.egress_peak_1s_bytes_per_s];
+        rates.into_iter().flatten().all(is_amount) && self.egress_busy_share.is_none_or(is_share)
+    }
+}
+
+impl WorkloadRow {
+    fn is_valid(&self) -> bool {
+        self.ready_s.is_none_or(is_amount)
     }
 }
 
@@ -234,6 +279,7 @@ impl RunRecord {
         self.run.is_valid()
             && is_amount(self.bin_s)
             && self.registries.iter().all(RegistryRow::is_valid)
+            && self.workloads.iter().all(WorkloadRow::is_valid)
             && self.series.iter().all(SeriesRow::is_valid)
             && self.clusters.iter().all(ClusterRow::is_valid)
             && self.passes.iter().all(PassRow::is_valid)

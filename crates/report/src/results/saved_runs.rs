@@ -207,7 +207,7 @@ mod tests {
                 }];
             }),
             ("a share of a registry above 1", |run| {
-                run.registries[0].egress_busy_share = 2.0;
+                run.registries[0].egress_busy_share = Some(2.0);
             }),
             ("a NaN of a cluster", |run| {
                 run.clusters = vec![ClusterRow {

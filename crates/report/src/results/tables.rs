@@ -19,11 +19,11 @@ use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
 use super::{
     ClusterRow, Measure, PassRow, RegistryRow, ResultsError, RunRow, StatusRow, VariantRecord,
-    displayed_replicate,
+    WorkloadRow, displayed_replicate,
 };
 use fleetsim_units::io::open_below;
 
-/// The run of a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv`: its first columns.
+/// Which run a row of `registries.csv`, `workloads.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
@@ -36,6 +36,9 @@ pub struct RunKey {
     pub replicate: u32,
 }
 
+/// The table that only experiments with several workloads have.
+const WORKLOADS_FILE: &str = "workloads.csv";
+
 /// Writes one table of a folder.
 pub type TableWriter = fn(&Tables, &mut dyn Write) -> io::Result<()>;
 
@@ -46,8 +49,10 @@ pub struct Tables {
     pub variants: Vec<Vec<String>>,
     /// `runs.csv`: every run.
     pub runs: Vec<RunRow>,
-    /// `registries.csv`: every registry of every run.
+    /// `registries.csv`: every registry of every run, and every link of what brings images closer.
     pub registries: Vec<(RunKey, RegistryRow)>,
+    /// `workloads.csv`: every workload of every run, where there are several.
+    pub workloads: Vec<(RunKey, WorkloadRow)>,
     /// `summary.csv`: every measure of every variant over its runs.
     pub summary: Vec<SummaryRow>,
     /// `comparison.csv`: which variants may be the best.
@@ -74,11 +79,13 @@ impl Tables {
     pub fn showing(variants: &[VariantRecord], seed: u64, displayed: Option<u32>) -> Self {
         let mut runs: Vec<RunRow> = Vec::new();
         let mut registries = Vec::new();
+        let mut workloads = Vec::new();
         for variant in variants {
             for run in &variant.runs {
                 runs.push(run.run.clone());
                 let key = key(variant, run.run.replicate);
                 registries.extend(keyed(&key, &run.registries));
+                workloads.extend(keyed(&key, &run.workloads));
             }
         }
         let summary = summary(variants, seed);
@@ -87,6 +94,7 @@ impl Tables {
             variants: variant_table(variants),
             runs,
             registries,
+            workloads,
             summary,
             comparison,
             ..Self::default()
@@ -110,13 +118,16 @@ impl Tables {
     }
 
     /// The names of the files, and the function that writes each row by row.
-    pub const FILES: [(&'static str, TableWriter); 9] = [
+    pub const FILES: [(&'static str, TableWriter); 10] = [
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
         ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
         ("registries.csv", |tables, out| {
             write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
+        }),
+        (WORKLOADS_FILE, |tables, out| {
+            write_csv(out, &header::<(RunKey, WorkloadRow)>(), &tables.workloads)
         }),
         ("summary.csv", |tables, out| {
             write_csv(out, "", &tables.summary)
@@ -138,11 +149,19 @@ impl Tables {
         }),
     ];
 
+    /// The files that a folder of these tables has: `workloads.csv` only where an experiment has several workloads.
+    pub fn written(&self) -> impl Iterator<Item = (&'static str, TableWriter)> {
+        let has_workloads = !self.workloads.is_empty();
+        Self::FILES
+            .into_iter()
+            .filter(move |(name, _)| has_workloads || *name != WORKLOADS_FILE)
+    }
+
     /// The files with their names, in memory.
     #[must_use]
     pub fn files(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut files = Vec::new();
-        for (name, write) in Self::FILES {
+        for (name, write) in self.written() {
             let mut bytes = Vec::new();
             write(self, &mut bytes).expect("memory takes every byte");
             files.push((name, bytes));
@@ -159,6 +178,7 @@ impl Tables {
             variants: read_records(folder, "variants.csv")?,
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
+            workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
             summary: from_csv(folder, "summary.csv", measure_row)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
@@ -497,7 +517,7 @@ mod tests {
             "line 3, column `instructed_s`",
         );
         refused(
-            &|tables, number| tables.registries[0].1.egress_busy_share = number,
+            &|tables, number| tables.registries[0].1.egress_busy_share = Some(number),
             "column `egress_busy_share`",
         );
         for (name, bytes) in tables.files() {

@@ -94,6 +94,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
     RunRecord {
         run,
         registries: vec![registry],
+        workloads: Vec::new(),
         series: Vec::new(),
         bin_s: 1.0,
         clusters: Vec::new(),

@@ -10,7 +10,7 @@ use itertools::Itertools;
 use super::super::{Hold, TargetSet, stored, text};
 use super::barrier::Barrier;
 use super::row::RolloutStatus;
-use super::view::{ApplicationView, AutoSync};
+use super::view::{ApplicationView, AutoSync, OperationPhase};
 use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -305,7 +305,7 @@ impl StalledSet<'_> {
             .join("; ")
     }
 
-    /// Returns why an application is not complete: `Pending, OutOfSync, Degraded, operation Failed`.
+    /// `Pending, OutOfSync, Degraded, operation Failed (retries are used up)`.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
         if view.is_invalid() {
@@ -320,6 +320,10 @@ impl StalledSet<'_> {
         }
         if let Some(operation) = live.operation_state {
             reason.push_str(&format!(", operation {:?}", operation.phase));
+            // One that is tried again is Running until `retry.limit`.
+            if operation.phase == OperationPhase::Failed {
+                reason.push_str(" (retries are used up)");
+            }
         }
         reason
     }

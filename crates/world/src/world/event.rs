@@ -7,6 +7,7 @@ use crate::engine::EventQueue;
 use crate::world::clusters::apply_rules::ApplyFailure;
 use crate::world::ids::{ClusterId, NodeId, PodId, PullId};
 use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::pull_wait::PullWait;
 use crate::world::registry::request::{HostRole, Request, Response};
 use fleetsim_rollout::Revision;
 use fleetsim_units::SimTime;
@@ -76,7 +77,7 @@ impl Event {
             Self::Workload(WorkloadEvent::Crashed(_)) => "crashes of a container",
             Self::Workload(WorkloadEvent::Restart(_)) => "restarts of a container",
             Self::Workload(_) => "changes of a pod",
-            Self::Request(_, _, RequestEvent::Retry) => "retries of a request",
+            Self::Request(_, _, RequestEvent::Retry(_)) => "retries of a request",
             Self::Request(..) => "requests of a pull",
             Self::Pull(..) => "steps of a pull",
             Self::DiskChanges(_) => "changes of a node's disk",
@@ -267,7 +268,7 @@ pub enum RequestEvent {
     /// The response of a registry's host arrives.
     Response(HostRole, Response),
     /// It is resent after it was refused.
-    Retry,
+    Retry(PullWait),
     /// The runtime retries to connect to a host that does not respond, or gives up.
     Redial {
         /// The host.

@@ -30,6 +30,7 @@
 //! | `NodeState` | the content of its disk, its queues and slots; garbage collection |
 //! | `Pull` | an attempt in progress; it claims blobs and commits layers on its node |
 //! | `Delivery` | the distribution method, mirrors, fills, and the pre-pull |
+//! | `LinkLoads` | bytes and rates on the links of regions, mirrors, caches and peers |
 //! | `Transfers` | links, transfers in progress, and the event of the next completion |
 //! | `FaultProcesses` | pending events of failure processes, and their draws |
 //! | `Meter`, `Totals` | measurements |
@@ -87,6 +88,7 @@ pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;
 pub use nodes::pull_error::{PullError, PullFacts};
+pub use nodes::pull_wait::PullWait;
 pub use nodes::runtime::spec::*;
 pub use nodes::spec::*;
 pub use quantity::*;
@@ -95,6 +97,7 @@ pub use registry::request::{HostRole, Request, Response};
 pub use registry::spec::*;
 pub use spec::*;
 pub use totals::{RegistryTotals, Totals};
+pub use transfers::link_loads::{LinkLoad, LinkOwner};
 
 use crate::engine::Streams;
 use crate::flow::Network;
@@ -111,6 +114,7 @@ use nodes::order::PullOrders;
 use nodes::pull::Pull;
 use registry::Registry;
 use transfers::Transfers;
+use transfers::link_loads::LinkLoads;
 use transfers::links::Links;
 
 /// A running world.
@@ -127,6 +131,7 @@ pub struct World<'s> {
     pulls: Vec<Pull>,
     registries: Vec<Registry<'s>>,
     transfers: Transfers,
+    link_loads: LinkLoads,
     delivery: Delivery,
     faults: FaultProcesses,
     meter: Meter,
@@ -173,6 +178,7 @@ impl<'s> World<'s> {
                 .map(|(number, registry)| Registry::new(registry, number))
                 .collect(),
             transfers: Transfers::new(network, links, catalog.blobs),
+            link_loads: LinkLoads::default(),
             delivery: Delivery::default(),
             faults: FaultProcesses::new(FaultDraws::new(spec, &streams, seed, replicate)),
             meter: Meter::new(spec.clusters.len() as u64, 1 + spec.registries.len()),
@@ -192,7 +198,11 @@ impl<'s> World<'s> {
                 Some(back) => back.unwrap_or(SimTime::MAX),
             },
         );
+        let cache_links = caches.all();
         world.delivery = Delivery::new(spec, caches, &world.catalog, &mut world.transfers, queue);
+        let mirrors = world.delivery.mirrors.links();
+        world.link_loads = LinkLoads::new(spec, &world.transfers, &mirrors, &cache_links);
+        world.meter.follow_links(world.link_loads.metered());
         for registry in &world.registries {
             registry.schedule_windows(queue);
         }
@@ -229,8 +239,10 @@ impl<'s> World<'s> {
                 begins,
             } => {
                 let at = registry as usize;
-                let runtime = &self.spec.node.runtime;
-                self.registries[at].window_changes(window, begins, runtime, queue);
+                let now = queue.now();
+                for asked in self.registries[at].window_changes(window, begins, now) {
+                    self.dial(asked, queue);
+                }
                 self.set_egress(at, queue);
             }
             Event::RegistryLoad { registry, change } => {

@@ -63,7 +63,7 @@ impl WorldSpec {
     }
 
     /// Returns all registries by their index.
-    pub(super) fn all_registries(&self) -> impl Iterator<Item = &RegistrySpec> {
+    pub fn all_registries(&self) -> impl Iterator<Item = &RegistrySpec> {
         (0..=self.registries.len()).map(|at| self.registry_at(at))
     }
 

@@ -10,6 +10,7 @@ use crate::world::distribution::spec::DistributionSpec;
 use crate::world::event::{DriverEvent, Event, Queue};
 use crate::world::faults::spec::FaultSpec;
 use crate::world::ids::{ClusterId, NEW};
+use crate::world::meter::TotalsWithOthers;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::nodes::spec::NodeSpec;
 use crate::world::quantity::{CountOrPercent, DurationModel};
@@ -18,6 +19,7 @@ use crate::world::spec::{
     ImageSpec, LayerSpec, PlatformSpec, ReleaseKind, Uncompressed, WorldSpec,
 };
 use crate::world::totals::Totals;
+use crate::world::transfers::link_loads::LinkLoad;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
 /// Returns a duration that does not vary.
@@ -119,8 +121,10 @@ pub(crate) struct Played {
     pub peak_pulls: u64,
     pub peak_downloads: u64,
     pub egress_peaks: (f64, f64),
-    /// The highest rate over a second to the fleet and to others, and the bytes to others.
-    pub(crate) with_others: (f64, f64),
+    /// What the registries sent to the fleet and to others.
+    pub(crate) with_others: TotalsWithOthers,
+    /// The load of every link beside those of registries.
+    pub(crate) links: Vec<LinkLoad>,
     /// Seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
@@ -236,6 +240,7 @@ fn play_on(
         peak_downloads: model.world.meter().downloads.peak(),
         egress_peaks: model.world.meter().egress_peaks(),
         with_others: model.world.meter().totals_with_others(),
+        links: model.world.link_loads(),
         busy_s: model.world.meter().busy().as_secs_f64(),
         events,
     }

@@ -79,6 +79,7 @@ impl World<'_> {
     pub fn finish(&mut self, now: SimTime) -> Totals {
         self.meter.advance(now);
         self.cancel_all_transfers(now);
+        self.close_links(now);
         self.totals.lost += self.pulls.iter().map(Pull::settling).sum();
         self.totals.lost += self.nodes.iter().map(NodeState::unfinished).sum();
         self.totals.sent = self.registries.iter().map(|registry| registry.sent).sum();
@@ -124,6 +125,7 @@ impl World<'_> {
             received + lost,
             "bytes sent to nodes must equal bytes received plus bytes lost"
         );
+        self.assert_links_carry_all();
     }
 
     /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.

@@ -238,7 +238,10 @@ const TABLES: [(&str, &str); 9] = [
     ),
     ("runs.csv", "one row per run"),
     ("variants.csv", "one row per variant, with its settings"),
-    ("registries.csv", "one row per registry of a run"),
+    (
+        "registries.csv",
+        "one row per registry, mirror, cache or region of a run",
+    ),
     ("timeline.csv", "one row per time bin"),
     ("clusters.csv", "one row per cluster"),
     ("passes.csv", "one row per scheduler pass"),
@@ -262,6 +265,9 @@ const TABLES_OF_DRAWS: [(&str, &str); 4] = [
 /// The files of the results folder as list items: tables, provenance and charts.
 pub(super) fn files(results: &Results, charts: &[String]) -> String {
     let mut tables = TABLES.to_vec();
+    if !results.tables.workloads.is_empty() {
+        tables.push(("workloads.csv", "one row per workload of a run"));
+    }
     if !results.uncertainty.is_empty() {
         tables.extend(TABLES_OF_DRAWS);
     }

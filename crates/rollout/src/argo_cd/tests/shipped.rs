@@ -52,9 +52,9 @@ fn a_failed_sync_blocks_its_step_until_a_new_revision() {
 10 commit 2 => Waiting: 1-2; Pending: 0
 10 pass => sync 0
 12 start => Progressing: 0
-20 failed 0 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
-20 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
-500 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed; 2 applications (a01, a02) in later steps wait
+20 failed 0 => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed (retries are used up); 2 applications (a01, a02) in later steps wait
+20 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed (retries are used up); 2 applications (a01, a02) in later steps wait
+500 pass => hold rollingSync.steps: step 1 is complete when all of it is Healthy; not yet: 1 application (a00) Progressing, OutOfSync, Healthy, operation Failed (retries are used up); 2 applications (a01, a02) in later steps wait
 510 commit 3 => Pending: 0
 510 pass => sync 0
 ",

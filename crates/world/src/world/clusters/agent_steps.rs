@@ -28,7 +28,7 @@ use crate::world::faults::spec::ApplyFaultSpec;
 use crate::world::ids::{ClusterId, NEW, NOTHING};
 use crate::world::meter::{ClusterPhase, Meter};
 use fleetsim_rollout::Revision;
-use fleetsim_units::SimTime;
+use fleetsim_units::{SimDuration, SimTime};
 
 /// The settings, streams and pods that a step of an agent uses, in addition to the state of its cluster.
 pub(crate) struct ClusterContext<'w> {
@@ -131,6 +131,7 @@ impl World<'_> {
     /// changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
+        cluster.note_wait_for_link(context.queue.now());
         // Reports in transit may be lost.
         cluster.agent.sent = cluster.agent.reported;
         if cluster.agent.instructed != cluster.agent.applied {
@@ -179,6 +180,27 @@ impl ClusterState {
         }
         if self.cuts.is_managed() {
             self.send_instruction(context);
+        }
+    }
+
+    /// The management cluster reaches it again: counts how long its instruction, or its report that it is ready, has
+    /// waited for that.
+    fn note_wait_for_link(&mut self, now: SimTime) {
+        let lost = self.cuts.management_lost();
+        let wanted = self.agent.missed.or(self.agent.instructed);
+        let facts = &mut self.facts;
+        if self.agent.applying.is_none()
+            && self.agent.applied != wanted
+            && let (Some(instructed), None) = (facts.instructed, facts.begun)
+        {
+            facts.instruction_waited += now - lost.max(instructed);
+        }
+        let is_reported = self.agent.reported.is_some_and(ReportedState::is_updated);
+        if self.settled
+            && !is_reported
+            && let Some(settled) = facts.settled
+        {
+            facts.report_waited += now - lost.max(settled);
         }
     }
 
@@ -263,9 +285,11 @@ impl ClusterState {
 
     /// Handles a change of a workload: schedules a report if the agent has something to report.
     pub(super) fn note_settled(&mut self, context: &mut ClusterContext<'_>) {
+        self.note_workloads(context);
         let settled = self.is_settled(context.workloads, context.pods);
         if settled && !self.settled {
             self.facts.settled = Some(context.queue.now());
+            self.facts.report_waited = SimDuration::ZERO;
         }
         self.settled = settled;
         self.degraded = self.is_degraded();

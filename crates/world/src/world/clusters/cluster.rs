@@ -21,10 +21,12 @@ use crate::world::clusters::pod_queues::PodQueues;
 use crate::world::clusters::spec::ClusterSpec;
 use crate::world::clusters::workload::WorkloadState;
 use crate::world::faults::gaps::GapProcess;
+use crate::world::faults::renewal::ProcessState;
 use crate::world::faults::spec::CutKind;
 use crate::world::ids::ClusterId;
 use crate::world::meter::{ClusterPhase, Meter};
 use crate::world::nodes::node::{DiskHardware, NodeHardware, NodeState};
+use crate::world::nodes::pull_wait::{PullWait, PullWaits};
 use crate::world::nodes::spec::{DiskSpec, NodeSpec};
 use crate::world::quantity::RateModel;
 use crate::world::spec::WorldSpec;
@@ -48,6 +50,8 @@ pub(crate) struct ClusterState {
     pub(crate) downloads_now: usize,
     /// Number of layers that are being unpacked or written, plus pulls that have unpacked everything.
     pub(crate) unpacks_now: usize,
+    /// Requests and pods that wait before they try again.
+    pub(crate) waits_now: PullWaits,
     /// Time until which the durations of its pulls have been counted.
     pub(crate) spent_until: SimTime,
     pub facts: ClusterFacts,
@@ -57,8 +61,8 @@ pub(crate) struct ClusterState {
     pub(crate) repairs_due: u32,
     /// The gaps of its link, from its first pull on.
     pub gaps: Option<Box<GapProcess>>,
-    /// The current cycle of its outage process.
-    pub outage: u64,
+    /// The state of its outage process, if it has one.
+    pub outage: ProcessState,
     pub agent: Agent,
     pub workloads: Vec<WorkloadState>,
     pub(crate) pod_queues: PodQueues,
@@ -87,10 +91,21 @@ pub struct SiteFacts {
 pub struct ClusterFacts {
     /// When its workloads first got the new revision.
     pub begun: Option<SimTime>,
-    /// Time since `begun` with a pull in progress that is downloading or has nothing to unpack yet.
+    /// Time from then (`begun`) on with a pull in progress that downloads, or has nothing to unpack yet and does not
+    /// wait.
     pub transferring: SimDuration,
     /// Time since `begun` without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
+    /// Time from then on in which pulls wait after HTTP 429, and nothing is downloaded or unpacked.
+    pub throttled: SimDuration,
+    /// The same after HTTP 503, or without a response.
+    pub unavailable: SimDuration,
+    /// The same for the kubelet, with no pull in progress.
+    pub held_by_kubelet: SimDuration,
+    /// Time until the instruction was sent, after the cluster was offline.
+    pub instruction_waited: SimDuration,
+    /// Time until the report of readiness was sent, after the cluster was offline.
+    pub report_waited: SimDuration,
     /// Bytes that its nodes received from registries, caches and peers, including aborted attempts.
     pub received: Bytes,
     /// Whether it was offline when the rollout started.
@@ -139,7 +154,7 @@ impl ClusterState {
             loss: spec.loss,
             repairs_due: 0,
             gaps: None,
-            outage: 0,
+            outage: ProcessState::default(),
             agent: Agent::settled(running),
             pod_queues: PodQueues::new(&world.pods),
             workloads,
@@ -149,6 +164,7 @@ impl ClusterState {
             pulls_now: 0,
             downloads_now: 0,
             unpacks_now: 0,
+            waits_now: PullWaits::default(),
             spent_until: SimTime::ZERO,
             phase: ClusterPhase::Waiting,
             nodes,
@@ -164,15 +180,35 @@ impl ClusterState {
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
-        let is_busy = self.downloads_now + self.unpacks_now + self.pulls_now > 0;
-        if self.facts.begun.is_none() || !is_busy {
+        if self.facts.begun.is_none() {
             return;
         }
-        if self.downloads_now == 0 && self.unpacks_now > 0 {
-            self.facts.unpacking += span;
-        } else {
+        // The order is the rule of `nodes::pull_wait`.
+        if self.downloads_now > 0 {
             self.facts.transferring += span;
+        } else if self.unpacks_now > 0 {
+            self.facts.unpacking += span;
+        } else if self.waits_now.throttled > 0 {
+            self.facts.throttled += span;
+        } else if self.waits_now.unavailable > 0 {
+            self.facts.unavailable += span;
+        } else if self.pulls_now > 0 {
+            self.facts.transferring += span;
+        } else if self.waits_now.kubelet > 0 {
+            self.facts.held_by_kubelet += span;
         }
+    }
+
+    /// A request or a pod waits before it tries again.
+    pub(crate) fn pull_waits(&mut self, wait: PullWait, now: SimTime) {
+        self.spend(now);
+        self.waits_now.begin(wait);
+    }
+
+    /// That wait is over.
+    pub(crate) fn pull_goes_on(&mut self, wait: PullWait, now: SimTime) {
+        self.spend(now);
+        self.waits_now.end(wait);
     }
 
     /// Records that an image pull begins on one of its nodes.
@@ -184,9 +220,10 @@ impl ClusterState {
         meter.pull_begins(self.pulls_now == 1);
     }
 
-    /// Records that an image pull ends on one of its nodes.
-    pub(crate) fn pull_ends(&mut self, now: SimTime, meter: &mut Meter) {
+    /// An image pull ends on one of its nodes, with its waits.
+    pub(crate) fn pull_ends(&mut self, now: SimTime, waits: PullWaits, meter: &mut Meter) {
         self.spend(now);
+        self.waits_now.end_all(waits);
         self.pulls_now -= 1;
         self.facts.last_pull = Some(now);
         meter.pull_ends(self.pulls_now == 0);
@@ -335,6 +372,20 @@ impl World<'_> {
             rtt: cluster.rtt,
             nodes: cluster.nodes.len() as u32,
         })
+    }
+
+    /// By workload: since when it is ready on the new revision in each of these clusters. `None`: not in all. Only of a
+    /// world with several workloads.
+    #[must_use]
+    pub fn workloads_ready(&self, clusters: &[ClusterId]) -> Vec<Option<SimTime>> {
+        let mut ready = vec![Some(SimTime::ZERO); self.spec.workloads.len()];
+        for cluster in clusters {
+            let workloads = &self.clusters[cluster.index()].workloads;
+            for (last, workload) in ready.iter_mut().zip(workloads) {
+                *last = last.zip(workload.ready_since).map(|(a, b)| a.max(b));
+            }
+        }
+        ready
     }
 
     /// Returns the facts recorded about each cluster.

@@ -4,6 +4,7 @@
 //! Left out: the seconds that the API server and the controllers need to see each other's changes.
 
 use crate::world::World;
+use crate::world::clusters::agent_steps::ClusterContext;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::pod::{Pod, PodPhase};
 use crate::world::clusters::progress_deadline::{LOOK_AGAIN, ProgressReason};
@@ -24,6 +25,21 @@ impl ClusterState {
             .iter()
             .zip(workloads)
             .all(|(workload, spec)| workload.is_settled(spec, nodes, pods))
+    }
+
+    /// Notes since when each of several workloads is ready on the new revision.
+    pub(super) fn note_workloads(&mut self, context: &ClusterContext<'_>) {
+        if context.workloads.len() < 2 {
+            return;
+        }
+        let nodes = self.nodes.len();
+        for (workload, spec) in self.workloads.iter_mut().zip(context.workloads) {
+            if workload.desired != Some(NEW) || !workload.is_settled(spec, nodes, context.pods) {
+                workload.ready_since = None;
+            } else if workload.ready_since.is_none() {
+                workload.ready_since = Some(context.queue.now());
+            }
+        }
     }
 
     /// Returns the pods of all workloads, without terminating ones.

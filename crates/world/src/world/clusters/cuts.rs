@@ -10,6 +10,11 @@ pub(crate) struct Cuts {
     network: u32,
     /// When the network was last lost.
     lost: SimTime,
+    /// When the management cluster was last lost, and reached again.
+    management_lost: SimTime,
+    management_back: SimTime,
+    /// The management cluster reached it for some time before it was lost.
+    was_managed: bool,
     /// Number of cuts after which transfers still wait for a retransmission.
     silences: u32,
     /// The share of the downlink that remains in each brownout in progress.
@@ -19,6 +24,10 @@ pub(crate) struct Cuts {
 impl Cuts {
     /// Begins an outage of this kind.
     pub(crate) fn add(&mut self, kind: CutKind, now: SimTime) {
+        if kind.is_offline() && self.is_managed() {
+            self.was_managed |= now > self.management_back;
+            self.management_lost = now;
+        }
         self.management += u32::from(kind.is_offline());
         match kind {
             CutKind::All => {
@@ -33,12 +42,15 @@ impl Cuts {
     }
 
     /// Ends an outage of this kind.
-    pub(crate) fn remove(&mut self, kind: CutKind) {
+    pub(crate) fn remove(&mut self, kind: CutKind, now: SimTime) {
         const CUT: &str = "an outage that ends has begun";
         self.management = self
             .management
             .checked_sub(u32::from(kind.is_offline()))
             .expect(CUT);
+        if kind.is_offline() && self.is_managed() {
+            self.management_back = now;
+        }
         match kind {
             CutKind::All => self.network = self.network.checked_sub(1).expect(CUT),
             CutKind::Management => {}
@@ -61,6 +73,16 @@ impl Cuts {
     /// Returns whether the cluster and its registry can reach each other.
     pub(crate) const fn has_network(&self) -> bool {
         self.network == 0
+    }
+
+    /// Whether the management cluster reaches it now, or has for some time.
+    pub(crate) const fn was_ever_managed(&self) -> bool {
+        self.is_managed() || self.was_managed
+    }
+
+    /// When the management cluster was last lost.
+    pub(crate) const fn management_lost(&self) -> SimTime {
+        self.management_lost
     }
 
     /// Returns when the network was last lost.

@@ -28,6 +28,7 @@ use crate::world::event::{Event, Queue, WorkloadEvent};
 use crate::world::ids::{ClusterId, NEW, NodeId, PodId};
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::pull_wait::PullWait;
 use crate::world::nodes::spec::Requeue;
 use crate::world::quantity::DurationModel;
 use crate::world::{World, calibration};
@@ -80,10 +81,12 @@ pub(crate) struct Pod {
     backed_off_at: SimTime,
     /// Number of its requeues before the back-off.
     requeues_before: u32,
+    /// Why it backs off after a failed pull, if it does.
+    pub(crate) waits_for: Option<PullWait>,
     /// Whether it backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
     /// Whether it only pre-pulls its image before the release.
-    pub(super) pre_pull: bool,
+    pub(crate) pre_pull: bool,
     /// Whether it can never become ready, because it crashes before or its image is missing. Its events cannot change
     /// anything.
     pub(crate) never_ready: bool,
@@ -119,6 +122,7 @@ impl World<'_> {
             requeues: 0,
             backed_off_at: SimTime::ZERO,
             requeues_before: 0,
+            waits_for: None,
             troubled: false,
             pre_pull: false,
             never_ready: false,
@@ -174,6 +178,7 @@ impl World<'_> {
 
     pub(crate) fn delete_pod(&mut self, id: PodId, queue: &mut Queue) {
         self.set_troubled(id, false);
+        self.pod_goes_on(id, queue.now());
         let pod = &mut self.pods[id.index()];
         let cluster = pod.cluster;
         let workload = pod.workload;
@@ -253,6 +258,7 @@ impl World<'_> {
             "a sync that does nothing is not scheduled"
         );
         self.set_troubled(id, false);
+        self.pod_goes_on(id, now);
         self.ensure_image(id, queue);
     }
 
@@ -353,6 +359,7 @@ impl World<'_> {
             pod.image_backoff.fail(now, backoff);
             self.totals.backoffs += 1;
             self.set_troubled(id, true);
+            self.pod_waits(id, error, now);
             self.requeue(id, queue);
         }
         self.count_failed_pull(cluster, error);

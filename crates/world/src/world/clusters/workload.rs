@@ -11,6 +11,7 @@ use crate::world::clusters::spec::{WorkloadKind, WorkloadSpec};
 use crate::world::ids::{NodeId, PodId};
 use crate::world::nodes::node::NodeState;
 use fleetsim_rollout::Revision;
+use fleetsim_units::SimTime;
 
 /// The pods of one workload in one cluster.
 #[derive(Debug, Default)]
@@ -22,6 +23,9 @@ pub(crate) struct WorkloadState {
     /// Nodes on which a pod of it is terminating (one entry per pod).
     pub(crate) terminating: Vec<NodeId>,
     pub(crate) progressing: Progressing,
+    /// Since when all its pods run the new revision and are available. `None`: not now, or the world has no other
+    /// workload.
+    pub(crate) ready_since: Option<SimTime>,
 }
 
 impl WorkloadState {

@@ -106,9 +106,13 @@ impl World<'_> {
         };
         let sender = match source {
             BlobSource::Peer(_) => Sender::Peers,
-            BlobSource::Mirror(_) => Sender::Cache,
-            _ => self.spec.distribution.kind.sender_of_stores(),
+            BlobSource::Mirror(at) => Sender::Mirror(at),
+            BlobSource::Store(store, _) => self.spec.distribution.kind.sender_of(Some(store)),
+            BlobSource::Registry | BlobSource::Miss(_) => {
+                unreachable!("{source:?} is no sender near the node")
+            }
         };
+        self.link_loads.note_change(sender);
         let transfer = Transfer {
             payload,
             bytes: size,
@@ -306,11 +310,11 @@ impl World<'_> {
 }
 
 impl DistributionKind {
-    /// Returns the sender of bytes from a cache or a swarm.
-    pub(super) const fn sender_of_stores(&self) -> Sender {
-        match self {
-            Self::Pieces(_) => Sender::Peers,
-            _ => Sender::Cache,
+    /// The sender of bytes that come from a cache, or from a swarm, which has no store.
+    pub(super) fn sender_of(&self, store: Option<StoreId>) -> Sender {
+        match (self, store) {
+            (Self::Pieces(_), _) | (_, None) => Sender::Peers,
+            (_, Some(store)) => Sender::Cache(store),
         }
     }
 }

@@ -174,7 +174,10 @@ impl<'s> World<'s> {
         } = part;
         let now = queue.now();
         if let Some((leg, _)) = self.reads_from(node, image) {
-            let sender = self.spec.distribution.kind.sender_of_stores();
+            let cluster = self.nodes[node.index()].cluster;
+            let store = self.delivery.method.store_of(cluster);
+            let sender = self.spec.distribution.kind.sender_of(store);
+            self.link_loads.note_change(sender);
             let connection = cap.or(leg.connection.cap).into();
             let leg = Leg { connection, ..leg };
             self.transfers

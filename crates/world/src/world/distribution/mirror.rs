@@ -58,6 +58,11 @@ impl Mirrors {
         }
     }
 
+    /// The link of each mirror.
+    pub(in crate::world) fn links(&self) -> Vec<LinkId> {
+        self.mirrors.iter().map(|mirror| mirror.link).collect()
+    }
+
     /// Routes a request to the first mirror that has the image. Otherwise returns the time spent on trying the
     /// mirrors.
     pub(super) fn route(

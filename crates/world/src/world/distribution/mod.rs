@@ -48,7 +48,7 @@ use crate::world::transfers::Transfers;
 /// A store's download of a blob or config.
 #[derive(Debug)]
 pub(crate) struct Fill {
-    store: StoreId,
+    pub store: StoreId,
     /// The blob. `None`: a config, which no request waits for.
     blob: Option<u16>,
     transfer: Option<TransferId>,

@@ -105,6 +105,11 @@ impl CacheLinks {
         cache::Caches::new(spec, &self.links, self.cache_of, last, sizes)
     }
 
+    /// The link of each cache.
+    pub(crate) fn all(&self) -> Vec<LinkId> {
+        self.links.iter().map(|(link, _)| *link).collect()
+    }
+
     /// Returns the link of a cluster's cache, if caches are at this level. All bytes for its nodes come from there, so
     /// the links behind it form a separate tree.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {

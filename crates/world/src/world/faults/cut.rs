@@ -35,7 +35,7 @@ impl World<'_> {
     /// Ends an outage that [`World::cut`] began.
     pub fn repair(&mut self, id: ClusterId, kind: CutKind, queue: &mut Queue) {
         let cuts = &mut self.clusters[id.index()].cuts;
-        cuts.remove(kind);
+        cuts.remove(kind, queue.now());
         let is_managed_again = kind.is_offline() && cuts.is_managed();
         if kind == CutKind::All && cuts.has_network() {
             self.wait_for_retransmission(id, queue);

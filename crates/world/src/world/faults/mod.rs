@@ -8,6 +8,7 @@
 //! | `outage` | outages and brownouts of single clusters |
 //! | `gaps` | seconds without data over the link of a cluster |
 //! | `regional` | outages and brownouts of several clusters together |
+//! | `returns` | whether a cluster that is offline comes back |
 //! | `slow` | clusters that are slower than others |
 //! | `pulls` | attempts that abort, and images that do not exist |
 //! | `defect` | a revision that crashes or is not ready, immediately or later |
@@ -32,7 +33,8 @@ mod node_loss;
 mod outage;
 pub(crate) mod pulls;
 mod regional;
-mod renewal;
+pub(crate) mod renewal;
+mod returns;
 mod slow;
 pub(crate) mod spec;
 pub(crate) mod strata;
@@ -40,6 +42,7 @@ pub(crate) mod strata;
 use crate::world::World;
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{Event, FaultEvent, Queue};
+use crate::world::faults::renewal::ProcessState;
 use crate::world::faults::spec::CutKind;
 use crate::world::faults::strata::FaultDraws;
 use crate::world::ids::{ClusterId, NodeId};
@@ -53,8 +56,8 @@ pub(crate) struct FaultProcesses {
     /// Number of pending events of processes that never end.
     pub(crate) pending_events: usize,
     pub draws: FaultDraws,
-    /// The number of the current cycle of each regional outage.
-    regional_turns: Vec<u64>,
+    /// By regional outage: the state of its process, if it has one.
+    regional: Vec<ProcessState>,
 }
 
 impl FaultProcesses {

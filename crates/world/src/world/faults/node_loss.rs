@@ -97,6 +97,7 @@ impl<'s> World<'s> {
             self.count_failed_pull(cluster, PullError::NodeLost);
         }
         for pod in self.pods_on(id) {
+            self.pod_goes_on(pod, queue.now());
             self.pods.lose(pod, queue);
         }
         if self.delivery.pre_pull.is_some() {

@@ -21,7 +21,7 @@ impl OutageSpec {
             .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
     }
 
-    const fn renewal(&self) -> Renewal<'_> {
+    pub(super) const fn renewal(&self) -> Renewal<'_> {
         Renewal {
             between: &self.between,
             repair: &self.repair,
@@ -48,7 +48,7 @@ impl<'s> World<'s> {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
         let standing = spec.renewal().start(&self.streams, cluster.key);
-        cluster.outage = standing.turn;
+        cluster.outage = standing;
         if standing.is_down {
             cluster.facts.offline |= spec.cut().is_offline();
             cluster.repairs_due += u32::from(spec.cut().is_waited_for());
@@ -65,24 +65,25 @@ impl<'s> World<'s> {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
         cluster.repairs_due += u32::from(spec.cut().is_waited_for());
-        let lasts = spec
+        cluster.outage = spec
             .renewal()
-            .repair_time(&self.streams, cluster.key, cluster.outage);
+            .next(&self.streams, cluster.key, cluster.outage);
+        let ends = cluster.outage.until;
         self.cut(id, spec.cut(), queue);
         self.faults
-            .schedule(queue.now() + lasts, FaultEvent::OutageEnds(id), queue);
+            .schedule(ends, FaultEvent::OutageEnds(id), queue);
     }
 
     pub(super) fn outage_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let spec = self.outages();
         let cluster = &mut self.clusters[id.index()];
         cluster.repairs_due -= u32::from(spec.cut().is_waited_for());
-        cluster.outage += 1;
-        let next = spec
+        cluster.outage = spec
             .renewal()
-            .time_to_failure(&self.streams, cluster.key, cluster.outage);
+            .next(&self.streams, cluster.key, cluster.outage);
+        let fails = cluster.outage.until;
         self.repair(id, spec.cut(), queue);
         self.faults
-            .schedule(queue.now() + next, FaultEvent::OutageBegins(id), queue);
+            .schedule(fails, FaultEvent::OutageBegins(id), queue);
     }
 }

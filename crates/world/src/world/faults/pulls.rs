@@ -15,6 +15,7 @@ use crate::world::World;
 use crate::world::event::{Event, FaultEvent, Queue};
 use crate::world::ids::PodId;
 use crate::world::nodes::pull_error::PullError;
+use crate::world::nodes::pull_wait::PullWaits;
 use crate::world::registry::request::HostRole;
 use crate::world::registry::tcp;
 use fleetsim_units::Share;
@@ -75,7 +76,7 @@ impl World<'_> {
         let cluster = self.pods[pod.index()].cluster;
         let state = &mut self.clusters[cluster.index()];
         state.pull_begins(queue.now(), &mut self.meter);
-        state.pull_ends(queue.now(), &mut self.meter);
+        state.pull_ends(queue.now(), PullWaits::NONE, &mut self.meter);
         if self.cancel_pre_pull(pod, queue) {
             self.count_failed_pull(cluster, PullError::NotFound);
             return;

@@ -9,7 +9,7 @@
 use crate::engine::EntityKey;
 use crate::world::World;
 use crate::world::event::{FaultEvent, Queue};
-use crate::world::faults::renewal::Renewal;
+use crate::world::faults::renewal::{ProcessState, Renewal};
 use crate::world::faults::spec::{CutKind, FaultSpec, RegionalOutageSpec};
 use crate::world::ids::ClusterId;
 use fleetsim_units::SimTime;
@@ -70,7 +70,7 @@ impl<'s> World<'s> {
     pub(super) fn start_regional(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         let number = at as u32;
-        self.faults.regional_turns.push(0);
+        self.faults.regional.push(ProcessState::default());
         for window in &spec.windows {
             let from = SimTime::ZERO + window.from;
             self.faults
@@ -80,7 +80,7 @@ impl<'s> World<'s> {
         }
         if let Some(renewal) = spec.renewal() {
             let standing = renewal.start(&self.streams, self.faults.draws.regional(at));
-            self.faults.regional_turns[at] = standing.turn;
+            self.faults.regional[at] = standing;
             if standing.is_down {
                 for &cluster in &spec.clusters {
                     self.clusters[cluster].facts.offline |= spec.cut().is_offline();
@@ -95,6 +95,14 @@ impl<'s> World<'s> {
         }
     }
 
+    /// The process of a regional outage goes on to its next state. Returns when that ends.
+    fn next_regional(&mut self, at: usize, renewal: Renewal<'_>) -> SimTime {
+        let key = self.faults.draws.regional(at);
+        let next = renewal.next(&self.streams, key, self.faults.regional[at]);
+        self.faults.regional[at] = next;
+        next.until
+    }
+
     fn cut_region(&mut self, at: usize, queue: &mut Queue) {
         let spec = self.regional(at);
         for &cluster in &spec.clusters {
@@ -107,16 +115,9 @@ impl<'s> World<'s> {
         let spec = self.regional(at);
         self.cut_region(at, queue);
         if let Some(renewal) = spec.renewal() {
-            let lasts = renewal.repair_time(
-                &self.streams,
-                self.faults.draws.regional(at),
-                self.faults.regional_turns[at],
-            );
-            self.faults.schedule(
-                queue.now() + lasts,
-                FaultEvent::RegionalEnds(at as u32),
-                queue,
-            );
+            let ends = self.next_regional(at, renewal);
+            self.faults
+                .schedule(ends, FaultEvent::RegionalEnds(at as u32), queue);
         }
     }
 
@@ -127,17 +128,9 @@ impl<'s> World<'s> {
             self.repair(ClusterId::at(cluster), spec.cut(), queue);
         }
         if let Some(renewal) = spec.renewal() {
-            self.faults.regional_turns[at] += 1;
-            let next = renewal.time_to_failure(
-                &self.streams,
-                self.faults.draws.regional(at),
-                self.faults.regional_turns[at],
-            );
-            self.faults.schedule(
-                queue.now() + next,
-                FaultEvent::RegionalBegins(at as u32),
-                queue,
-            );
+            let begins = self.next_regional(at, renewal);
+            self.faults
+                .schedule(begins, FaultEvent::RegionalBegins(at as u32), queue);
         }
     }
 }

@@ -25,15 +25,15 @@ pub(super) struct Renewal<'s> {
     pub(super) repairing: &'static str,
 }
 
-/// The state of a process when the rollout starts.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ProcessState {
+/// The state of a process.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct ProcessState {
     /// Whether a repair is in progress.
-    pub(super) is_down: bool,
+    pub(crate) is_down: bool,
     /// Time of the next failure or repair.
-    pub(super) until: SimTime,
+    pub(crate) until: SimTime,
     /// The number of the cycle.
-    pub(super) turn: u64,
+    pub(crate) turn: u64,
 }
 
 impl Renewal<'_> {

@@ -166,7 +166,7 @@ pub struct TotalsWithOthers {
     pub other_bytes: f64,
 }
 
-/// The egress of one registry.
+/// The egress of one registry, or the load of another link.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EgressMeter {
     rate: f64,
@@ -232,6 +232,8 @@ pub struct Meter {
     over_time: RateHistogram,
     /// The egress of each registry.
     registries: Vec<EgressMeter>,
+    /// Other links.
+    links: Vec<EgressMeter>,
     /// Time that clusters spent in `Updating` or `NotReady`, in cluster-nanoseconds.
     not_ready_nanos: u128,
     bins: Vec<Bin>,
@@ -278,6 +280,7 @@ impl Meter {
             busiest_hour: SimDuration::ZERO,
             over_time: RateHistogram::default(),
             registries: vec![EgressMeter::default(); registries],
+            links: Vec::new(),
             not_ready_nanos: 0,
             bins: Vec::new(),
             open: Bin::default(),
@@ -310,8 +313,8 @@ impl Meter {
             self.busy += span;
             self.second_busy += span;
         }
-        for registry in &mut self.registries {
-            registry.integrate(span);
+        for link in self.registries.iter_mut().chain(&mut self.links) {
+            link.integrate(span);
         }
         for gauge in [
             &mut self.pulls,
@@ -359,9 +362,9 @@ impl Meter {
             self.close_bin();
         }
         self.second_bytes = 0.0;
-        self.registries
-            .iter_mut()
-            .for_each(EgressMeter::close_second);
+        for link in self.registries.iter_mut().chain(&mut self.links) {
+            link.close_second();
+        }
         self.second_end = self.second_end + SECOND;
         for gauge in [&mut self.pulls, &mut self.downloads] {
             gauge.second_peak = gauge.value;
@@ -420,6 +423,24 @@ impl Meter {
             peak_minute: peak_minute_bytes / MINUTE as f64,
             other_bytes: self.other_bytes,
         }
+    }
+
+    /// Follows this many other links.
+    pub(crate) fn follow_links(&mut self, links: usize) {
+        self.links.resize(links, EgressMeter::default());
+    }
+
+    /// These links carry this much from now on, each at its capacity or below. Call [`Meter::advance`] first.
+    pub(crate) fn set_links(&mut self, links: impl Iterator<Item = (BytesPerSec, bool)>) {
+        for (meter, (rate, at_capacity)) in self.links.iter_mut().zip(links) {
+            (meter.rate, meter.at_capacity) = (rate.get(), at_capacity);
+        }
+    }
+
+    /// The other links.
+    #[must_use]
+    pub fn links(&self) -> &[EgressMeter] {
+        &self.links
     }
 
     /// Returns the egress of each registry.

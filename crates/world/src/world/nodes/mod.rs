@@ -5,6 +5,7 @@
 //! | `node` | the state of one node: disk contents, pull queue, slots |
 //! | `catalog` | images as blobs and chains of layers |
 //! | `pull`, `pull_progress`, `pull_error` | one attempt to pull an image, and its outcome |
+//! | `pull_wait` | why pulls wait while nothing of them moves |
 //! | `order` | pulls that real machines carry out |
 //! | `collector` | the deletion of what a failed pull leaves |
 //! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
@@ -19,6 +20,7 @@ pub(super) mod order;
 pub(super) mod pull;
 pub(super) mod pull_error;
 pub(super) mod pull_progress;
+pub(super) mod pull_wait;
 pub(super) mod runtime;
 pub(super) mod spec;
 mod unpack;

@@ -532,6 +532,7 @@ impl World<'_> {
             stall_timeout,
             order,
             finishing,
+            waits,
             ..
         } = *progress;
         self.note_unpacks_end(on, usize::from(finishing));
@@ -547,7 +548,7 @@ impl World<'_> {
         node.shrink();
         let cluster = node.cluster;
         let state = &mut self.clusters[cluster.index()];
-        state.pull_ends(now, &mut self.meter);
+        state.pull_ends(now, waits, &mut self.meter);
         if state.pulls_now == 0 {
             self.leave_gaps(cluster, queue);
         }

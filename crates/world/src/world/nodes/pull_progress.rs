@@ -7,6 +7,7 @@ use crate::engine::EventId;
 use crate::flow::TransferId;
 use crate::world::faults::pulls::PlannedFailure;
 use crate::world::ids::{PodId, PullId};
+use crate::world::nodes::pull_wait::PullWaits;
 use crate::world::nodes::runtime::retries::Tries;
 use crate::world::transfers::payload::BlobSource;
 use fleetsim_units::Bytes;
@@ -68,6 +69,8 @@ pub(crate) struct PullProgress {
     /// Number of slots of this pull, if slots are counted per image.
     pub(super) slots_taken: u32,
     pub(super) slot_queue: VecDeque<u16>,
+    /// Requests of it that wait before they are sent again.
+    pub(super) waits: PullWaits,
     /// Failed attempts of the current control request.
     pub tries: Tries,
     pub config: Option<TransferId>,
@@ -102,6 +105,7 @@ impl PullProgress {
             blob_host_known: false,
             slots_taken: 0,
             slot_queue: VecDeque::new(),
+            waits: PullWaits::NONE,
             planned_failure: None,
             failing_layer: None,
             stall_timeout: None,

@@ -2,6 +2,7 @@
 
 use crate::world::clusters::spec::WorkloadSpec;
 use crate::world::event::Event;
+use crate::world::meter::TotalsWithOthers;
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::load_spec::{BurstSpec, DailyLoad, LoadSeries, OtherLoad, OtherPulls};
@@ -488,7 +489,11 @@ fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
         world.registry.other_load = Some(load);
         let played = play(&world, 1, DAY);
         assert_ready(&played, &[alone], "as without others");
-        let (peak, bytes) = played.with_others;
+        let TotalsWithOthers {
+            peak_second: peak,
+            other_bytes: bytes,
+            ..
+        } = played.with_others;
         ((peak / 1e6).round() as u64, bytes / 1e6)
     };
     let (peak, sent) = with(OtherLoad::Constant(BytesPerSec::new(1e6)));

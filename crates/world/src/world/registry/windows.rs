@@ -12,8 +12,7 @@
 //! Left out: connection resets when a registry goes down, and TCP's back-off after an outage.
 
 use crate::world::event::{Event, Queue};
-use crate::world::nodes::runtime::request::dial;
-use crate::world::nodes::runtime::spec::RuntimeSpec;
+use crate::world::registry::request::HostRequest;
 use crate::world::registry::{CapacityShares, Registry};
 use crate::world::transfers::Transfers;
 use fleetsim_units::{BytesPerSec, SimTime};
@@ -36,24 +35,23 @@ impl Registry<'_> {
         }
     }
 
-    /// Begins or ends a window. Requests that lose their slot in a host connect again.
+    /// A window begins or ends. Returns the requests that have lost their place in a host.
     pub(crate) fn window_changes(
         &mut self,
         window: u32,
         begins: bool,
-        runtime: &RuntimeSpec,
-        queue: &mut Queue,
-    ) {
+        now: SimTime,
+    ) -> Vec<HostRequest> {
         self.windows_ahead -= 1;
         let window = self.spec.windows[window as usize];
         if window.down {
             self.down = begins;
             // When it ends, no requests are waiting: a registry that is down admits none.
-            for asked in self.drop_waiting() {
-                self.in_flight.remove(asked);
-                dial(asked, runtime, queue);
+            let dropped = self.drop_waiting();
+            for asked in &dropped {
+                self.in_flight.remove(*asked);
             }
-            return;
+            return dropped;
         }
         self.capacity_left = if begins {
             CapacityShares {
@@ -63,7 +61,8 @@ impl Registry<'_> {
         } else {
             CapacityShares::ALL
         };
-        self.set_rates(queue.now(), self.capacity_left.requests);
+        self.set_rates(now, self.capacity_left.requests);
+        Vec::new()
     }
 
     /// Returns the current capacity of its egress for the fleet and for pulls of another fleet.

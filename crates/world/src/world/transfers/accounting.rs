@@ -73,6 +73,7 @@ impl World<'_> {
     }
 
     fn count_transfer(&mut self, transfer: &Transfer, bytes: Bytes) {
+        self.count_on_links(transfer, bytes);
         if matches!(
             transfer.sender,
             Sender::Registry(_) | Sender::RegistryFill(_)
@@ -87,7 +88,7 @@ impl World<'_> {
             }
             Sender::RegistryReads(from) => self.registries[from].sent += bytes,
             Sender::Others(from) => self.registries[from].sent_to_others += bytes,
-            Sender::Cache => self.totals.from_caches += bytes,
+            Sender::Mirror(_) | Sender::Cache(_) => self.totals.from_caches += bytes,
             Sender::Peers => self.totals.from_peers += bytes,
         }
         let Some(node) = transfer.receiver else {
@@ -144,6 +145,8 @@ impl World<'_> {
                 .sum();
             self.meter
                 .add_others(others + self.transfers.rate_of_others());
+            self.link_loads
+                .follow(&self.transfers.network, &mut self.meter);
         }
         self.transfers.schedule_completion(queue);
     }

@@ -118,6 +118,11 @@ impl Links {
         BytesPerSec::new(data.get() / self.data_share)
     }
 
+    /// The link of each region.
+    pub(crate) fn regions(&self) -> &[LinkId] {
+        &self.regions
+    }
+
     pub(crate) fn downlink(&self, cluster: ClusterId) -> LinkId {
         self.clusters[cluster.index()].1
     }

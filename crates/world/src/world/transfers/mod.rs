@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `links` | the links between registries and nodes |
 //! | `payload` | the content of a transfer, and its sender |
+//! | `link_loads` | bytes and rates on the links of regions, mirrors, caches and peers |
 //! | `weights` | weights of connections on full links |
 //! | `accounting` | starts and ends of transfers, and their bytes by sender |
 //!
@@ -11,6 +12,7 @@
 //! stall.
 
 mod accounting;
+pub(crate) mod link_loads;
 pub(crate) mod links;
 pub(crate) mod payload;
 mod weights;

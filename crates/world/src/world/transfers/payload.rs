@@ -49,8 +49,10 @@ pub(crate) enum Sender {
     RegistryReads(usize),
     /// A registry, to a client outside of the fleet.
     Others(usize),
-    /// A cache or a mirror.
-    Cache,
+    /// A mirror.
+    Mirror(u16),
+    /// A cache.
+    Cache(StoreId),
     /// Nodes, or the seeds of a swarm.
     Peers,
 }

@@ -15,8 +15,8 @@ use crate::world::World;
 use crate::world::event::{Event, Queue, RequestEvent};
 use crate::world::ids::PullId;
 use crate::world::nodes::pull_progress::{Fetch, PullLayer};
+use crate::world::nodes::pull_wait::PullWait;
 use crate::world::nodes::runtime::retries::{Next, Tries};
-use crate::world::nodes::runtime::spec::RuntimeSpec;
 use crate::world::registry::host::Admission;
 use crate::world::registry::in_flight::InFlight;
 use crate::world::registry::request::{HostRequest, PullRequest, Request, Response};
@@ -31,14 +31,6 @@ const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 /// Returns the latency to a host, or back.
 fn one_way(rtt: SimDuration) -> SimDuration {
     rtt.mul_f64(0.5)
-}
-
-/// Handles a host that does not respond: the kernel keeps trying to connect.
-pub(crate) fn dial(asked: HostRequest, runtime: &RuntimeSpec, queue: &mut Queue) {
-    let host = asked.host;
-    let since = queue.now();
-    let first = FIRST_RETRANSMISSION.min(runtime.dial_timeout);
-    queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
 }
 
 /// Returns whether a registry needs this request: without tokens, it gets neither the challenge nor a token request.
@@ -64,7 +56,10 @@ impl World<'_> {
             RequestEvent::RampedUp => self.ramped_up(pull, request, queue),
             RequestEvent::Arrives(host) => self.request_arrives(asked.to(host), queue),
             _ if self.pulls[pull.index()].ended => {}
-            RequestEvent::Retry => self.send(pull, request, queue),
+            RequestEvent::Retry(wait) => {
+                self.request_goes_on(pull, wait, queue.now());
+                self.send(pull, request, queue);
+            }
             RequestEvent::Redial { host, since } => self.redial(asked.to(host), since, queue),
             RequestEvent::Upstream => self.contact_host(asked.to(request.first_host()), queue),
             RequestEvent::NearbyResponse(response) => {
@@ -106,14 +101,28 @@ impl World<'_> {
             let next = self.pulls[id.index()]
                 .tries_of(request)
                 .too_many(runtime, None);
-            self.retry_or_fail(id, request, next, queue);
+            self.retry_or_fail(
+                PullRequest::new(id, request),
+                next,
+                PullWait::Throttled,
+                queue,
+            );
         }
+    }
+
+    /// A host does not respond: the kernel keeps trying to connect.
+    pub(crate) fn dial(&mut self, asked: HostRequest, queue: &mut Queue) {
+        self.request_waits(asked.pull, PullWait::Unavailable, queue.now());
+        let host = asked.host;
+        let since = queue.now();
+        let first = FIRST_RETRANSMISSION.min(self.spec.node.runtime.dial_timeout);
+        queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
     }
 
     /// Sends a request to a host of its registry, or tries to connect to it.
     fn contact_host(&mut self, asked: HostRequest, queue: &mut Queue) {
         if !self.is_reachable(asked.pull) {
-            dial(asked, &self.spec.node.runtime, queue);
+            self.dial(asked, queue);
             return;
         }
         let rtt = self.rtt(asked.pull);
@@ -165,7 +174,7 @@ impl World<'_> {
         }
         if !is_reachable && registry.host(asked.host).would_wait() {
             registry.drop_request(asked, queue);
-            dial(asked, &self.spec.node.runtime, queue);
+            self.dial(asked, queue);
             return;
         }
         let cluster = self.nodes[pull.node.index()].cluster;
@@ -217,7 +226,7 @@ impl World<'_> {
             let response = asked.event(RequestEvent::Response(asked.host, Response::Ok));
             queue.schedule_in(one_way(self.rtt(asked.pull)), response);
         } else if is_waited_for {
-            dial(asked, &self.spec.node.runtime, queue);
+            self.dial(asked, queue);
         }
     }
 
@@ -270,12 +279,14 @@ impl World<'_> {
         let retry_after = self.registries[from].spec.retry_after;
         let runtime = &self.spec.node.runtime;
         let tries = self.pulls[pull.index()].tries_of(request);
-        let next = match response {
+        let (next, wait) = match response {
             Response::Ok => return self.granted(asked, queue),
-            Response::TooManyRequests => tries.too_many(runtime, retry_after),
-            Response::Unavailable => tries.unavailable(runtime),
+            Response::TooManyRequests => {
+                (tries.too_many(runtime, retry_after), PullWait::Throttled)
+            }
+            Response::Unavailable => (tries.unavailable(runtime), PullWait::Unavailable),
         };
-        self.retry_or_fail(pull, request, next, queue);
+        self.retry_or_fail(asked.pull_request(), next, wait, queue);
     }
 
     /// Called when a host has granted a request.
@@ -368,12 +379,18 @@ impl World<'_> {
         self.check_stall(id, queue);
     }
 
-    fn retry_or_fail(&mut self, id: PullId, request: Request, next: Next, queue: &mut Queue) {
+    /// The next step after a request was refused, or got no response; `wait` says what it then waits for.
+    fn retry_or_fail(&mut self, asked: PullRequest, next: Next, wait: PullWait, queue: &mut Queue) {
+        let PullRequest { pull: id, request } = asked;
         match next {
             Next::GiveUp(error) => self.fail(id, error, queue),
             Next::Again(SimDuration::ZERO) => self.send(id, request, queue),
-            Next::Again(wait) => {
-                queue.schedule_in(wait, Event::Request(id, request, RequestEvent::Retry));
+            Next::Again(after) => {
+                self.request_waits(id, wait, queue.now());
+                queue.schedule_in(
+                    after,
+                    Event::Request(id, request, RequestEvent::Retry(wait)),
+                );
             }
         }
     }
@@ -384,15 +401,17 @@ impl World<'_> {
             request,
             host,
         } = asked;
+        self.request_goes_on(pull, PullWait::Unavailable, queue.now());
         let runtime = &self.spec.node.runtime;
         let waited = queue.now() - since;
         if waited >= runtime.dial_timeout {
             self.totals.timeouts += 1;
             let next = self.pulls[pull.index()].tries_of(request).silence(runtime);
-            self.retry_or_fail(pull, request, next, queue);
+            self.retry_or_fail(asked.pull_request(), next, PullWait::Unavailable, queue);
         } else if self.is_reachable(pull) {
             self.contact_host(asked, queue);
         } else {
+            self.request_waits(pull, PullWait::Unavailable, queue.now());
             let next = (waited * 2 + FIRST_RETRANSMISSION).min(runtime.dial_timeout);
             let again = asked.event(RequestEvent::Redial { host, since });
             queue.schedule(since + next, again);
