@@ -10,8 +10,8 @@ use super::sheet::{ChartWidth, Sheet};
 use super::style::CurveStyle;
 use crate::results::{
     ClusterRow, DrawnConstant, Measure, Provenance, READY_TIME, RESOLVED_FILE, ReachRange,
-    ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow, VariantInfo,
-    compared, grouped, read_draws, read_uncertainty,
+    RegistryRow, ResultsError, RunRow, Setting, SummaryRow, Tables, TimelineRow, UncertaintyRow,
+    VariantInfo, WorkloadRow, compared, grouped, read_draws, read_uncertainty,
 };
 use fleetsim_units::io::read_below;
 use fleetsim_units::stats;
@@ -45,6 +45,10 @@ pub(super) struct VariantResults<'r> {
     pub(super) draws: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
+    /// Registries, mirrors, caches, regions and peers of its runs, with the replicate of each.
+    pub(super) links: Vec<(u32, &'r RegistryRow)>,
+    /// The workloads of its runs, for a release with several.
+    pub(super) workloads: Vec<&'r WorkloadRow>,
     /// The run that its curve and its fleet show.
     pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
@@ -175,6 +179,8 @@ impl Results {
         let draws = by_variant(&self.draws, |run| &run.variant);
         let timeline = by_variant(&tables.timeline, |row| &row.variant);
         let clusters = by_variant(&tables.clusters, |(key, _)| &key.variant);
+        let links = by_variant(&tables.registries, |(key, _)| &key.variant);
+        let workloads = by_variant(&tables.workloads, |(key, _)| &key.variant);
         let summary = by_variant(&tables.summary, |row| &row.variant);
         let uncertain = by_variant(&self.uncertainty, |row| &row.variant);
         let styles = self.styles();
@@ -193,6 +199,14 @@ impl Results {
                 draws: rows_of(&draws, name),
                 timeline: rows_of(&timeline, name),
                 clusters: rows_of(&clusters, name)
+                    .into_iter()
+                    .map(|(_, row)| row)
+                    .collect(),
+                links: rows_of(&links, name)
+                    .into_iter()
+                    .map(|(key, row)| (key.replicate, row))
+                    .collect(),
+                workloads: rows_of(&workloads, name)
                     .into_iter()
                     .map(|(_, row)| row)
                     .collect(),
@@ -324,6 +338,8 @@ impl<'r> VariantResults<'r> {
             draws: Vec::new(),
             timeline: Vec::new(),
             clusters: Vec::new(),
+            links: Vec::new(),
+            workloads: Vec::new(),
             displayed: None,
             summary: Vec::new(),
             uncertain: Vec::new(),

@@ -79,7 +79,8 @@ pub(super) fn answer(
     answer.add(LineKey::Time, time);
     answer.add(LineKey::Load, load::line(chosen.variant, is_by_room));
     answer.add(LineKey::Path, path::line(chosen.variant));
-    answer.add(LineKey::Else, others::line(&asked, chosen));
+    let others = others::line(&asked, chosen).map(|line| at_defaults(line, chosen.variant));
+    answer.add(LineKey::Else, others);
     answer.decision = (own.len() > 1).then_some(decision);
     answer
 }
@@ -178,12 +179,8 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                 target_of([variant.info])
             );
         }
-        let took = variant.ready_time().unwrap_or(f64::INFINITY);
-        format!(
-            "`{label}`: {} after {}.",
-            times::are_ready(variant),
-            time(took)
-        )
+        let took = times::headline_text(variant);
+        format!("`{label}`: {} after {took}.", times::are_ready(variant))
     }
 
     /// The fastest variant that meets the limits.
@@ -283,13 +280,14 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
                 drawn.holding, drawn.draws
             );
         }
-        let took = time(first.time(self.by));
         if self.by == RankedTime::OfMost {
+            let took = time(first.time(self.by));
             let most = times::most_targets(first.variant).unwrap_or_default();
             return format!(
                 "`{label}` is the fastest for {most}: {took}. The last ones take as long in all variants."
             );
         }
+        let took = times::headline_text(first.variant);
         let ties = if drawn.draws == 0 {
             may_be_fastest(first, self.ranked, self.seed)
         } else {
@@ -335,6 +333,15 @@ impl<'a, 'v, 'r> Asked<'a, 'v, 'r> {
     /// The decision for a variant by a rule.
     fn decision(&self, best: &str, rule: DecisionRule) -> Decision {
         Decision::of(&[best], rule, self.own, self.limits)
+    }
+}
+
+/// A line whose times are those with every constant at its default, which is said where constants were drawn.
+pub(super) fn at_defaults(line: String, variant: &VariantResults<'_>) -> String {
+    if variant.draws.is_empty() {
+        line
+    } else {
+        format!("at the defaults: {line}")
     }
 }
 

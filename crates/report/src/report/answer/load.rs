@@ -1,6 +1,7 @@
 //! The line `load`: pulls at once, the busiest minute of the registry's link, and answers that refuse.
 
 use super::room::{RegistryLink, busiest_minute};
+use super::sites;
 use crate::report::data::VariantResults;
 use crate::report::format::{RateUnit, count, in_unit, time};
 use crate::results::Measure;
@@ -25,7 +26,7 @@ pub(super) fn line(variant: &VariantResults<'_>, is_room_asked: bool) -> Option<
     {
         parts.push(link.certainty(variant));
     }
-    parts.extend(sources(variant));
+    parts.extend(sites::parts(variant));
     parts.extend(refused(variant));
     Some(parts.join("; "))
 }
@@ -49,29 +50,6 @@ fn link(variant: &VariantResults<'_>) -> Option<String> {
 pub(super) fn full(variant: &VariantResults<'_>) -> Option<String> {
     let full = variant.median(Measure::EgressBusy)?;
     (full >= FULL_S).then(|| format!("link full for {}", time(full)))
-}
-
-/// `registry sends 60 GB, caches 120 GB`, where other places send too.
-fn sources(variant: &VariantResults<'_>) -> Option<String> {
-    let mut others = Vec::new();
-    for (measure, name) in [
-        (Measure::CacheBytes, "caches and mirrors"),
-        (Measure::PeerBytes, "peers"),
-    ] {
-        let bytes = variant.median(measure).unwrap_or(0.0);
-        if bytes > 0.0 {
-            others.push(format!("{name} {}", in_unit(bytes, "bytes")));
-        }
-    }
-    if others.is_empty() {
-        return None;
-    }
-    let sent = variant.median(Measure::EgressBytes).unwrap_or(0.0);
-    Some(format!(
-        "registry sends {}, {}",
-        in_unit(sent, "bytes"),
-        others.join(", ")
-    ))
 }
 
 /// `5,305 answers 429, 40 failed pulls`. `None`: no request is refused and no pull fails.

@@ -25,10 +25,12 @@ mod questions;
 mod ranking;
 mod room;
 pub(in crate::report) mod sentence;
+mod sites;
 #[cfg(test)]
 mod tests;
 mod times;
 mod tradeoff;
+mod workloads;
 mod worlds;
 
 use self::certainty::{GroupWinner, least_in_all};

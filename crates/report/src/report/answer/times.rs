@@ -2,6 +2,7 @@
 
 use super::ranking::{share_of_most, time_before_late};
 use super::sentence::{ShownInterval, completion};
+use super::workloads;
 use crate::report::data::{VariantResults, range_of, target_of};
 use crate::report::format::{count, time};
 use crate::report::uncertainty::level;
@@ -14,6 +15,9 @@ pub(super) fn line(variant: &VariantResults<'_>) -> Option<String> {
     let mut text = format!("{} ready in {took}", who(variant));
     if let Some(late) = late(variant) {
         text.push_str(&format!("; {late}"));
+    }
+    if let Some(workloads) = workloads::line(variant) {
+        text.push_str(&format!("; {workloads}"));
     }
     Some(text)
 }
@@ -36,6 +40,23 @@ pub(super) fn are_ready(variant: &VariantResults<'_>) -> String {
     let who = who(variant);
     let are = if who.starts_with("the ") { "is" } else { "are" };
     format!("{who} {are} ready")
+}
+
+/// The time that a headline shows: the median of all draws of the constants, or that of the runs without any.
+pub(super) fn headline(variant: &VariantResults<'_>) -> Option<f64> {
+    match variant.uncertain(READY_TIME) {
+        Some(row) => row.total_median,
+        None => variant.ready_time(),
+    }
+}
+
+/// The same in words. Without a median, most draws or runs do not complete.
+pub(super) fn headline_text(variant: &VariantResults<'_>) -> String {
+    match headline(variant) {
+        Some(took) => time(took),
+        None if variant.draws.is_empty() => latest(&variant.runs),
+        None => latest(&variant.draws),
+    }
 }
 
 /// The time with its interval.

@@ -8,13 +8,13 @@ use std::cmp::Ordering;
 
 use itertools::Itertools;
 
-use super::completion::with_draws;
+use super::completion::{at_defaults, with_draws};
 use super::decisions::{Decision, DecisionRule};
 use super::groups::{NamedVariant, VariantGroup, setting_label};
 use super::lines::{AnswerLines, LineKey};
 use super::ranking::{RankedTime, RankedVariant, Sides, fastest, left_behind, rankable};
 use super::sentence::{quoted, some_of};
-use super::{left, limit_lines, load, path, times};
+use super::{left, limit_lines, load, path, times, workloads};
 use crate::report::data::VariantResults;
 use crate::report::format::{TimeUnit, in_unit, number, time};
 use crate::report::limits::{AssertedLimit, exceeded};
@@ -53,6 +53,21 @@ impl Choice<'_, '_> {
     fn time(&self) -> f64 {
         match &self.best {
             Some(best) => best.completion_s,
+            None => f64::INFINITY,
+        }
+    }
+
+    /// The time that a headline shows; infinite where most runs do not complete.
+    fn headline(&self) -> f64 {
+        let best = self.best.as_ref();
+        let shown = best.and_then(|best| times::headline(best.variant));
+        shown.unwrap_or(f64::INFINITY)
+    }
+
+    /// The sum of the times of all workloads.
+    fn workloads(&self) -> f64 {
+        match &self.best {
+            Some(best) => workloads::sum(best.variant),
             None => f64::INFINITY,
         }
     }
@@ -161,7 +176,11 @@ pub(super) fn answer(
     );
     answer.add(LineKey::Load, load::line(chosen.variant, false));
     answer.add(LineKey::Path, path::line(chosen.variant));
-    answer.add(LineKey::Else, others(&choices, best, reference));
+    let others = others(&choices, best, reference);
+    answer.add(
+        LineKey::Else,
+        others.map(|line| at_defaults(line, chosen.variant)),
+    );
     answer.decision = Some(decision);
     Some(answer)
 }
@@ -248,7 +267,14 @@ fn order(a: &Choice<'_, '_>, b: &Choice<'_, '_>, limits: &[AssertedLimit]) -> Or
     let by_limits = a.missed(limits).cmp(&b.missed(limits));
     let by_left = by_limits.then(a.left().cmp(&b.left()));
     if are_alike(a.time(), b.time()) {
-        return by_left.then(a.sent().total_cmp(&b.sent()));
+        let by_bytes = if are_alike(a.sent(), b.sent()) {
+            Ordering::Equal
+        } else {
+            a.sent().total_cmp(&b.sent())
+        };
+        return by_left
+            .then(by_bytes)
+            .then(a.workloads().total_cmp(&b.workloads()));
     }
     by_left.then(a.time().total_cmp(&b.time()))
 }
@@ -279,21 +305,27 @@ fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[Asserted
         ""
     };
     if best.label == reference.label {
-        let took = time(ranked.completion_s);
+        let took = times::headline_text(ranked.variant);
         return format!("{mark}Use `{label}`{meets}: {are_ready} after {took}.{each}");
     }
     if reference.best.is_none() {
-        let took = time(ranked.completion_s);
+        let took = times::headline_text(ranked.variant);
         return format!(
             "{mark}Use `{label}`{meets}: {are_ready} after {took}; `{}` never completes.{each}",
             reference.label
         );
     }
     let took = if are_alike(best.time(), reference.time()) {
-        format!("{}, as long as `{}`", time(best.time()), reference.label)
+        let took = times::headline_text(ranked.variant);
+        format!("{took}, as long as `{}`", reference.label)
     } else {
-        times_instead(best.time(), reference.time())
+        times_instead(best.headline(), reference.headline())
     };
+    let gain = match &reference.best {
+        Some(before) => workloads::greatest_gain(ranked.variant, before.variant),
+        None => None,
+    };
+    let gain = gain.map(|gain| format!("; {gain}")).unwrap_or_default();
     let sent = if are_alike(best.sent(), reference.sent()) {
         String::new()
     } else {
@@ -303,7 +335,7 @@ fn verdict(best: &Choice<'_, '_>, reference: &Choice<'_, '_>, limits: &[Asserted
             number(reference.sent() / 1e9)
         )
     };
-    format!("{mark}Use `{label}`{meets}: {are_ready} after {took}{sent}.{each}")
+    format!("{mark}Use `{label}`{meets}: {are_ready} after {took}{sent}{gain}.{each}")
 }
 
 /// `5.3 instead of 25.3 min`.
