@@ -77,7 +77,7 @@ pub(super) const COLUMNS: [Column; 12] = [
         "open downloads",
         "{} open download{s} at peak",
         Range::None,
-        2,
+        6,
     ),
     Column::new(
         Measure::EgressPeak1s,
@@ -91,9 +91,9 @@ pub(super) const COLUMNS: [Column; 12] = [
         "link full",
         "link full for {}",
         Range::None,
-        5,
+        3,
     ),
-    Column::new(Measure::EgressBytes, "pulled", "{} pulled", Range::None, 4),
+    Column::new(Measure::EgressBytes, "pulled", "{} pulled", Range::None, 1),
     Column::new(
         Measure::FailedPulls,
         "failed pulls",
@@ -106,14 +106,14 @@ pub(super) const COLUMNS: [Column; 12] = [
         "HTTP 429",
         "{} HTTP 429 response{s}",
         Range::None,
-        6,
+        4,
     ),
     Column::new(
         Measure::PeakNotReady,
         "not ready",
         "{} cluster{s} not ready at peak",
         Range::None,
-        2,
+        5,
     ),
 ];
 

@@ -4,7 +4,7 @@ use super::groups::groups;
 use super::*;
 use crate::report::Results;
 use crate::report::synthetic::{Fleet, Wave, grid, six_settings};
-use crate::results::{Limit, RunOutcome, RunRow};
+use crate::results::{Limit, LinkKind, RegistryRow, RunKey, RunOutcome, RunRow, WorkloadRow};
 
 /// The results of a fleet.
 fn results_of(fleet: &Fleet) -> Results {
@@ -231,6 +231,97 @@ fn drawn_constants_give_the_total_interval_and_the_number_of_draws() {
         said.starts_with(
             "No variant is the fastest in most draws of the constants: `one`, the fastest at the defaults, is in 2 of 6."
         ),
+        "{said}"
+    );
+}
+
+/// A row of `registries.csv` in the first run of a variant.
+fn link(
+    results: &Results,
+    kind: LinkKind,
+    name: &str,
+    sent: u64,
+    busy: f64,
+) -> (RunKey, RegistryRow) {
+    let run = &results.tables.runs[0];
+    let key = RunKey {
+        variant: run.variant.clone(),
+        replicate: run.replicate,
+        ..RunKey::default()
+    };
+    let row = RegistryRow {
+        registry: name.to_owned(),
+        kind,
+        egress_bytes: sent,
+        capacity_bytes_per_s: Some(2e6),
+        egress_busy_share: Some(busy),
+        ..RegistryRow::default()
+    };
+    (key, row)
+}
+
+#[test]
+fn mirrors_and_links_of_regions_that_are_full_are_named() {
+    let mut results = results_of(&of_waves(vec![Wave::new("git", 50, 0)]));
+    let gigabytes = 1_000_000_000;
+    let rows = [
+        link(
+            &results,
+            LinkKind::Registry,
+            "registry",
+            60 * gigabytes,
+            0.1,
+        ),
+        link(&results, LinkKind::Mirror, "ma", 40 * gigabytes, 0.5),
+        link(&results, LinkKind::Mirror, "mb", 20 * gigabytes, 0.0),
+        link(&results, LinkKind::Region, "lan", 10 * gigabytes, 0.25),
+    ];
+    results.tables.registries = rows.to_vec();
+    let end = results.tables.runs[0].end_s;
+    let said = text(&results, &[]);
+    let expected = format!(
+        "registry sends 60 GB; 2 mirrors send 60 GB, ma is full for {}; link of region lan (16 Mbit/s) full for {}",
+        crate::report::format::time(0.5 * end),
+        crate::report::format::time(0.25 * end)
+    );
+    assert!(said.contains(&expected), "{said}");
+}
+
+#[test]
+fn the_workloads_of_a_release_are_told_apart() {
+    let path = "node.kubelet.serializeImagePulls";
+    let waves = grid("git", 10, &[(path, &["true", "false"])]);
+    let mut results = results_of(&of_waves(waves));
+    for run in results.tables.runs.clone() {
+        let small_s = if run.setting.contains("true") {
+            260.0
+        } else {
+            20.0
+        };
+        for (workload, ready_s) in [("big", 267.0), ("small", small_s)] {
+            let key = RunKey {
+                variant: run.variant.clone(),
+                replicate: run.replicate,
+                ..RunKey::default()
+            };
+            let row = WorkloadRow {
+                workload: workload.to_owned(),
+                ready_s: Some(ready_s),
+            };
+            results.tables.workloads.push((key, row));
+        }
+    }
+    let said = text(&results, &[]);
+    assert!(
+        said.starts_with("Use `serializeImagePulls=false`: "),
+        "{said}"
+    );
+    assert!(
+        said.contains("; small is ready after 20.0 s instead of 4.33 min"),
+        "{said}"
+    );
+    assert!(
+        said.contains("; small in 20.0 s, big in 4.45 min"),
         "{said}"
     );
 }
