@@ -27,7 +27,11 @@ fn the_busiest_minute_counts_others_also_before_and_after_their_load() {
         meter.add_others(others);
         meter.advance(SimTime::from_secs(until));
         let totals = meter.totals_with_others();
-        (meter.egress_peaks().1, totals.peak_minute, totals.other_bytes)
+        (
+            meter.egress_peaks().1,
+            totals.peak_minute,
+            totals.other_bytes,
+        )
     };
     assert_eq!(send(60, 120.0, 0.0), (120.0, 120.0, 0.0), "the fleet alone");
     // Of the busiest minute, 30 s are from before.
