@@ -248,6 +248,58 @@ mod tests {
     }
 
     #[test]
+    fn waits_of_pulls_and_messages_are_parts_of_their_own_and_all_parts_add_up() {
+        // Released and instructed at 10, begins at 30, settled at 80, seen at 100.
+        let waiting = ClusterFacts {
+            throttled: SimDuration::from_secs(5),
+            unavailable: SimDuration::from_secs(4),
+            held_by_kubelet: SimDuration::from_secs(3),
+            instruction_waited: SimDuration::from_secs(15),
+            report_waited: SimDuration::from_secs(12),
+            ..facts(10, 30, 20, 10, 80)
+        };
+        let mut progress = Progress::new(1);
+        progress.set(ClusterId(0), true, at(100));
+        let path_of = |facts: &ClusterFacts| {
+            let passes = [PassRow {
+                t_s: 10.0,
+                passes: 1,
+                ..PassRow::default()
+            }];
+            let waits = PeoplesWaits::default();
+            RolloutPath::of(ends(10, 100), &progress, &[facts], &passes, &waits)
+        };
+        let secs = |path: RolloutPath| {
+            [
+                path.transfer,
+                path.unpack,
+                path.throttled,
+                path.unavailable,
+                path.kubelet,
+                path.start,
+                path.offline,
+                path.report,
+            ]
+            .map(|part| part.as_secs_f64() as u64)
+        };
+        // There: 20, of which 15 offline. Inside: 50. Back: 20, of which 12 offline.
+        assert_eq!(secs(path_of(&waiting)), [20, 10, 5, 4, 3, 8, 27, 13]);
+        // Longer waits than there was time never count more than once.
+        let long = ClusterFacts {
+            unavailable: SimDuration::from_secs(1000),
+            report_waited: SimDuration::from_secs(1000),
+            ..waiting
+        };
+        assert_eq!(secs(path_of(&long)), [20, 10, 5, 15, 0, 0, 35, 5]);
+        // Without workloads, nothing begins or settles: all is messages.
+        let nothing = ClusterFacts {
+            instructed: Some(at(10)),
+            ..ClusterFacts::default()
+        };
+        assert_eq!(secs(path_of(&nothing)), [0, 0, 0, 0, 0, 0, 0, 90]);
+    }
+
+    #[test]
     fn a_stop_that_keeps_an_instructed_cluster_from_beginning_counts_as_people() {
         // Instructed at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
         let mut progress = Progress::new(1);

@@ -415,7 +415,12 @@ mod tests {
             reason: String::new(),
             message: "NotReady(1) [Cluster fleet-default/a]; WaitApplied(2), \"b\"".to_owned(),
         };
+        let workload = |name: &str, ready_s| WorkloadRow {
+            workload: name.to_owned(),
+            ready_s,
+        };
         let full = |replicate, peak| RunRecord {
+            workloads: vec![workload("shop", Some(0.1 + 0.2)), workload("till", None)],
             clusters: vec![cluster.clone()],
             passes: vec![pass],
             statuses: vec![status.clone()],
@@ -449,12 +454,20 @@ mod tests {
         );
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
+        assert_eq!((tables.workloads.len(), tables.files().len()), (10, 10));
         assert_eq!(tables.summary.len(), 2 * Measure::ALL.len());
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");
         }
         assert_eq!(Tables::read(folder.path()).expect("readable"), tables);
+    }
+
+    #[test]
+    fn one_workload_alone_has_no_table() {
+        let tables = Tables::of(&[variant("v", vec![run_record(0, 1)])], 1);
+        let files = tables.files();
+        assert!(files.iter().all(|(name, _)| *name != WORKLOADS_FILE));
     }
 
     #[test]

@@ -83,7 +83,7 @@ impl<'s> World<'s> {
         let mut is_first = true;
         while at < horizon {
             let mut until = None;
-            for time in times.iter_mut() {
+            for time in &mut *times {
                 match time.covers(at, self) {
                     None => {}
                     Some(Offline::Forever) => return false,

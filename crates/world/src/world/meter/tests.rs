@@ -20,6 +20,27 @@ fn egress_is_distributed_over_the_bins_in_which_it_flows() {
 }
 
 #[test]
+fn the_busiest_minute_counts_others_also_before_and_after_their_load() {
+    let mut meter = Meter::new(1, 1);
+    let mut send = |until: u64, own: f64, others: f64| {
+        meter.set_egress([(BytesPerSec::new(own), false)].into_iter());
+        meter.add_others(others);
+        meter.advance(SimTime::from_secs(until));
+        let totals = meter.totals_with_others();
+        (
+            meter.egress_peaks().1,
+            totals.peak_minute,
+            totals.other_bytes,
+        )
+    };
+    assert_eq!(send(60, 120.0, 0.0), (120.0, 120.0, 0.0), "the fleet alone");
+    // Of the busiest minute, 30 s are from before.
+    assert_eq!(send(90, 60.0, 120.0), (120.0, 150.0, 3600.0));
+    assert_eq!(send(120, 0.0, 120.0), (120.0, 150.0, 7200.0));
+    assert_eq!(send(200, 0.0, 0.0), (120.0, 150.0, 7200.0));
+}
+
+#[test]
 fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
     let mut meter = Meter::new(1, 1);
     let rate = |meter: &mut Meter, rate: f64, is_full: bool| {
