@@ -5,6 +5,8 @@
 //! from all rows, and every table that follows from the rows and the repeated runs must have the checksum in
 //! `provenance.json`, whether it is committed or not. The test counts its comparisons, and fails if there are too few.
 //!
+//! Results of an older format are compared in the columns that they have, and the critical path as one sum.
+//!
 //! Left out: time series, constants and draws of the other runs, and sensitivity analyses. `fleetsim reproduce
 //! results/[0-9]*` compares every file of every run. After a change of the model: `cargo run --release -- run
 //! experiments/<name>`, and `plan` for those that have a folder `results/<name>-plan`.
@@ -19,8 +21,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fleetsim::results::{
-    PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, Tables, VariantRecord,
-    displayed_replicate, to_json,
+    Measure, PLAN_FILE, PlanRecord, Provenance, RunRecord, RunRow, SCHEMA_VERSION, Tables,
+    VariantRecord, displayed_replicate, to_json,
 };
 use fleetsim::scenario::{Experiment, Overrides, Variant, load_plan};
 use fleetsim::sim;
@@ -146,14 +148,76 @@ fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static
     (is_long && !is_ci).then_some("20 million events take a minute, and CI is not set")
 }
 
-/// Simulates a run again, compares it with its row, and returns it.
-fn simulated_again(variant: &Variant, seed: u64, row: &RunRow) -> RunRecord {
+/// A run as results of format 3 have it: without the columns that came later, and with the critical path as one sum,
+/// because format 4 divides the path into more parts.
+fn in_format_3(run: &RunRow) -> RunRow {
+    let parts = [
+        run.path_rule_s,
+        run.path_people_s,
+        run.path_transfer_s,
+        run.path_unpack_s,
+        run.path_throttled_s,
+        run.path_unavailable_s,
+        run.path_kubelet_s,
+        run.path_start_s,
+        run.path_offline_s,
+        run.path_report_s,
+    ];
+    let sum: f64 = parts.into_iter().flatten().sum();
+    let has_path = run.path_rule_s.is_some();
+    RunRow {
+        path_rule_s: has_path.then_some((sum * 1e6).round() / 1e6),
+        path_people_s: None,
+        path_transfer_s: None,
+        path_unpack_s: None,
+        path_throttled_s: None,
+        path_unavailable_s: None,
+        path_kubelet_s: None,
+        path_start_s: None,
+        path_offline_s: None,
+        path_report_s: None,
+        pull_p50_s: None,
+        pull_p95_s: None,
+        pull_p99_s: None,
+        left_behind: 0,
+        total_egress_peak_60s_bytes_per_s: 0.0,
+        ..run.clone()
+    }
+}
+
+/// The measures that results of format 3 have with the same meaning.
+fn is_of_format_3(measure: Measure) -> bool {
+    let column = measure.column();
+    let is_new = [
+        "left_behind",
+        "pull_p50_s",
+        "pull_p95_s",
+        "pull_p99_s",
+        "total_egress_peak_60s_bytes_per_s",
+    ];
+    !column.starts_with("path_") && !is_new.contains(&column)
+}
+
+/// Compares the summary of results of format 3 with that of these records.
+fn compare_summaries(records: &[VariantRecord], seed: u64, results: &Path) {
+    let committed = Tables::read_summary(results).expect("summary.csv");
+    let mut committed: Vec<_> = committed.iter().collect();
+    committed.retain(|row| is_of_format_3(row.measure));
+    let tables = Tables::of(records, seed);
+    let mut computed: Vec<_> = tables.summary.iter().collect();
+    computed.retain(|row| is_of_format_3(row.measure));
+    assert_eq!(computed, committed, "{}", results.display());
+}
+
+/// Simulates a run again, compares it with its row in results of this format, and returns it.
+fn simulated_again(variant: &Variant, seed: u64, row: &RunRow, format: u32) -> RunRecord {
     let record = sim::run_in_detail(variant, seed, row.replicate).expect("the run has a result");
-    assert_eq!(
-        record.run, *row,
-        "{}, replicate {}",
-        variant.label, row.replicate
-    );
+    let at = format!("{}, replicate {}", variant.label, row.replicate);
+    if format < SCHEMA_VERSION {
+        assert_eq!(in_format_3(&record.run), in_format_3(row), "{at}");
+    } else {
+        assert_eq!(record.run, *row, "{at}");
+    }
     record
 }
 
@@ -195,7 +259,7 @@ struct Compared {
 fn simulate_again(
     experiment: &Experiment,
     records: &mut [VariantRecord],
-    all: bool,
+    (all, format): (bool, u32),
     compared: &mut Compared,
 ) {
     let displayed = displayed_replicate(records).expect("every variant has runs");
@@ -209,7 +273,7 @@ fn simulate_again(
             if !all && run.run.replicate != displayed {
                 continue;
             }
-            *run = simulated_again(variant, experiment.seed, &run.run);
+            *run = simulated_again(variant, experiment.seed, &run.run, format);
             compared.runs += 1;
             if !all {
                 run.series = Vec::new();
@@ -237,7 +301,11 @@ fn compare(folder: &Path, results: &Path) -> Compared {
     }
     let is_whole = results.ends_with(EXAMPLE);
     let mut compared = Compared::default();
-    simulate_again(&experiment, &mut records, is_whole, &mut compared);
+    let format = provenance.schema_version;
+    simulate_again(&experiment, &mut records, (is_whole, format), &mut compared);
+    if format < SCHEMA_VERSION {
+        compare_summaries(&records, experiment.seed, results);
+    }
 
     let mut listed = BTreeMap::new();
     for file in &provenance.files {
@@ -245,9 +313,12 @@ fn compare(folder: &Path, results: &Path) -> Compared {
     }
     for (name, bytes) in Tables::of(&records, experiment.seed).files() {
         let is_known = match name {
-            "variants.csv" | "runs.csv" | "summary.csv" | "comparison.csv" => true,
+            "variants.csv" | "comparison.csv" => true,
+            // In an older format, their rows were compared above.
+            "runs.csv" | "summary.csv" => format == SCHEMA_VERSION,
             "clusters.csv" | "passes.csv" | "statuses.csv" => compared.skipped == 0,
-            "registries.csv" | "timeline.csv" => is_whole,
+            "registries.csv" => is_whole && format == SCHEMA_VERSION,
+            "timeline.csv" => is_whole,
             _ => panic!("{name}: say from which runs it follows"),
         };
         if is_known {
@@ -256,6 +327,8 @@ fn compare(folder: &Path, results: &Path) -> Compared {
                 Some(sha256(&bytes).as_str()),
                 "{at}/{name} differs"
             );
+        }
+        if is_known || ["runs.csv", "summary.csv"].contains(&name) {
             compared.tables += 1;
         }
     }

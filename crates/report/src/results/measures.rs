@@ -174,15 +174,19 @@ measures! {
     /// The same: time without downloads in which images are unpacked or written to disk.
     path_unpack_s: Option<f64> => PathUnpack, "s", LessIsBetter;
     /// The same: waits after HTTP 429 (a limit of requests, a quota of pulls) while nothing is downloaded or unpacked.
+    #[serde(default)]
     path_throttled_s: Option<f64> => PathThrottled, "s", LessIsBetter;
     /// The same: waits after HTTP 503, a missing response or stalled bytes, while nothing is downloaded or unpacked.
+    #[serde(default)]
     path_unavailable_s: Option<f64> => PathUnavailable, "s", LessIsBetter;
     /// The same: waits for the kubelet's rate limit, or in its back-off after another failure, with no pull in
     /// progress.
+    #[serde(default)]
     path_kubelet_s: Option<f64> => PathKubelet, "s", LessIsBetter;
     /// The same: replacing and starting pods, probes, and waits after crashes.
     path_start_s: Option<f64> => PathStart, "s", LessIsBetter;
     /// The same: messages to and from clusters that are offline, until these are back.
+    #[serde(default)]
     path_offline_s: Option<f64> => PathOffline, "s", LessIsBetter;
     /// The same: other time of instructions to clusters and reports from them.
     path_report_s: Option<f64> => PathReport, "s", LessIsBetter;
@@ -199,10 +203,13 @@ measures! {
     /// Longest of the same times: the slowest cluster that became ready.
     update_max_s: Option<f64> => UpdateMax, "s", LessIsBetter;
     /// Median time of a successful pull, from the kubelet's request until the image is unpacked.
+    #[serde(default)]
     pull_p50_s: Option<f64> => PullP50, "s", LessIsBetter;
     /// 95th percentile of the same times.
+    #[serde(default)]
     pull_p95_s: Option<f64> => PullP95, "s", LessIsBetter;
     /// 99th percentile of the same times.
+    #[serde(default)]
     pull_p99_s: Option<f64> => PullP99, "s", LessIsBetter;
     /// End of the run, finished or not, from its start.
     end_s: f64 => End, "s", Neutral;
@@ -213,6 +220,7 @@ measures! {
     /// Targets ready at the end.
     targets_done: u64 => TargetsDone, "targets", MoreIsBetter;
     /// Targets not ready on the new revision at the end.
+    #[serde(default)]
     left_behind: u64 => LeftBehind, "targets", LessIsBetter;
     /// Targets that are ready at the end, or not paused, with an agent, and online at any time.
     #[serde(default)]
@@ -261,6 +269,7 @@ measures! {
     #[serde(default)]
     total_egress_peak_1s_bytes_per_s: f64 => TotalEgressPeak1s, "bytes/s", LessIsBetter;
     /// Highest mean rate over 60 consecutive seconds that the registries send to the fleet and to others together.
+    #[serde(default)]
     total_egress_peak_60s_bytes_per_s: f64 => TotalEgressPeak60s, "bytes/s", LessIsBetter;
     /// Bytes that the registries sent to clients outside of the fleet.
     #[serde(default)]

@@ -20,6 +20,9 @@ use fleetsim_units::io::{read_below, read_below_at_most};
 /// The version of the results format; raised when a column changes its name or meaning.
 pub const SCHEMA_VERSION: u32 = 4;
 
+/// The oldest version of the results format that is read. The columns that came later are empty or 0 there.
+pub const OLDEST_SCHEMA_VERSION: u32 = 3;
+
 /// The version of the model: raised by every change that changes the results of an experiment. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails if results
 /// change and this does not.
@@ -308,7 +311,7 @@ impl Provenance {
         }
         let version = mark.schema_version.as_u64().map(u32::try_from);
         if let Some(Ok(found)) = version
-            && found != SCHEMA_VERSION
+            && !(OLDEST_SCHEMA_VERSION..=SCHEMA_VERSION).contains(&found)
         {
             return Err(ResultsError::SchemaVersion {
                 path,

@@ -91,6 +91,7 @@ pub struct RegistryRow {
     /// or `peers` for all of them together.
     pub registry: String,
     /// What it is.
+    #[serde(default)]
     pub kind: LinkKind,
     /// Bytes that came in: from the registry to a cache or a seed, or across the link of a region. Empty for a registry
     /// and a mirror, which have their images.

@@ -169,6 +169,14 @@ impl Tables {
         files
     }
 
+    /// Reads `summary.csv` of a results folder.
+    ///
+    /// # Errors
+    /// Returns an error if it is missing or invalid.
+    pub fn read_summary(folder: &Path) -> Result<Vec<SummaryRow>, ResultsError> {
+        from_csv(folder, "summary.csv", measure_row)
+    }
+
     /// Reads the tables of a results folder.
     ///
     /// # Errors
@@ -179,7 +187,7 @@ impl Tables {
             runs: from_csv(folder, "runs.csv", row)?,
             registries: from_csv(folder, "registries.csv", keyed_row)?,
             workloads: from_csv_if_there(folder, WORKLOADS_FILE, keyed_row)?,
-            summary: from_csv(folder, "summary.csv", measure_row)?,
+            summary: Self::read_summary(folder)?,
             comparison: from_csv_if_there(folder, "comparison.csv", measure_row)?,
             timeline: from_csv(folder, "timeline.csv", row)?,
             clusters: from_csv(folder, "clusters.csv", keyed_row)?,

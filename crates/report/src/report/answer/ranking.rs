@@ -154,7 +154,7 @@ fn with_fewest_left<'v, 'r>(
 
 /// Targets that a run leaves on the old version.
 pub(super) const fn left_behind(run: &RunRow) -> u64 {
-    run.left_behind
+    run.targets - run.targets_done
 }
 
 /// The mean over the runs of a variant.

@@ -1,16 +1,7 @@
-//! The one rule for room on the registry's link: its busiest minute, with the other load of the link, stays below 90 %
-//! of the capacity, and the link is not full for half of the rollout.
-//!
-//! The second part is for rollouts of less than a minute. A link is full for a short time in nearly every rollout, and
-//! that decides nothing.
+//! Whether the registry's link has room, in the runs and draws of a variant. The rule is [`has_room`].
 
 use crate::report::data::VariantResults;
-use crate::results::{Measure, RunRow};
-
-/// A busiest minute of at least this share of the capacity leaves no room.
-const BUSY: f64 = 0.9;
-/// A link that is full for this share of a rollout has no room.
-const LONG: f64 = 0.5;
+use crate::results::{LINK_LOAD, Measure, RunRow, has_room};
 
 /// The registry's link of a variant.
 #[derive(Clone, Copy)]
@@ -27,8 +18,11 @@ impl RegistryLink {
 
     /// Returns true if a run leaves room.
     pub(super) fn has_room_in(self, run: &RunRow) -> bool {
-        run.total_egress_peak_60s_bytes_per_s < BUSY * self.bytes_per_s
-            && run.egress_busy_share < LONG
+        // Results of format 3 have the fleet's own load alone.
+        let minute = run
+            .total_egress_peak_60s_bytes_per_s
+            .max(run.egress_peak_60s_bytes_per_s);
+        has_room(minute, self.bytes_per_s)
     }
 
     /// Returns true if more than half of the runs of a variant leave room.
@@ -55,5 +49,6 @@ impl RegistryLink {
 
 /// The median rate of the busiest minute of a variant, with the other load of the link.
 pub(super) fn busiest_minute(variant: &VariantResults<'_>) -> Option<f64> {
-    variant.median(Measure::TotalEgressPeak60s)
+    let own = variant.median(Measure::EgressPeak60s)?;
+    Some(variant.median(LINK_LOAD).unwrap_or(0.0).max(own))
 }
