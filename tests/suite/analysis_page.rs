@@ -17,7 +17,7 @@ const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
 
 /// The columns that are no numbers.
-const TEXTS: [&str; 21] = [
+const TEXTS: [&str; 23] = [
     "variant",
     "strategy",
     "setting",
@@ -25,6 +25,8 @@ const TEXTS: [&str; 21] = [
     "held_by",
     "held_detail",
     "registry",
+    "kind",
+    "workload",
     "group",
     "region",
     "measure",
@@ -46,7 +48,10 @@ const BOOLEANS: [&str; 3] = ["offline", "defective", "may_be_best"];
 const KEYS: [(&str, &[&str]); 10] = [
     ("variants.csv", &["variant"]),
     ("runs.csv", &["variant", "replicate"]),
-    ("registries.csv", &["variant", "replicate", "registry"]),
+    (
+        "registries.csv",
+        &["variant", "replicate", "kind", "registry"],
+    ),
     ("summary.csv", &["variant", "measure"]),
     ("comparison.csv", &["variant", "measure"]),
     ("timeline.csv", &["variant", "t_s"]),
