@@ -1,5 +1,5 @@
-//! What a rollout waits for, and whom it leaves behind: whole simulations of small experiments, each with one limit that
-//! binds by construction.
+//! What a rollout waits for, and whom it leaves behind: whole simulations of small experiments, each with one limit
+//! that binds by construction.
 
 use fleetsim::results::{LinkKind, Measure, RegistryRow, RunOutcome, RunRecord, RunRow};
 use fleetsim::sim;
