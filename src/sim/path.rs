@@ -6,13 +6,14 @@
 //! Each part of the time has one cause, so the causes add up to the time to completion.
 //!
 //! Of an update: `report` is the way of the instruction to the cluster and of the report back, with the delays of the
-//! agent; while such a message waits for a cluster that is offline, this is `offline`. Between both, each moment counts
-//! once, for the first of these that holds: an open download is `transfer`; images that are unpacked or written are
-//! `unpack`; waits after HTTP 429 are `throttled`, and after 503 or without a response `unavailable`; another pull in
-//! progress, which asks the registry or waits for a cache or cell, is `transfer` too; a pod that its kubelet holds back
-//! is `kubelet`; and the rest is `start`: replacing pods, starting, probes, and waits after crashes. Before an update, time in which a person was waited for
-//! is `people`, the rest is `rule`: limits, pauses of the strategy (also while a person is waited for), and the
-//! controller's own loop. While a person's stop keeps an instructed cluster from beginning, this is `people` too.
+//! agent; while such a message waits for a cluster that is offline, this is `offline`. Between both, each moment
+//! counts once, for the first of these that holds: an open download is `transfer`; images that are unpacked or written
+//! are `unpack`; waits after HTTP 429 are `throttled`, and after 503 or without a response `unavailable`; another pull
+//! in progress, which asks the registry or waits for a cache or cell, is `transfer` too; a pod that its kubelet holds
+//! back is `kubelet`; and the rest is `start`: replacing pods, starting, probes, and waits after crashes. Before an
+//! update, time in which a person was waited for is `people`, the rest is `rule`: limits, pauses of the strategy (also
+//! while a person is waited for), and the controller's own loop. While a person's stop keeps an instructed cluster
+//! from beginning, this is `people` too.
 //!
 //! Left out: a target other than the latest one may have freed the slot. Both were needed.
 

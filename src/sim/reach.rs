@@ -28,8 +28,8 @@ pub(super) struct Reach {
 }
 
 impl Reach {
-    /// Judges the `clusters`, each of which is ready or not (`progress`), and online at some time or not. `heeds_pause`:
-    /// the product leaves paused clusters alone.
+    /// Judges the `clusters`, each of which is ready or not (`progress`), and online at some time or not.
+    /// `heeds_pause`: the product leaves paused clusters alone.
     pub(super) fn judge(
         clusters: &[ClusterSpec],
         progress: &Progress,

@@ -19,7 +19,7 @@ const PAGE: &str = "docs/analysis.md";
 const REQUIREMENTS: &str = "tests/suite/analysis/requirements.txt";
 
 /// The columns that are not numeric.
-const TEXTS: [&str; 21] = [
+const TEXTS: [&str; 23] = [
     "variant",
     "strategy",
     "setting",
@@ -27,6 +27,8 @@ const TEXTS: [&str; 21] = [
     "held_by",
     "held_detail",
     "registry",
+    "kind",
+    "workload",
     "group",
     "region",
     "measure",
@@ -48,7 +50,10 @@ const BOOLEANS: [&str; 3] = ["offline", "defective", "may_be_best"];
 const KEYS: [(&str, &[&str]); 10] = [
     ("variants.csv", &["variant"]),
     ("runs.csv", &["variant", "replicate"]),
-    ("registries.csv", &["variant", "replicate", "registry"]),
+    (
+        "registries.csv",
+        &["variant", "replicate", "kind", "registry"],
+    ),
     ("summary.csv", &["variant", "measure"]),
     ("comparison.csv", &["variant", "measure"]),
     ("timeline.csv", &["variant", "t_s"]),

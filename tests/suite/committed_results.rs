@@ -226,6 +226,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
     let of_row = |row: &RunRow| RunRecord {
         run: row.clone(),
         registries: Vec::new(),
+        workloads: Vec::new(),
         series: Vec::new(),
         bin_s: 0.0,
         clusters: Vec::new(),

@@ -1,5 +1,5 @@
-//! What a rollout waits for, and whom it leaves behind: whole simulations of small experiments, each with one limit that
-//! binds by construction.
+//! What a rollout waits for, and whom it leaves behind: whole simulations of small experiments, each with one limit
+//! that binds by construction.
 
 use fleetsim::results::{LinkKind, Measure, RegistryRow, RunOutcome, RunRecord, RunRow};
 use fleetsim::sim;
@@ -84,8 +84,8 @@ fn an_outage_of_the_registry_is_a_wait_for_it() {
 #[test]
 fn a_registry_that_is_full_is_a_wait_for_it() {
     let run = storm(
-        "{name: \"n-{001..200}\", nodes: 1, downlink: 1 Gbit/s, rtt: 2 ms}",
-        "{egress: 10 Mbit/s, connections: {max: 10}}",
+        "{name: \"n-{001..100}\", nodes: 1, downlink: 1 Gbit/s, rtt: 2 ms}",
+        "{preset: harbor-small, egress: 100 Mbit/s, connections: {max: 10}}",
         "",
     )
     .run;
@@ -182,7 +182,7 @@ fn a_message_to_a_cluster_that_is_offline_waits_until_it_is_back() {
     }
 }
 
-/// The rows of a kind: name, bytes out, share of time at capacity.
+/// The rows of a kind.
 fn rows_of(run: &RunRecord, kind: LinkKind) -> Vec<&RegistryRow> {
     run.registries
         .iter()
@@ -279,7 +279,7 @@ fn an_experiment_with_one_workload_has_no_table_of_workloads() {
 }
 
 #[test]
-fn a_limit_on_clusters_left_behind_is_read_and_fails() {
+fn a_cluster_that_never_returns_is_left_behind_and_can_be_limited() {
     let text = "name: limit
 question: Is nobody left behind?
 seed: 1

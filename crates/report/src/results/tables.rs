@@ -23,7 +23,8 @@ use super::{
 };
 use fleetsim_units::io::open_below;
 
-/// Which run a row of `registries.csv`, `workloads.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its first columns.
+/// Which run a row of `registries.csv`, `workloads.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its
+/// first columns.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.

@@ -146,7 +146,6 @@ impl<'s> World<'s> {
 mod tests {
     use crate::engine::EventQueue;
     use crate::world::World;
-    use crate::world::clusters::agent_spec::AgentSpec;
     use crate::world::faults::spec::{CutKind, OutageSpec, OutageWindow, RegionalOutageSpec};
     use crate::world::spec::{PlatformSpec, WorldSpec};
     use crate::world::testing::{bare_world, fixed};
@@ -212,7 +211,7 @@ mod tests {
             repair: fixed(secs(1000)),
             ..OutageSpec::default()
         });
-        assert_eq!(online(&world, 100)[0], false);
-        assert_eq!(online(&world, 1_200)[0], true);
+        assert!(!online(&world, 100)[0]);
+        assert!(online(&world, 1_200)[0]);
     }
 }

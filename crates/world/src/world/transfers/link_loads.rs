@@ -14,7 +14,7 @@ use crate::flow::{LinkId, Network};
 use crate::world::World;
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::ids::StoreId;
-use crate::world::meter::Meter;
+use crate::world::meter::{EgressMeter, Meter};
 use crate::world::spec::WorldSpec;
 use crate::world::transfers::Transfers;
 use crate::world::transfers::links::Destination;
@@ -304,8 +304,8 @@ impl World<'_> {
             received: bytes.received,
             sent: bytes.sent,
             capacity: rate.get().is_finite().then_some(rate),
-            peak: meter.map(|meter| meter.peak()),
-            busy: meter.map(|meter| meter.busy()),
+            peak: meter.map(EgressMeter::peak),
+            busy: meter.map(EgressMeter::busy),
         }
     }
 
