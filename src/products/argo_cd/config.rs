@@ -55,8 +55,8 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the template has an enabled `syncPolicy.automated`. If false, only the steps sync. Default: the file's
     /// value, or true without a file.
     auto_sync: Option<bool>,
-    /// Entries of the fleet whose application has the opposite of `autoSync` or of the template's setting. A set with
-    /// a RollingSync disables automated sync on every application, so this has no effect there.
+    /// Entries whose application has the opposite of `autoSync`, or of the template's setting. A set with a
+    /// RollingSync disables automated sync on every application, so this has no effect there.
     auto_sync_except: Vec<String>,
     /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
@@ -68,15 +68,15 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the repository calls Argo CD's webhook on each commit. If false, an application learns of a commit at
     /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
     webhook: bool,
-    /// Whether the file's generators and template produce the applications of the fleet's clusters. `false`: each
-    /// entry of the fleet is an application, with its own labels and those of the template. Default: true with a file.
+    /// Whether the file's generators and template produce the applications of the clusters. `false`: each entry of the
+    /// fleet is an application, with its own labels and those of the template. Default: true with a file.
     generate: Option<bool>,
     /// Version of Argo CD. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// The number of applications that the ApplicationSet controller writes concurrently, at least 1.
+    /// Applications that the ApplicationSet controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.

@@ -59,7 +59,7 @@ pub(crate) struct CloudFoundryConfig {
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
-    /// The request's `max_in_flight`: the maximum number of new instances that are started but not yet routable.
+    /// The request's `max_in_flight`. It is the maximum number of new instances that are started but not yet routable.
     /// Default: 1.
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     max_in_flight: Option<Value>,

@@ -67,7 +67,7 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// In an update, the delay from a change of the resources until the hub has a snapshot of them.
+    /// In an update, the delay until the hub has a snapshot of the changed resources.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot at most every 30 s
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run
