@@ -58,7 +58,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) clusters: Option<u64>,
     /// Groups of similar clusters. An experiment has this, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
-    /// Clusters as kubectl prints them: a file, or one to which nodes and links are added by label. The command is
+    /// Clusters as kubectl prints them: a file, or one with nodes and links added by label. The command is
     /// `kubectl get clusters.fleet.cattle.io -A -o json`.
     pub(crate) inventory: Option<TextOr<InventoryFields>>,
     /// Fleet's cluster groups, for partitions that name one.
