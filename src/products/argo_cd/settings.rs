@@ -67,6 +67,10 @@ pub struct ApplicationControllerSettings {
     pub app_resync_jitter: SimDuration,
     /// `ARGOCD_K8S_TCP_TIMEOUT`: how long an attempt on a cluster that does not answer takes.
     pub tcp_timeout: SimDuration,
+    /// `--sync-timeout`, also `controller.sync.timeout.seconds`: an operation is ended so long after its begin, with
+    /// all its attempts. Without it, never.
+    #[serde(deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
+    pub sync_timeout: Option<SimDuration>,
     /// Duration of a comparison. A guess; no flag.
     pub comparison: SimDuration,
     /// Duration of a sync that finds everything applied, beside its requests. A guess; no flag.
@@ -117,6 +121,7 @@ impl Default for ApplicationControllerSettings {
             app_resync_jitter: SimDuration::from_secs(60),
             // That an attempt tries one connection is a guess; a cluster that refuses connections answers at once.
             tcp_timeout: SimDuration::from_secs(30),
+            sync_timeout: None,
             comparison: SimDuration::from_millis(200),
             idle_sync: SimDuration::from_secs(1),
         }

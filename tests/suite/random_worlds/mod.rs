@@ -56,9 +56,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
     world.node.runtime.collect_after = collector.chance(0.3).then_some(after);
-    if product == Product::FleetOrBaseline {
-        applies::fail(&mut failures, &mut world, &mut platform.agent);
-    }
+    applies::fail(&mut failures, product, &mut world, &mut platform.agent);
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),

@@ -34,11 +34,15 @@
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, the time-out
-//! of a sync, and `retry.refresh`, which lets a retry take the newest revision.
+//! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, and
+//! `retry.refresh`, which lets a retry take the newest revision.
+//!
+//! Syncs that fail in a cluster that answers, and the time-out of a sync, are in `failed_syncs`.
 
 mod attempts;
+mod failed_syncs;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::refresh::{WebhookHandler, first_refresh};
@@ -48,12 +52,12 @@ use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{Agenda, ApiClient, Clusters, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
-    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState,
-    SyncStatus, queues_pass,
+    Application, ApplicationView, AutoSync, Health, Operation, OperationMessage, OperationPhase,
+    OperationState, SyncStatus, queues_pass,
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report};
+use crate::world::{ClusterId, NEW, NOTHING, OLD, Report};
 
 /// A step of the ApplicationSet controller beside its passes.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +115,8 @@ struct TrackedApplication {
     attempt: Option<Attempt>,
     /// Attempts of the running operation that failed.
     failed: u32,
+    /// Why the last of them failed, if its cluster answered, or why the operation was ended.
+    failure: Option<&'static str>,
     /// The revision that the last finished operation was to apply.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
@@ -174,8 +180,8 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
 /// A write of the application controller into an Application's status.
 #[derive(Clone, Copy, Debug)]
 enum StatusPatch {
-    /// The state of an operation, and whether it is over.
-    Operation(OperationState, bool),
+    /// The state of an operation, its message, and whether it is over.
+    Operation(OperationState, Option<OperationMessage>, bool),
     /// The result of a comparison, and the operation that the application begins by itself.
     Comparison {
         at: SimTime,
@@ -194,6 +200,8 @@ enum Attempt {
     Requesting,
     /// The cluster applies.
     Applying,
+    /// A hook runs, which fails. It occupies no processor.
+    Hook,
     /// There is nothing to apply.
     Idle,
     /// The cluster does not answer.
@@ -217,6 +225,8 @@ enum ApplicationStep {
     AttemptEnds,
     /// A failed operation is to be tried again.
     Again,
+    /// The operation that began at that time has lasted as long as it may.
+    TimesOut(SimTime),
     /// A comparison ends.
     Compared,
     /// A comparison that nothing but time asks for.
@@ -233,6 +243,7 @@ impl ApplicationStep {
             Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
             Self::RequestsMade | Self::AttemptEnds => "attempts of an operation",
             Self::Again => "retries of an operation",
+            Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
             Self::Refresh => "refreshes",
         }
@@ -254,6 +265,8 @@ pub(super) struct ApplicationController {
     refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications before that. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
+    /// Applications of which an operation has failed in a cluster that answers, or was ended.
+    ever_failed: BTreeSet<usize>,
     /// When another sync status or health was last seen.
     pub(super) shown_at: Option<SimTime>,
 }
@@ -292,6 +305,7 @@ impl ApplicationController {
                 "application controller",
             ),
             watch_delay: run.control_loop.watch_delay,
+            ever_failed: BTreeSet::new(),
             shown_at: None,
         }
     }
@@ -320,7 +334,7 @@ impl ApplicationController {
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
         let operations = &mut self.shard(application).operations;
         operations.waiting.retain(|waiting| *waiting != application);
-        operations.taken -= u32::from(attempt.is_some());
+        operations.taken -= u32::from(attempt.is_some_and(|attempt| attempt != Attempt::Hook));
     }
 
     /// The revision that a cluster has applied, as far as the ApplicationSet controller has seen.
@@ -377,7 +391,8 @@ impl ApplicationController {
         waiting.all(|&application| self.fails_without_end(application, clusters))
     }
 
-    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers.
+    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
+    /// or never applies the revision.
     fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
         let tracked = &self.applications[application];
         let cluster = ClusterId(application as u32);
@@ -385,8 +400,8 @@ impl ApplicationController {
             && tracked
                 .operation
                 .is_some_and(|operation| operation.retry_limit < 0)
-            && !clusters.is_online(cluster)
-            && !clusters.is_repair_due(cluster)
+            && (clusters.always_fails(cluster)
+                || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
     /// The purpose of a pending timer, in words. `None`: it is not of this controller.
@@ -418,13 +433,21 @@ impl ApplicationController {
     ) {
         let application = report.cluster.index();
         let tracked = &mut self.applications[application];
-        tracked.applied = Some(report.applied);
+        let was = (tracked.ready, tracked.degraded);
+        tracked.applied = (report.applied != NOTHING).then_some(report.applied);
         tracked.ready = report.ready;
         tracked.degraded = report.degraded;
         let ends =
             tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        let is_same = was == (report.ready, report.degraded);
         if view.set[application].live.is_none() || tracked.is_skipped {
             return;
+        }
+        if let Some(failure) = report.failure {
+            self.sync_fails(application, failure, now, plane);
+            if is_same {
+                return;
+            }
         }
         self.compare(application, now, plane);
         if ends {
@@ -475,6 +498,7 @@ impl ApplicationController {
             ApplicationStep::Seen(patch) => self.seen(application, patch, view, plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
+            ApplicationStep::TimesOut(begun) => self.times_out(application, begun, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
                 self.shard(application)
@@ -525,9 +549,11 @@ impl ApplicationController {
         let tracked = &mut self.applications[application];
         tracked.state = Some(state);
         tracked.applies = Some(revision);
+        tracked.failure = None;
+        self.schedule_time_out(application, now, plane);
         self.patch(
             application,
-            StatusPatch::Operation(state, false),
+            StatusPatch::Operation(state, None, false),
             now,
             plane,
         );
@@ -560,6 +586,9 @@ impl ApplicationController {
         let live = live(view, application);
         let before = live.clone();
         self.show(application, patch, live);
+        if before.operation_message != live.operation_message {
+            plane.shows();
+        }
         if before.sync != live.sync || before.health != live.health {
             self.shown_at = Some(plane.now());
         }
@@ -573,8 +602,9 @@ impl ApplicationController {
     /// The ApplicationSet controller's cache of an Application shows a write.
     fn show(&mut self, application: usize, patch: StatusPatch, live: &mut Application) {
         match patch {
-            StatusPatch::Operation(state, is_over) => {
+            StatusPatch::Operation(state, message, is_over) => {
                 live.operation_state = Some(state);
+                live.operation_message = message;
                 live.operation = live.operation.filter(|_| !is_over);
             }
             StatusPatch::Comparison {

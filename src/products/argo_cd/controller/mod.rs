@@ -449,5 +449,9 @@ impl Controller for ArgoCdController<'_> {
             self.condition_written,
             self.scheduler.set_conditions(NAME, &self.view.set),
         );
+        log.show(
+            self.application_controller
+                .conditions(&self.view.set, &self.scheduler),
+        );
     }
 }

@@ -5,6 +5,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::world::clusters::agent_spec::{LookSpec, ReadinessSpec};
 use fleetsim_units::SimDuration;
 
 /// Why an apply failed.
@@ -14,6 +15,9 @@ use fleetsim_units::SimDuration;
 pub enum ApplyFailure {
     /// The cluster's API server refuses an object, e.g. by an admission webhook. Nothing is applied.
     Rejected,
+    /// The cluster's API server refuses a change of a field that must not change, e.g. in the spec of a StatefulSet.
+    /// Nothing is applied.
+    Immutable,
     /// A hook that runs before the apply fails. Nothing is applied.
     Hook,
     /// The cluster's API server, or an admission webhook, does not answer in time. Nothing is applied.
@@ -21,6 +25,17 @@ pub enum ApplyFailure {
     /// The objects are applied, and the workloads are not ready within the time-out of the apply.
     #[serde(skip)]
     NotReady,
+}
+
+impl ApplyFailure {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Rejected,
+        Self::Immutable,
+        Self::Hook,
+        Self::Timeout,
+        Self::NotReady,
+    ];
 }
 
 /// What an agent does when an apply fails.
@@ -32,6 +47,8 @@ pub struct ApplyRules {
     pub rolls_back: bool,
     /// When a failed apply is tried again.
     pub again: ApplyRetry,
+    /// A change of a field that must not change ends the apply of this revision for good.
+    pub immutable_is_final: bool,
 }
 
 impl ApplyRules {
@@ -40,7 +57,13 @@ impl ApplyRules {
         wait_limit: None,
         rolls_back: false,
         again: ApplyRetry::NotSimulated,
+        immutable_is_final: false,
     };
+
+    /// Whether a failed apply is never tried again, until another revision comes.
+    pub(crate) const fn is_final(self, failure: ApplyFailure) -> bool {
+        self.immutable_is_final && matches!(failure, ApplyFailure::Immutable)
+    }
 }
 
 /// When a failed apply is tried again.
@@ -53,6 +76,11 @@ pub enum ApplyRetry {
         /// The longest wait.
         max: SimDuration,
     },
+    /// By the agent, at the times at which it looks at the workloads: [`crate::world::LookSpec`] for what is not
+    /// available.
+    AtLooks,
+    /// By the management cluster, which instructs the cluster anew. Each failure is reported.
+    ByController,
     /// Applies of this product do not fail in the simulation.
     #[default]
     NotSimulated,
@@ -66,18 +94,30 @@ impl ApplyRetry {
         max: SimDuration::from_secs(1000),
     };
 
-    /// The wait after this many failures in a row. `None`: the agent does not try again by itself.
-    pub(crate) fn wait(self, failures: u32) -> Option<SimDuration> {
+    /// The wait after this many failures in a row of an agent that reports as `readiness` says. `None`: the agent does
+    /// not try again by itself.
+    pub(crate) fn wait(self, failures: u32, readiness: &ReadinessSpec) -> Option<SimDuration> {
         match self {
             Self::BackOff { first, max } => {
                 let factor = 2_u64.saturating_pow(failures.saturating_sub(1));
                 let doubled = first.as_nanos().saturating_mul(factor);
                 Some(SimDuration::from_nanos(doubled).min(max))
             }
-            Self::NotSimulated => None,
+            Self::AtLooks => {
+                let looks = match readiness {
+                    ReadinessSpec::Looks(looks) => *looks,
+                    ReadinessSpec::Delay(_) | ReadinessSpec::Debounce(_) => LookSpec::KUBEFLEET,
+                };
+                let nth = failures.saturating_sub(1).min(MOST_LOOKS) as usize;
+                looks.intervals(false).nth(nth)
+            }
+            Self::ByController | Self::NotSimulated => None,
         }
     }
 }
+
+/// Looks after which the interval has its longest value, whatever the settings.
+const MOST_LOOKS: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -86,7 +126,8 @@ mod tests {
     #[test]
     fn a_controllers_wait_doubles_from_5_ms_to_1_000_s() {
         let wait = |failures| {
-            let wait = ApplyRetry::CONTROLLER_RUNTIME.wait(failures);
+            let readiness = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
+            let wait = ApplyRetry::CONTROLLER_RUNTIME.wait(failures, &readiness);
             wait.expect("it tries again").as_secs_f64()
         };
         for (failures, expected) in [
@@ -99,5 +140,15 @@ mod tests {
             assert!((wait(failures) - expected).abs() < 1e-9, "{failures}");
         }
         assert!((wait(u32::MAX) - 1000.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn an_agent_that_looks_applies_again_at_its_looks() {
+        let readiness = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
+        for (failures, expected) in [(1, 5.0), (2, 2.0), (3, 2.4), (u32::MAX, 900.0)] {
+            let wait = ApplyRetry::AtLooks.wait(failures, &readiness);
+            let wait = wait.expect("it tries again").as_secs_f64();
+            assert!((wait - expected).abs() < 1e-6, "{failures}: {wait}");
+        }
     }
 }

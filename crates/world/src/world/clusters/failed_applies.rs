@@ -7,8 +7,9 @@
 //! reports each failure, and tries again as [`crate::world::ApplyRetry`] says. What it was instructed meanwhile it
 //! applies at once.
 //!
-//! An apply that fails for ever is tried once: nobody would see another try. A cluster that is cut off tries again when
-//! it is back.
+//! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
+//! tries again when it is back. Where the management cluster itself applies ([`crate::world::ApplyRetry::ByController`])
+//! it decides on further tries, hears of each failure, and can break an apply off.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
@@ -25,9 +26,15 @@ use fleetsim_units::SimDuration;
 impl ClusterState {
     /// The fault that hits the apply in progress. Only those of the new revision fail.
     fn apply_fault<'w>(&self, context: &ClusterContext<'w>) -> Option<&'w ApplyFaultSpec> {
-        let fault = &context.apply_faults[self.draws.apply_fault?];
+        let fault = self.next_fault(context.apply_faults)?;
+        (self.agent.applying == Some(NEW)).then_some(fault)
+    }
+
+    /// The fault that hits the next apply of the new revision.
+    fn next_fault<'w>(&self, faults: &'w [ApplyFaultSpec]) -> Option<&'w ApplyFaultSpec> {
+        let fault = &faults[self.draws.apply_fault?];
         let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
-        (self.agent.applying == Some(NEW) && !is_over).then_some(fault)
+        (!is_over).then_some(fault)
     }
 
     /// Schedules the failure of the apply that has begun, the `nth` of the cluster, if a fault hits it.
@@ -43,7 +50,7 @@ impl ClusterState {
         self.agent.faults = self.agent.faults.saturating_add(1);
         let takes = fault.takes(usual, context.streams, self.key, nth);
         let fails = Event::Agent(AgentEvent::ApplyFails(self.id, fault.kind));
-        context.queue.schedule_in(takes, fails);
+        self.agent.fault_due = Some(context.queue.schedule_in(takes, fails));
         true
     }
 
@@ -68,17 +75,24 @@ impl ClusterState {
     /// The apply has failed. The agent reports it, and tries again later or applies what it was instructed meanwhile.
     pub(super) fn apply_fails(&mut self, failure: ApplyFailure, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
+        self.agent.fault_due = None;
+        let rules = context.agent.applies;
         let is_hopeless = self
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
         self.agent.failure = Some(failure);
+        self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
+        self.agent.given_up = failed.filter(|_| rules.is_final(failure));
         self.send_report(self.settled, context);
         if self.agent.instructed != failed {
             self.instruction_arrives(context);
         } else if !is_hopeless
-            && let Some(wait) = context.agent.applies.again.wait(self.agent.failures)
+            && self.agent.given_up.is_none()
+            && let Some(wait) = rules
+                .again
+                .wait(self.agent.failures, &context.agent.readiness)
         {
             let again = Event::Agent(AgentEvent::ApplyAgain(self.id));
             self.agent.retry_due = Some(context.queue.schedule_in(wait, again));
@@ -93,6 +107,27 @@ impl ClusterState {
 }
 
 impl World<'_> {
+    /// How the next apply of the new revision in a cluster fails, if it does.
+    pub fn next_failure(&self, id: ClusterId) -> Option<ApplyFailure> {
+        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply)?;
+        Some(fault.kind)
+    }
+
+    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    pub fn always_fails(&self, id: ClusterId) -> bool {
+        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply);
+        fault.is_some_and(|fault| fault.attempts.is_none())
+    }
+
+    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    pub fn break_off(&mut self, id: ClusterId, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        if let Some(due) = agent.fault_due.take() {
+            queue.cancel(due);
+            agent.applying = None;
+        }
+    }
+
     /// The workloads are not ready within the time-out of the apply, or of its rollback.
     pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
@@ -221,6 +256,7 @@ mod tests {
     fn an_apply_that_always_fails_changes_nothing_and_lets_the_world_come_to_rest() {
         for (kind, takes) in [
             (ApplyFailure::Rejected, 3000),
+            (ApplyFailure::Immutable, 3000),
             (ApplyFailure::Hook, 3000),
             // A webhook must answer within 10 s.
             (ApplyFailure::Timeout, 13_000),
