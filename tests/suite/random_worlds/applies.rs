@@ -50,12 +50,14 @@ pub(crate) fn fail(
             ApplyFailure::Timeout,
         ],
     };
+    // Argo CD repeats a sync five times, and often less.
+    let most = if product == Product::ArgoCd { 4 } else { 15 };
     for _ in 0..luck.number(0, 2) {
         world.faults.apply.push(ApplyFaultSpec {
             share: Share::new(0.4),
             clusters: Vec::new(),
             kind: kinds[luck.number(0, 2) as usize],
-            attempts: luck.chance(0.7).then(|| luck.number(1, 15)),
+            attempts: luck.chance(0.7).then(|| luck.number(1, most)),
             after: luck.chance(0.3).then(|| luck.duration(60.0)),
         });
     }
