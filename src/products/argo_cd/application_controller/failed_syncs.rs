@@ -11,8 +11,8 @@
 //!   to 3 min; the operation is Running meanwhile, and then Failed (`processRequestedAppOperation` in
 //!   `controller/appcontroller.go:1692`). The application stays OutOfSync with the health that it has. Automatic sync
 //!   repeats nothing (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
-//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It ends a hook and a wait for the next
-//!   attempt at once, and an attempt that applies when that has failed. The operation is Failed and not repeated
+//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It ends a hook and a wait for the
+//!   next attempt at once, and an attempt that applies when that has failed. The operation is Failed and not repeated
 //!   (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
 //!
 //! Left out: objects of a failed attempt that were applied before the one that was refused; the phase Terminating,

@@ -5,7 +5,6 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::world::clusters::agent_spec::{LookSpec, ReadinessSpec};
 use fleetsim_units::SimDuration;
 
 /// Why an apply failed.
@@ -94,30 +93,18 @@ impl ApplyRetry {
         max: SimDuration::from_secs(1000),
     };
 
-    /// The wait after this many failures in a row of an agent that reports as `readiness` says. `None`: the agent does
-    /// not try again by itself.
-    pub(crate) fn wait(self, failures: u32, readiness: &ReadinessSpec) -> Option<SimDuration> {
+    /// The wait of a back-off after this many failures in a row. `None`: it has none.
+    pub(crate) fn back_off(self, failures: u32) -> Option<SimDuration> {
         match self {
             Self::BackOff { first, max } => {
                 let factor = 2_u64.saturating_pow(failures.saturating_sub(1));
                 let doubled = first.as_nanos().saturating_mul(factor);
                 Some(SimDuration::from_nanos(doubled).min(max))
             }
-            Self::AtLooks => {
-                let looks = match readiness {
-                    ReadinessSpec::Looks(looks) => *looks,
-                    ReadinessSpec::Delay(_) | ReadinessSpec::Debounce(_) => LookSpec::KUBEFLEET,
-                };
-                let nth = failures.saturating_sub(1).min(MOST_LOOKS) as usize;
-                looks.intervals(false).nth(nth)
-            }
-            Self::ByController | Self::NotSimulated => None,
+            Self::AtLooks | Self::ByController | Self::NotSimulated => None,
         }
     }
 }
-
-/// Looks after which the interval has its longest value, whatever the settings.
-const MOST_LOOKS: u32 = 1000;
 
 #[cfg(test)]
 mod tests {
@@ -126,8 +113,7 @@ mod tests {
     #[test]
     fn a_controllers_wait_doubles_from_5_ms_to_1_000_s() {
         let wait = |failures| {
-            let readiness = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
-            let wait = ApplyRetry::CONTROLLER_RUNTIME.wait(failures, &readiness);
+            let wait = ApplyRetry::CONTROLLER_RUNTIME.back_off(failures);
             wait.expect("it tries again").as_secs_f64()
         };
         for (failures, expected) in [
@@ -140,15 +126,5 @@ mod tests {
             assert!((wait(failures) - expected).abs() < 1e-9, "{failures}");
         }
         assert!((wait(u32::MAX) - 1000.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn an_agent_that_looks_applies_again_at_its_looks() {
-        let readiness = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
-        for (failures, expected) in [(1, 5.0), (2, 2.0), (3, 2.4), (u32::MAX, 900.0)] {
-            let wait = ApplyRetry::AtLooks.wait(failures, &readiness);
-            let wait = wait.expect("it tries again").as_secs_f64();
-            assert!((wait - expected).abs() < 1e-6, "{failures}: {wait}");
-        }
     }
 }

@@ -15,13 +15,32 @@
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
 
 use crate::world::World;
+use crate::world::clusters::agent_spec::{AgentSpec, LookSpec, ReadinessSpec};
 use crate::world::clusters::agent_steps::ClusterContext;
-use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{AgentEvent, Event, Queue};
 use crate::world::faults::spec::ApplyFaultSpec;
 use crate::world::ids::{ClusterId, NEW};
 use fleetsim_units::SimDuration;
+
+/// Looks after which the interval has its longest value, whatever the settings.
+const MOST_LOOKS: u32 = 1000;
+
+impl AgentSpec {
+    /// The wait after this many failed applies in a row. `None`: the agent does not try again by itself.
+    fn retry_wait(&self, failures: u32) -> Option<SimDuration> {
+        if self.applies.again != ApplyRetry::AtLooks {
+            return self.applies.again.back_off(failures);
+        }
+        let looks = match &self.readiness {
+            ReadinessSpec::Looks(looks) => *looks,
+            ReadinessSpec::Delay(_) | ReadinessSpec::Debounce(_) => LookSpec::KUBEFLEET,
+        };
+        let nth = failures.saturating_sub(1).min(MOST_LOOKS) as usize;
+        looks.intervals(false).nth(nth)
+    }
+}
 
 impl ClusterState {
     /// The fault that hits the apply in progress. Only those of the new revision fail.
@@ -90,9 +109,7 @@ impl ClusterState {
             self.instruction_arrives(context);
         } else if !is_hopeless
             && self.agent.given_up.is_none()
-            && let Some(wait) = rules
-                .again
-                .wait(self.agent.failures, &context.agent.readiness)
+            && let Some(wait) = context.agent.retry_wait(self.agent.failures)
         {
             let again = Event::Agent(AgentEvent::ApplyAgain(self.id));
             self.agent.retry_due = Some(context.queue.schedule_in(wait, again));
@@ -154,12 +171,13 @@ impl World<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::clusters::agent_spec::AgentSpec;
-    use crate::world::clusters::apply_rules::{ApplyRetry, ApplyRules};
+    use crate::world::clusters::apply_rules::ApplyRules;
     use crate::world::event::Report;
     use crate::world::ids::{NOTHING, OLD};
     use crate::world::spec::{ReleaseKind, WorldSpec};
-    use crate::world::testing::{Played, bare_world, fixed, play_agent, play_with};
+    use crate::world::testing::{
+        Intervention, Played, bare_world, fixed, play_agent, play_agent_with, play_with,
+    };
     use fleetsim_units::{Share, SimDuration};
 
     const DAY: SimDuration = SimDuration::from_hours(24);
@@ -359,5 +377,89 @@ mod tests {
         assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
         let last = last_report(&played);
         assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+
+    #[test]
+    fn an_agent_that_looks_applies_again_at_its_looks() {
+        let agent = AgentSpec {
+            readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
+            applies: ApplyRules {
+                again: ApplyRetry::AtLooks,
+                ..ApplyRules::NONE
+            },
+            ..AGENT
+        };
+        for (failures, expected) in [(1, 5.0), (2, 2.0), (3, 2.4), (u32::MAX, 900.0)] {
+            let wait = agent.retry_wait(failures).expect("it tries again");
+            assert!(
+                (wait.as_secs_f64() - expected).abs() < 1e-6,
+                "{failures}: {wait}"
+            );
+        }
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
+        let played = play_agent(&world, agent);
+        // Three applies of 3 s, 5 and 2 s between them, and 5 s until the next look.
+        assert_eq!(ready(&played), 21_000);
+    }
+
+    #[test]
+    fn an_apply_that_ends_for_good_is_tried_again_only_with_another_revision() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Immutable, Some(1))];
+        let agent = AgentSpec {
+            applies: ApplyRules {
+                immutable_is_final: true,
+                ..AGENT.applies
+            },
+            ..AGENT
+        };
+        let played = play_agent(&world, agent);
+        let reports = reports(&played);
+        let [(at, report)] = reports[..] else {
+            panic!("one report: {reports:?}")
+        };
+        assert_eq!((at, report.failure), (3000, Some(ApplyFailure::Immutable)));
+        assert_eq!(played.ready_s(), [None]);
+    }
+
+    #[test]
+    fn a_controller_that_applies_hears_of_each_failure_and_decides_on_the_next_attempt() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
+        let agent = AgentSpec {
+            applies: ApplyRules {
+                again: ApplyRetry::ByController,
+                ..ApplyRules::NONE
+            },
+            ..AGENT
+        };
+        let played = play_agent(&world, agent.clone());
+        assert_eq!(
+            reports(&played).len(),
+            1,
+            "the agent does nothing by itself"
+        );
+        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let played = play_agent_with(&world, agent, &[(10.0, again), (20.0, again)]);
+        let failures: Vec<u64> = reports(&played)
+            .iter()
+            .filter(|(_, report)| report.failure.is_some())
+            .map(|(at, _)| *at)
+            .collect();
+        assert_eq!(failures, [3000, 13_000], "equal failures are both told");
+        assert_eq!(ready(&played), 24_000);
+    }
+
+    #[test]
+    fn an_apply_that_is_broken_off_is_not_heard_of() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Hook, Some(1))];
+        let stop: Intervention = |world, queue| world.break_off(ClusterId(0), queue);
+        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let played = play_agent_with(&world, AGENT, &[(1.0, stop), (2.0, again)]);
+        let mut failed = reports(&played).into_iter();
+        assert!(failed.all(|(_, report)| report.failure.is_none()));
+        assert_eq!(ready(&played), 6000);
     }
 }
