@@ -26,7 +26,7 @@ use crate::rollout::{Hold, ObjectCondition};
 use crate::world::{ApplyFailure, ClusterSpec};
 
 /// The message of a manifest that was not applied, abridged.
-pub(in super::super) const fn message(failure: ApplyFailure) -> &'static str {
+const fn message(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => {
             "Failed to apply the manifest (error: an error is returned by the API server: admission webhook denied the \

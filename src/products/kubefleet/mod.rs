@@ -3,7 +3,7 @@
 mod agent;
 mod config;
 mod explain;
-pub(in crate::products) mod failed_apply;
+mod failed_apply;
 mod members;
 mod rolling_controller;
 mod runs;

@@ -80,7 +80,7 @@ pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut Bund
 }
 
 /// The message of a deployment's condition `Deployed`, or `Installed` where the apply has ended for good; abridged.
-pub(in super::super) const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
+const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",
         (ApplyFailure::Immutable, false) => {

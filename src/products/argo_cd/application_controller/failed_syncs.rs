@@ -30,7 +30,7 @@ use crate::world::{ApplyFailure, ClusterId};
 const TIMED_OUT: &str = "Operation terminated, triggered by controller sync timeout";
 
 /// The message of an operation whose attempt has failed, abridged.
-pub(in super::super) const fn failure_message(failure: ApplyFailure) -> &'static str {
+const fn failure_message(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => {
             "one or more objects failed to apply, reason: admission webhook denied the request"
