@@ -1,14 +1,14 @@
 //! What KubeFleet does and shows when a member agent cannot apply a Work.
 //!
-//! Known by reading kubefleet-dev/kubefleet at e160c1c; not recorded. That a binding with `ApplyFailed` counts as failed
-//! is recorded for single decisions (`crates/rollout/tests/conformance/kubefleet`).
+//! Known by reading kubefleet-dev/kubefleet at e160c1c; not recorded. Single decisions in which a binding with
+//! `ApplyFailed` counts as failed are recorded (`crates/rollout/tests/conformance/kubefleet`).
 //!
 //! - The work applier applies each manifest; one that the API server refuses is `ManifestApplyFailed`
 //!   (`pkg/controllers/workapplier/apply.go:329`). The Work's Applied is False and its Available is removed
 //!   (`status.go`, `setWorkAppliedCondition`). It looks at no text: all refusals are the same to it.
-//! - The Work is queued again whatever the outcome, by the limiter of its looks: after 5 s, then 2 s, 2.4 s and so on up
-//!   to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried for ever, and nothing is rolled
-//!   back.
+//! - The Work is queued again whatever the outcome, by the limiter of its looks: after 5 s, then 2 s, 2.4 s and so on
+//!   up to 15 min while the outcome stays the same (`backoff.go`, `When`). It is retried for ever, and nothing is
+//!   rolled back.
 //! - The binding's Applied is False with the reason `NotAllWorkHaveBeenApplied`, and its `failedPlacements` quote the
 //!   manifest's message (`pkg/controllers/workgenerator/controller.go`, `setBindingStatus`). The binding has failed.
 //! - A staged run keeps the cluster's place, is retried with a back-off, and says after 5 minutes that it is stuck. A

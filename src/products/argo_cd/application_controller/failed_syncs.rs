@@ -20,7 +20,7 @@
 //! `SyncError` of an application that would sync by itself.
 
 use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
-use crate::control_plane::Plane;
+use crate::control_plane::{Clusters, Plane};
 use crate::rollout::ObjectCondition;
 use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, OperationPhase};
 use crate::units::SimTime;
@@ -106,6 +106,40 @@ impl ApplicationController {
             failure,
             retries: tracked.failed,
         })
+    }
+
+    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
+        for &(application, step) in self.agenda.iter() {
+            let is_attempt = match step {
+                ApplicationStep::AttemptEnds => {
+                    self.applications[application].attempt == Some(Attempt::Failing)
+                }
+                ApplicationStep::Again => true,
+                _ => false,
+            };
+            if !is_attempt || !self.fails_without_end(application, clusters) {
+                return false;
+            }
+        }
+        let mut waiting = self
+            .shards
+            .iter()
+            .flat_map(|shard| &shard.operations.waiting);
+        waiting.all(|&application| self.fails_without_end(application, clusters))
+    }
+
+    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
+    /// or never applies the revision.
+    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
+        let tracked = &self.applications[application];
+        let cluster = ClusterId(application as u32);
+        tracked.failed > 0
+            && tracked
+                .operation
+                .is_some_and(|operation| operation.retry_limit < 0)
+            && (clusters.always_fails(cluster)
+                || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
     /// What the Applications show of operations that fail, once one of theirs has failed.

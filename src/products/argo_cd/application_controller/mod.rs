@@ -49,7 +49,7 @@ use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
 use super::{ArgoCdRelease, ArgoCdStrategy};
-use crate::control_plane::{Agenda, ApiClient, Clusters, Plane, Runtime};
+use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
 use crate::products::Run;
 use crate::rollout::argo_cd::{
     Application, ApplicationView, AutoSync, Health, Operation, OperationMessage, OperationPhase,
@@ -368,40 +368,6 @@ impl ApplicationController {
             self.agenda
                 .add(seen, (application, ApplicationStep::Requested), plane);
         }
-    }
-
-    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
-    pub(super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
-        for &(application, step) in self.agenda.iter() {
-            let is_attempt = match step {
-                ApplicationStep::AttemptEnds => {
-                    self.applications[application].attempt == Some(Attempt::Failing)
-                }
-                ApplicationStep::Again => true,
-                _ => false,
-            };
-            if !is_attempt || !self.fails_without_end(application, clusters) {
-                return false;
-            }
-        }
-        let mut waiting = self
-            .shards
-            .iter()
-            .flat_map(|shard| &shard.operations.waiting);
-        waiting.all(|&application| self.fails_without_end(application, clusters))
-    }
-
-    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
-    /// or never applies the revision.
-    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
-        let tracked = &self.applications[application];
-        let cluster = ClusterId(application as u32);
-        tracked.failed > 0
-            && tracked
-                .operation
-                .is_some_and(|operation| operation.retry_limit < 0)
-            && (clusters.always_fails(cluster)
-                || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
     }
 
     /// The purpose of a pending timer, in words. `None`: it is not of this controller.
