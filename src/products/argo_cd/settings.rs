@@ -67,8 +67,8 @@ pub struct ApplicationControllerSettings {
     pub app_resync_jitter: SimDuration,
     /// `ARGOCD_K8S_TCP_TIMEOUT`: how long an attempt on a cluster that does not answer takes.
     pub tcp_timeout: SimDuration,
-    /// `--sync-timeout`, also `controller.sync.timeout.seconds`: an operation is ended so long after its begin, with
-    /// all its attempts. Without it, never.
+    /// `--sync-timeout`: the longest time of an operation, with all its attempts. Also
+    /// `controller.sync.timeout.seconds`. Without it, operations last as long as they need.
     #[serde(deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
     pub sync_timeout: Option<SimDuration>,
     /// Duration of a comparison. A guess; no flag.
