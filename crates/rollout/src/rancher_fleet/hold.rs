@@ -2,8 +2,8 @@
 //!
 //! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
-//! the state of single clusters: in no partition, off schedule, `ErrApplied`, ended for good, promoted and not ready, paused,
-//! unregistered.
+//! the state of single clusters: in no partition, off schedule, `ErrApplied`, ended for good, promoted and not ready,
+//! paused, unregistered.
 
 use super::super::{Hold, text};
 use super::documented;
