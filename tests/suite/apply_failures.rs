@@ -1,5 +1,5 @@
-//! The table of failures in `docs/schedulers.md`: it has a row for each kind of failure under each product, and each row
-//! says what a simulation does.
+//! The table of failures in `docs/schedulers.md`: it has a row for each kind of failure under each product, and each
+//! row says what a simulation does.
 //!
 //! Ten clusters are updated, and the apply fails in all of them. A row that is refused is an error of the experiment;
 //! in any other row, the reason of the stall has the words and the rule of the row. Whether a failure is tried again

@@ -1,6 +1,7 @@
 //! Applies that fail under KubeFleet, told as whole simulations of a small fleet.
 //!
-//! An apply takes 1 s in its cluster. What follows from a failure is known by reading the source (`docs/schedulers.md`).
+//! An apply takes 1 s in its cluster. What follows from a failure is known by reading the source
+//! (`docs/schedulers.md`).
 
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::sim;

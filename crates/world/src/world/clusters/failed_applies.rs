@@ -8,8 +8,9 @@
 //! applies at once.
 //!
 //! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
-//! tries again when it is back. Where the management cluster itself applies ([`crate::world::ApplyRetry::ByController`])
-//! it decides on further tries, hears of each failure, and can break an apply off.
+//! tries again when it is back. A management cluster that itself applies
+//! ([`crate::world::ApplyRetry::ByController`]) decides on further tries, hears of each failure, and can break an apply
+//! off.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
