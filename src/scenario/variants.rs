@@ -106,7 +106,7 @@ impl Loader {
             restarts,
         };
         self.check(&reading, |checker| {
-            checker.apply_faults_of(name, &platform.agent, &world.world.faults);
+            checker.apply_faults_of(name, &*strategy, &world.world.faults);
         });
         let changes = self.check(&reading, |checker| {
             checker.changes(&reading.file.changes, name, &*strategy, &world)

@@ -4,6 +4,8 @@
 //! `architecture` are separate binaries: the first prints its own lines, the second needs no simulation.
 
 mod analysis_page;
+mod apply_failures;
+mod argo_cd_failed_syncs;
 mod argo_cd_failures;
 mod argo_cd_rollouts;
 mod calibrate;
@@ -35,6 +37,7 @@ mod init;
 mod interrupted_plans;
 mod interrupted_studies;
 mod inventories;
+mod kubefleet_failures;
 mod kubefleet_rollouts;
 mod kubefleet_runs;
 mod model_version;

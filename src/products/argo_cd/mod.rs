@@ -27,12 +27,12 @@ use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
 use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
-use crate::world::ClusterSpec;
+use crate::world::{ApplyFailure, ClusterSpec};
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use exceptions::{ApplicationExceptions, KeptStatus};
@@ -213,6 +213,13 @@ impl Strategy for ArgoCdStrategy {
 }
 
 impl Strategy for ProposalStrategy {
+    fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
+        Some(FailureRefusal {
+            message: "the proposal does not say what follows from a failed sync, and no release has it",
+            help: "write the steps as `argoCd`, whose failed syncs are simulated, or remove the strategy",
+        })
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::proposal(self, &applications(&fleet.world.clusters))
     }

@@ -3,6 +3,7 @@
 mod agent;
 mod config;
 mod explain;
+mod failed_apply;
 mod members;
 mod rolling_controller;
 mod runs;
@@ -15,14 +16,16 @@ use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{
+    Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet,
+};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::{
     KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec,
 };
 use crate::rollout::label_selector::Labels;
-use crate::world::{ClusterSpec, DurationModel};
+use crate::world::{ApplyFailure, ClusterSpec, DurationModel};
 
 pub(crate) use config::{RollingConfig, StagedConfig};
 pub use runs::{PlacementMember, UpdateRun, UpdateRuns};
@@ -64,6 +67,10 @@ pub struct KubeFleetRolling {
 }
 
 impl Strategy for KubeFleetStaged {
+    fn refuses_failure(&self, failure: ApplyFailure) -> Option<FailureRefusal> {
+        failed_apply::refusal(failure)
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::staged(self, &fleet.world.clusters)
     }
@@ -134,6 +141,10 @@ impl Strategy for KubeFleetStaged {
 }
 
 impl Strategy for KubeFleetRolling {
+    fn refuses_failure(&self, failure: ApplyFailure) -> Option<FailureRefusal> {
+        failed_apply::refusal(failure)
+    }
+
     /// A placement has a binding with a work object for each cluster.
     fn memory_of_target(&self, _releases: usize) -> f64 {
         2_000.0

@@ -14,7 +14,7 @@ use super::members;
 use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
-use super::{KubeFleetStaged, member_clusters, member_labels};
+use super::{KubeFleetStaged, failed_apply, member_clusters, member_labels};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
@@ -257,7 +257,9 @@ impl<'s> StagedController<'s> {
 
     /// Returns the rule that blocks a run. The run is named if there are others.
     fn hold_of(&self, run: &StagedRun<'_>) -> Option<Hold> {
-        let mut hold = run.hold(&self.bindings[run.described.placement])?;
+        let hold = run.hold(&self.bindings[run.described.placement]);
+        let clusters = &self.rollout.fleet.world.clusters;
+        let mut hold = failed_apply::with_failures(hold, &self.generator, clusters)?;
         if self.runs.len() > 1 {
             hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
         }
@@ -325,8 +327,13 @@ impl Controller for StagedController<'_> {
         for run in self.runs.iter().filter(|run| run.exists) {
             log.show(run.scheduler.conditions());
         }
-        for (name, bindings) in self.strategy.updates.placements.iter().zip(&self.bindings) {
-            log.show(placement_conditions(name, bindings, None));
+        let updates = &self.strategy.updates;
+        let clusters = &self.rollout.fleet.world.clusters;
+        for (placement, name) in updates.placements.iter().enumerate() {
+            log.show(placement_conditions(name, &self.bindings[placement], None));
+            let failed = self.generator.ever_failed();
+            let failed = failed.filter(|(index, _)| updates.placement_of(*index) == placement);
+            log.show(failed_apply::conditions(name, failed, clusters));
         }
     }
 

@@ -47,7 +47,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, NOTHING, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 use writes::PassWrites;
 
 /// Number of workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's
@@ -218,15 +218,8 @@ impl<'s> FleetController<'s> {
         };
         let before = *deployment;
         // A failed apply, or a failing revision, also changes the messages of its resources.
-        let is_behind = deployment.deployed != Some(report.applied);
-        deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
-        deployment.failure = report
-            .failure
-            .map(|failure| failed_apply::message(failure, self.rolls_back));
+        failed_apply::store(report, self.rolls_back, deployment);
         let is_degraded = report.degraded && !deployment.failed;
-        deployment.applied = (report.applied != NOTHING).then_some(report.applied);
-        deployment.ready = report.ready;
-        deployment.non_modified = true;
         let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
         if *deployment != before || was_degraded != is_degraded {
             self.changed.insert(report.cluster.0);

@@ -305,7 +305,7 @@ impl StalledSet<'_> {
             .join("; ")
     }
 
-    /// Returns why an application is not complete: `Pending, OutOfSync, Degraded, operation Failed`.
+    /// `Pending, OutOfSync, Degraded, operation Failed`, and the message of the operation where it is known.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
         if view.is_invalid() {
@@ -320,6 +320,9 @@ impl StalledSet<'_> {
         }
         if let Some(operation) = live.operation_state {
             reason.push_str(&format!(", operation {:?}", operation.phase));
+            if let Some(message) = live.operation_message {
+                reason.push_str(&format!(" ({})", message.text(operation.phase)));
+            }
         }
         reason
     }

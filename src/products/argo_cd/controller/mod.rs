@@ -451,5 +451,9 @@ impl Controller for ArgoCdController<'_> {
             self.condition_written,
             self.scheduler.set_conditions(NAME, &self.view.set),
         );
+        log.show(
+            self.application_controller
+                .conditions(&self.view.set, &self.scheduler),
+        );
     }
 }
