@@ -42,6 +42,7 @@ mod world;
 use std::sync::Arc;
 
 use crate::build_info::build_info;
+use crate::calendar::CalendarStart;
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
 use crate::results::{FileNotes, Provenance, Setting, VariantInfo};
@@ -208,6 +209,8 @@ pub struct Scenario {
     pub product: &'static str,
     /// Whether no product ships it.
     pub is_bound: bool,
+    /// The date and time of the start, if the experiment has one.
+    pub calendar: Option<Arc<CalendarStart>>,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
     /// Its agents, and the restarts of its platform.
@@ -227,6 +230,7 @@ impl Scenario {
         Fleet {
             world: &self.world,
             groups: &self.groups,
+            calendar: self.calendar.as_deref(),
         }
     }
 
