@@ -115,6 +115,7 @@ impl Loader {
         Some(Scenario {
             world: world.world,
             groups: world.groups,
+            calendar: world.calendar,
             control_loop,
             platform,
             strategy,

@@ -17,7 +17,7 @@ use super::exceptions::SkippedApplication;
 use super::settings::UPSTREAM_KEYS;
 use super::{
     ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
-    ArgoCdStrategy, applications, targets,
+    ArgoCdStrategy, SyncWindows, applications, targets,
 };
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
@@ -60,6 +60,9 @@ pub(crate) struct ArgoCdConfig {
     auto_sync_except: Vec<String>,
     /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
+    /// A file with the AppProject of the applications, of which the sync windows count: `kubectl get appprojects NAME
+    /// -n argocd -o yaml`. They need a date in `startsAt`. By default there are none.
+    project: Option<String>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
     /// The part of the template that names the new release. Default: derived from the file's `targetRevision`, which
@@ -68,8 +71,9 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the repository calls Argo CD's webhook on each commit. If false, an application learns of a commit at
     /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
     webhook: bool,
-    /// Whether the file's generators and template produce the applications of the clusters. `false`: each entry of the
-    /// fleet is an application, with its own labels and those of the template. Default: true with a file.
+    /// Whether the file's generators and template make the applications of the fleet's clusters. `false`: each entry
+    /// of the fleet is an application, with the labels that it has and those of the template. Default: true with a
+    /// file.
     generate: Option<bool>,
     /// Version of Argo CD. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
@@ -201,7 +205,7 @@ impl Product for ArgoCdConfig {
             places.report(&field, error.to_string(), DURATIONS, context);
             return None;
         }
-        let native = Arc::new(ArgoCdStrategy {
+        let mut native = ArgoCdStrategy {
             spec,
             options: ControllerOptions {
                 version: self.version,
@@ -213,8 +217,16 @@ impl Product for ArgoCdConfig {
             applications,
             application_controller: self.application_controller,
             concurrent_updates: self.concurrent_application_updates.0.get(),
-        });
-        self.controller.apply(self.program(), native, path, context)
+            sync_windows: None,
+        };
+        if let Some(name) = &self.project {
+            let windowed = native.windowed(file.document.as_ref(), fleet);
+            let place = path.key("project");
+            let windows = SyncWindows::read(name, &place, fleet.calendar, &windowed, context)?;
+            native.sync_windows = Some(windows);
+        }
+        self.controller
+            .apply(self.program(), Arc::new(native), path, context)
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn application_set(
             first_names(&explained.unselected)
         ));
     }
+    lines.extend(strategy.windows_in_words(clusters));
     let mut warnings = explained.warnings;
     exception_warnings(strategy, clusters, &mut warnings);
     if strategy.is_rolling() {

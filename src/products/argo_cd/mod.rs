@@ -11,10 +11,12 @@ mod controller;
 mod exceptions;
 mod explain;
 pub(crate) mod generate;
+mod glob;
 mod proposal_adapter;
 mod refresh;
 mod settings;
 mod shard;
+mod sync_windows;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -37,6 +39,7 @@ use crate::world::{ApplyFailure, ClusterSpec};
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use exceptions::{ApplicationExceptions, KeptStatus};
 pub use settings::{ApplicationControllerSettings, Sharding};
+pub use sync_windows::SyncWindows;
 pub(crate) use targets::follows_commits;
 
 /// The part of an application's template that names the new release.
@@ -75,6 +78,8 @@ pub struct ArgoCdStrategy {
     pub has_webhook: bool,
     /// Applications that differ from the template.
     pub exceptions: ApplicationExceptions,
+    /// When the applications of the project may be synced. `None`: always.
+    pub sync_windows: Option<SyncWindows>,
 }
 
 /// The source of a set's applications.
@@ -128,6 +133,16 @@ impl ArgoCdStrategy {
             }
             ApplicationSource::Entries => self.spec.application(cluster, labels),
         }
+    }
+
+    /// One line on the sync windows of the entries' applications. `None`: no project is named.
+    fn windows_in_words(&self, clusters: &[ClusterSpec]) -> Option<String> {
+        let windows = self.sync_windows.as_ref()?;
+        let mut names = Vec::new();
+        for cluster in clusters {
+            names.push(cluster.name.clone());
+        }
+        Some(windows.in_words(&names))
     }
 
     /// Returns whether the template enables automated sync.
@@ -200,7 +215,9 @@ impl Strategy for ArgoCdStrategy {
     }
 
     fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {
-        self.close_race(&fleet.world.clusters).into_iter().collect()
+        let mut notes = Vec::from_iter(self.close_race(&fleet.world.clusters));
+        notes.extend(self.windows_in_words(&fleet.world.clusters));
+        notes
     }
 
     fn zero_times(&self) -> Vec<String> {

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{FleetVersion, HelmWait, RancherFleetStrategy, clusters, targets};
+use super::{
+    FleetSchedules, FleetVersion, HelmWait, RancherFleetStrategy, clusters, schedules, targets,
+};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::problem::Problem;
@@ -41,6 +43,9 @@ pub(crate) struct RancherFleetConfig {
     /// Version of Rancher Fleet. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: FleetVersion,
+    /// A file with the Schedules of the workspace, as `kubectl get schedules.fleet.cattle.io -n fleet-default -o yaml`
+    /// prints them. Their windows need a date in `startsAt`. By default there are none.
+    schedules: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
     /// Whether the bundle has Helm values. Default: true if the file's `helm` has values.
@@ -126,6 +131,18 @@ impl Product for RancherFleetConfig {
             places.report("helm.atomic", message.to_owned(), help, context);
             return None;
         }
+        let schedules = match &self.schedules {
+            None => None,
+            Some(name) => {
+                let place = path.key("schedules");
+                if !schedules::knows_schedules(self.version, &place, context) {
+                    return None;
+                }
+                Some(Arc::new(FleetSchedules::read(
+                    name, &place, fleet, context,
+                )?))
+            }
+        };
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -152,6 +169,7 @@ impl Product for RancherFleetConfig {
                 Some(Value::Bool(true))
             ),
             helm,
+            schedules,
         });
         self.controller.apply(
             Program::new(UpstreamProgram::RancherFleet, self.file.as_deref()),

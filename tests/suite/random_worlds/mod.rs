@@ -60,6 +60,7 @@ fn variant(seed: u64, product: Product) -> Variant {
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
+        calendar: None,
         strategy: Arc::new(Baseline::AllAtOnce),
         product: "random",
         is_bound: false,

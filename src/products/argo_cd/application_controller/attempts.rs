@@ -10,6 +10,9 @@ use crate::world::{ApplyFailure, ClusterId, NEW};
 
 impl ApplicationController {
     pub(super) fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        if !self.may_sync(application, now, plane) {
+            return;
+        }
         if !plane.clusters.is_online(ClusterId(application as u32)) {
             self.attempt_fails(application, now, plane);
             return;

@@ -33,13 +33,14 @@
 //! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
 //! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
 //! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
-//! comparisons into those that resolve the revision anew and those that do not; sync windows, `selfHeal`, and
-//! `retry.refresh`, which lets a retry take the newest revision.
+//! comparisons into those that resolve the revision anew and those that do not; `selfHeal`, and `retry.refresh`, which
+//! lets a retry take the newest revision.
 //!
 //! Syncs that fail in a cluster that answers, and the time-out of a sync, are in `failed_syncs`.
 
 mod attempts;
 mod failed_syncs;
+mod windows;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -47,8 +48,10 @@ use std::sync::Arc;
 use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
+use super::sync_windows::{RunWindows, StatusStart};
 use super::{ArgoCdRelease, ArgoCdStrategy};
 use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
+use crate::engine::Streams;
 use crate::products::Run;
 use crate::rollout::argo_cd::{
     Application, ApplicationView, AutoSync, Health, Operation, OperationMessage, OperationPhase,
@@ -57,6 +60,7 @@ use crate::rollout::argo_cd::{
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, NOTHING, OLD, Report};
+use windows::WindowWait;
 
 /// A step of the ApplicationSet controller other than the start of a pass.
 #[derive(Clone, Copy, Debug)]
@@ -127,6 +131,12 @@ struct TrackedApplication {
     /// The current revision of the spec, and another revision with the time at which it replaces that.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
+    /// The start of the operation in its status, when an operation was last looked at.
+    status_start: StatusStart,
+    /// It waits for a sync window.
+    window_wait: Option<WindowWait>,
+    /// A refresh in an open window is to come.
+    refresh_due: bool,
 }
 
 impl TrackedApplication {
@@ -172,6 +182,10 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
             ready: applied.is_some(),
             // The parameters of the settled application.
             spec: applied.map(|_| OLD),
+            status_start: match applied {
+                Some(_) => StatusStart::BeforeRelease,
+                None => StatusStart::Never,
+            },
             ..TrackedApplication::default()
         });
     }
@@ -232,6 +246,10 @@ enum ApplicationStep {
     Compared,
     /// A periodic refresh asks for a comparison.
     Refresh,
+    /// One in an open sync window.
+    WindowRefresh,
+    /// A sync window lets a blocked operation go on.
+    Unblocked,
 }
 
 impl ApplicationStep {
@@ -246,7 +264,8 @@ impl ApplicationStep {
             Self::Again => "retries of an operation",
             Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
-            Self::Refresh => "refreshes",
+            Self::Refresh | Self::WindowRefresh => "refreshes",
+            Self::Unblocked => "operations that a sync window lets go on",
         }
     }
 }
@@ -258,6 +277,10 @@ pub(super) struct ApplicationController {
     /// The operation that automatic sync requests.
     automatic: Operation,
     applications: Vec<TrackedApplication>,
+    /// The entries of the fleet.
+    names: Vec<String>,
+    windows: RunWindows,
+    streams: Streams,
     shards: Vec<Shard>,
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
@@ -290,6 +313,16 @@ impl ApplicationController {
                 }
             }
         }
+        let windows = match &strategy.sync_windows {
+            Some(windows) => RunWindows::new(windows, run.horizon),
+            None => RunWindows::default(),
+        };
+        let mut names = Vec::new();
+        if strategy.sync_windows.is_some() {
+            for cluster in &run.fleet.world.clusters {
+                names.push(cluster.name.clone());
+            }
+        }
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
@@ -298,6 +331,9 @@ impl ApplicationController {
             refreshes,
             webhook,
             applications,
+            names,
+            windows,
+            streams: run.streams,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(
@@ -332,6 +368,9 @@ impl ApplicationController {
         tracked.attempted = None;
         tracked.failed = 0;
         tracked.comparison_due = false;
+        tracked.status_start = StatusStart::Never;
+        tracked.window_wait = None;
+        tracked.refresh_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
         let operations = &mut self.shard(application).operations;
@@ -427,7 +466,9 @@ impl ApplicationController {
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
             while let Some(application) = self.shards[shard].operations.next() {
-                if self.applications[application].failed > 0 {
+                let tracked = &self.applications[application];
+                let is_blocked = tracked.window_wait == Some(WindowWait::Operation);
+                if tracked.failed > 0 || is_blocked {
                     self.attempt(application, now, plane);
                 } else {
                     let at = self.client.send(0, now).answered;
@@ -457,6 +498,14 @@ impl ApplicationController {
                     .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
+            ApplicationStep::WindowRefresh => {
+                self.applications[application].refresh_due = false;
+                self.compare(application, now, plane);
+            }
+            ApplicationStep::Unblocked => {
+                let operations = &mut self.shard(application).operations;
+                operations.waiting.push_back(application);
+            }
             // The request for an operation is ignored while another one runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
                 self.wait(application, live(view, application).operation);
@@ -610,8 +659,9 @@ impl ApplicationController {
         let health = tracked.health();
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let begun =
-            (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
+        let wants = is_automatic && is_due && tracked.operation.is_none();
+        let begins = wants && self.may_begin(application, at, plane);
+        let begun = begins.then_some(self.automatic);
         self.wait(application, begun);
         self.patch(
             application,
