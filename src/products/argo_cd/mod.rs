@@ -11,6 +11,7 @@ mod controller;
 mod exceptions;
 mod explain;
 pub(crate) mod generate;
+mod proposal;
 mod proposal_adapter;
 mod refresh;
 mod settings;
@@ -29,13 +30,13 @@ use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
 use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
-use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
 use crate::world::ClusterSpec;
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use exceptions::{ApplicationExceptions, KeptStatus};
+pub use proposal::{ArgoCdProposal, GeneratedLabels};
 pub use settings::{ApplicationControllerSettings, Sharding};
 pub(crate) use targets::follows_commits;
 
@@ -192,8 +193,13 @@ impl Strategy for ArgoCdStrategy {
             Change::Stop(_) if !self.is_rolling() => {
                 Err("an ApplicationSet that does not roll in steps cannot be stopped".into())
             }
-            Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),
+            Change::Release(_) if self.release != ArgoCdRelease::TargetRevision => {
+                Err("only a release by `targetRevision` changes the ApplicationSet".into())
+            }
+            Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
+            _ => Err(
+                "fleetsim's own scheduler for Argo CD takes `release`, `relabel` and `stop`".into(),
+            ),
         }
     }
 
@@ -207,23 +213,6 @@ impl Strategy for ArgoCdStrategy {
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         Box::new(controller::ArgoCdController::new(self, run))
-    }
-}
-
-impl Strategy for ProposalStrategy {
-    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::proposal(self, &applications(&fleet.world.clusters))
-    }
-
-    fn snippet(&self) -> Option<Snippet> {
-        yaml_snippet(
-            "the proposal for Argo CD, which no release has",
-            json!({ "spec": { "strategy": self } }),
-        )
-    }
-
-    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(proposal_adapter::ProposalController::new(self, run))
     }
 }
 

@@ -78,6 +78,10 @@ pub(crate) struct CloudFoundryConfig {
     cancel_after: Option<UserDelay>,
     /// Quotas that the app's instances must fit into. Default: no limit.
     quota: AppQuota,
+    /// `documented`: statuses also have the line of `cf app` that the proposals promise, with max-in-flight and the step.
+    statuses: RuleSet,
+    /// Whether runs have the measure `peak_instances`: the most instances of all versions at a time.
+    count_instances: bool,
 }
 
 /// The fields in place, and where they are in a request.
@@ -150,6 +154,8 @@ impl Product for CloudFoundryConfig {
                 .and_then(|delay| delay.check(&path.key("continueAfter"), context)),
             cancel_after: cancel_after
                 .and_then(|delay| delay.check(&path.key("cancelAfter"), context)),
+            statuses: self.statuses,
+            count_instances: self.count_instances,
         };
         let mut app = deployment.app(fleet.world.release, fleet.len() as u32);
         if let Err(error) = app.create(self.rules, &deployment.options, NEW) {

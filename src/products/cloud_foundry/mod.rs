@@ -49,6 +49,10 @@ pub struct CloudFoundryDeployment {
     pub continue_after: Option<DurationModel>,
     /// When a user cancels the deployment, from its creation on. `None`: never.
     pub cancel_after: Option<DurationModel>,
+    /// Whose words are shown: those of the API alone, or also the line of `cf app` in the proposals.
+    pub statuses: RuleSet,
+    /// Whether runs have the measure `peak_instances`.
+    pub count_instances: bool,
 }
 
 impl CloudFoundryDeployment {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::argo_cd::{
-    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
-    ArgoCdStrategy, applications,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdProposal,
+    ArgoCdRelease, ArgoCdStrategy, applications,
 };
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
@@ -205,7 +205,10 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let strategy = read::<ProposalStrategy>(strategy);
     ProposedRollingUpdate::new(&strategy, &applications(&scenario.world.clusters))
         .expect("nothing is drawn that has no meaning");
-    Arc::new(strategy)
+    Arc::new(ArgoCdProposal {
+        strategy,
+        ..ArgoCdProposal::default()
+    })
 }
 
 /// Steps of which each ring is in one, or that select whatever they like.
@@ -392,6 +395,8 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         supersedes,
         continue_after,
         cancel_after,
+        statuses: RuleSet::Shipped,
+        count_instances: false,
     };
     // What the product would refuse to begin is refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);
