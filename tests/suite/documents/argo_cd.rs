@@ -1,8 +1,9 @@
 //! The statements of the proposal for Argo CD's ApplicationSets.
 
 use super::readings::{
-    accepted, at_once, changed_back, last_group, ready_soon, relabelled, second_step,
-    step_after_failure, steps_of_elements, told_by_name, unselected, up_to_date, waves,
+    accepted, at_once, changed_back, created_first, last_group, ready_soon, relabelled,
+    second_step, step_after_failure, steps_of_elements, told_by_name, unselected, up_to_date,
+    waves,
 };
 use super::{DocumentStatement, read};
 
@@ -105,7 +106,10 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     ),
     read(
         ("A11", "Operators In and NotIn."),
-        ("not-in", "most applications at once of each step, in order"),
+        (
+            "not-in",
+            "last step, and the most of its applications at once",
+        ),
         last_group,
         "dev 1",
         "",
@@ -132,10 +136,10 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     ),
     read(
         ("A14", "Applications are created in the same order."),
-        ("first-sets", "begin of the second step"),
-        second_step,
-        "after the first",
-        "",
+        ("first-sets", "applications that the first pass creates"),
+        created_first,
+        "5",
+        "all are written simultaneously; only syncs are ordered",
     ),
     read(
         (
@@ -190,7 +194,7 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         ("A19", "Other destinations go by the same steps."),
         (
             "other-destinations",
-            "most applications at once of each step, in order",
+            "step of the applications that got its labels",
         ),
         relabelled,
         "qa with dev",

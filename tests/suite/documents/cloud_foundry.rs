@@ -2,9 +2,9 @@
 
 use super::readings::{
     accepted, at_once, at_once_without_bytes, canary_instances, held_by_unhealthy,
-    last_canary_step, last_status, line_of_cf_app, outcome, pauses, peak_instances,
-    reasons_in_order, replaced, second_batch, second_canary_step, start_with_request, step_fields,
-    waits_for_teardown,
+    instances_and_pauses, last_canary_step, last_status, line_of_cf_app, outcome, pauses,
+    peak_instances, reasons_in_order, replaced, second_batch, second_canary_step, single_step,
+    start_with_request, step_fields, waits_for_teardown,
 };
 use super::{DocumentStatement, prose, read};
 
@@ -58,9 +58,12 @@ pub(super) const CANARY_STATEMENTS: &[DocumentStatement] = &[
             "C6",
             "19, 20, 20 and 21 % of 10: two instances, and four pauses.",
         ),
-        ("same-size", "new instances at the steps"),
-        canary_instances,
-        "2, 2, 2, 2",
+        (
+            "same-size",
+            "new instances at the steps, and `PAUSED` in the status",
+        ),
+        instances_and_pauses,
+        "2, 2, 2, 2; 4 pauses",
         "",
     ),
     read(
@@ -88,9 +91,12 @@ pub(super) const CANARY_STATEMENTS: &[DocumentStatement] = &[
             "C9",
             "Without steps there is one canary beside all instances.",
         ),
-        ("single-step", "`PAUSED` in the status"),
-        pauses,
-        "1 pause",
+        (
+            "single-step",
+            "instances at the step, and `PAUSED` in the status",
+        ),
+        single_step,
+        "1 new, 10 old; 1 pause",
         "",
     ),
     read(
@@ -227,6 +233,13 @@ pub(super) const FLIGHT_STATEMENTS: &[DocumentStatement] = &[
         accepted,
         "refused",
         "quota",
+    ),
+    read(
+        ("M11", "With room for them it starts."),
+        ("quota-55", "end of the run"),
+        outcome,
+        "complete",
+        "",
     ),
     read(
         ("M12", "`cf app` has DEPLOYING with max-in-flight."),

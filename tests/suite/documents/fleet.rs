@@ -1,9 +1,9 @@
 //! The statements of Rancher Fleet's document.
 
 use super::readings::{
-    at_once, batch, first_told, first_wave, left_out, not_ready_at_51, outcome, partition_limits,
-    partition_sizes, partitions_allowed, pause_between, ready_before_next, second_partition, storm,
-    words_of_git_repo,
+    after_return, at_once, batch, first_told, first_wave, left_out, not_ready_at_51,
+    partition_limits, partition_sizes, partitions_allowed, pause_between, ready_before_next,
+    second_partition, storm, strict_order, waves_of_partitions, words_of_git_repo,
 };
 use super::{DocumentStatement, read};
 
@@ -15,10 +15,10 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         ),
         (
             "five-partitions",
-            "ready clusters of a partition when the next begins",
+            "ready share of a partition when the next begins",
         ),
         ready_before_next,
-        "at least 9 of 10",
+        "at least 90 %",
         "",
     ),
     read(
@@ -75,13 +75,20 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         "",
     ),
     read(
+        ("F6", "With the allowed number it is not."),
+        ("one-away", "begin of the second partition"),
+        second_partition,
+        "goes on",
+        "",
+    ),
+    read(
         (
             "F7",
             "An offline cluster is NotReady until it is back and has deployed.",
         ),
         ("two-away", "begin of the second partition"),
-        second_partition,
-        "held until they are back",
+        after_return,
+        "after it is ready again",
         "",
     ),
     read(
@@ -210,7 +217,10 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         "",
     ),
     read(
-        ("F22", "The threshold can be raised, e.g. to 500."),
+        (
+            "F22",
+            "The threshold can be lowered (F24), or raised, e.g. to 500.",
+        ),
         ("higher-threshold", "clusters of the partitions"),
         partition_sizes,
         "200",
@@ -257,10 +267,10 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         ),
         (
             "five-partitions",
-            "ready clusters of a partition when the next begins",
+            "ready share of a partition when the next begins",
         ),
         ready_before_next,
-        "at least 9 of 10",
+        "at least 90 %",
         "",
     ),
     read(
@@ -302,9 +312,12 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
             "F32",
             "200 in partitions of 40, 10 %: 40 at once, and on at 4 NotReady.",
         ),
-        ("forty", "clusters told before any is ready"),
-        first_wave,
-        "40",
+        (
+            "forty",
+            "clusters told before any is ready, and ready share when the next begins",
+        ),
+        waves_of_partitions,
+        "40, at least 90 %",
         "4 at a time in an update",
     ),
     read(
@@ -356,9 +369,12 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     ),
     read(
         ("F38", "Strict: the next partition when this one is ready."),
-        ("example-strict", "end of the run"),
-        outcome,
-        "complete",
+        (
+            "example-strict",
+            "begin of the second partition, and the end",
+        ),
+        strict_order,
+        "after the last, complete",
         "an update stalls indefinitely",
     ),
     read(

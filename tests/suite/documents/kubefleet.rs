@@ -62,7 +62,7 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         ("same-name", "whether two stages may share one"),
         accepted,
         "refused",
-        "name",
+        "each stage must have a unique name",
     ),
     read(
         ("K8", "A stage selects members by labels."),
@@ -216,6 +216,16 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
         "",
     ),
     read(
+        ("K26", "The same if members change so that scheduling does."),
+        (
+            "scheduling-changes",
+            "run after a member has another stage's label",
+        ),
+        failed,
+        "failed",
+        "",
+    ),
+    read(
         (
             "K27",
             "A run keeps its snapshot of the strategy: later changes have no effect.",
@@ -228,6 +238,16 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     read(
         ("K28", "Every picked cluster is in one stage."),
         ("in-no-stage", "whether a cluster in no stage is accepted"),
+        accepted,
+        "refused",
+        "stage",
+    ),
+    read(
+        ("K28", "And in no other."),
+        (
+            "in-two-stages",
+            "whether a cluster in two stages is accepted",
+        ),
         accepted,
         "refused",
         "stage",

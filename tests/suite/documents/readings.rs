@@ -43,18 +43,49 @@ pub(super) fn partitions_allowed(shown: &ShownSetup) -> String {
     rest.split(';').next().unwrap_or_default().to_owned()
 }
 
-/// The fewest clusters of a partition that were ready when the next one began; partitions are p1 to p5.
+/// The smallest share of a partition that was ready when the next one began; partitions are p1 to p5.
 pub(super) fn ready_before_next(shown: &ShownSetup) -> String {
-    let mut fewest = usize::MAX;
+    let mut least = 100;
     for (before, next) in [("p1", "p2"), ("p2", "p3"), ("p3", "p4"), ("p4", "p5")] {
         let begins = shown.told(next)[0];
-        let ready = shown.ready(before);
-        fewest = fewest.min(ready.iter().filter(|at| **at <= begins).count());
+        let all = shown.told(before).len();
+        let ready = shown
+            .ready(before)
+            .iter()
+            .filter(|at| **at <= begins)
+            .count();
+        least = least.min(100 * ready / all);
     }
-    if fewest >= 9 {
-        "at least 9 of 10".to_owned()
+    if least >= 90 {
+        "at least 90 %".to_owned()
     } else {
-        format!("{fewest} of 10")
+        format!("{least} %")
+    }
+}
+
+/// Clusters told before any is ready, and how much of a partition is ready when the next begins.
+pub(super) fn waves_of_partitions(shown: &ShownSetup) -> String {
+    format!("{}, {}", first_wave(shown), ready_before_next(shown))
+}
+
+/// Whether the second partition begins when a cluster of the first is ready that was away for two hours.
+pub(super) fn after_return(shown: &ShownSetup) -> String {
+    // Of ten clusters two are away, and one may be NotReady.
+    let back = shown.ready("p1")[8];
+    if back >= 7_200.0 && shown.told("p2")[0] >= back {
+        "after it is ready again".to_owned()
+    } else {
+        "before".to_owned()
+    }
+}
+
+/// Whether the second partition begins after all clusters of the first are ready, and how the run ends.
+pub(super) fn strict_order(shown: &ShownSetup) -> String {
+    let last = shown.ready("a").last().copied().unwrap_or(f64::INFINITY);
+    match shown.told("b").first() {
+        Some(at) if *at >= last => format!("after the last, {}", shown.outcome()),
+        Some(_) => "before the last".to_owned(),
+        None => shown.outcome(),
     }
 }
 
@@ -72,9 +103,9 @@ pub(super) fn second_partition(shown: &ShownSetup) -> String {
 pub(super) fn words_of_git_repo(shown: &ShownSetup) -> String {
     let mut messages = shown.statuses("GitRepo/", "Ready");
     messages.retain(|message| message.contains("NotReady("));
-    let settled = messages
-        .iter()
-        .find(|message| !message.contains("WaitApplied("));
+    let is_settled =
+        |message: &&String| !message.contains("WaitApplied(") && message.contains("; ");
+    let settled = messages.iter().find(is_settled);
     let Some(message) = settled.or(messages.first()) else {
         return "never NotReady".to_owned();
     };
@@ -586,4 +617,24 @@ pub(super) fn snapshot_kept(shown: &ShownSetup) -> String {
         wait_after_staging(shown),
         stage_order(shown)
     )
+}
+
+/// Objects that the first pass creates.
+pub(super) fn created_first(shown: &ShownSetup) -> String {
+    let mut created = shown.run().passes.iter().map(|pass| pass.created);
+    created
+        .find(|created| *created > 0)
+        .unwrap_or(0)
+        .to_string()
+}
+
+/// New instances at the steps, and the pauses.
+pub(super) fn instances_and_pauses(shown: &ShownSetup) -> String {
+    format!("{}; {}", canary_instances(shown), pauses(shown))
+}
+
+/// Instances of the only step, and the pauses.
+pub(super) fn single_step(shown: &ShownSetup) -> String {
+    let [new, old] = [3, 4].map(|column| shown.column("step", column).concat());
+    format!("{new} new, {old} old; {}", pauses(shown))
 }

@@ -67,6 +67,7 @@ pub(in super::super) const CLOUD_FOUNDRY: &[DocumentSetup] = &[
     },
     DocumentSetup { others: SLOW_ENDS, ..of_cloud_foundry("fifty-5", FIFTY, cf!("strategy: rolling, maxInFlight: 5")) },
     of_cloud_foundry("two-in-flight", TEN, cf!("strategy: rolling, maxInFlight: 2")),
+    of_cloud_foundry("quota-55", FIFTY, cf!("strategy: rolling, maxInFlight: 5, quota: {organization: {totalInstances: 55}}")),
     of_cloud_foundry("quota-54", FIFTY, cf!("strategy: rolling, maxInFlight: 5, quota: {organization: {totalInstances: 54}}")),
     DocumentSetup {
         others: "faults: {defect: {share: 20%, kind: unready}}\n",

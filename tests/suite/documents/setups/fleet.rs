@@ -38,9 +38,12 @@ const TWO_OF_THREE: &[(&str, &str)] = &[("a-{1..3}", "p: a"), ("b-{1..3}", "p: b
 /// Two partitions of ten; two clusters of the first have another label.
 const TWO_OF_TEN: &[(&str, &str)] = &[
     ("p1-{01..08}", "p: '1'"),
-    ("p1-{09..10}", "p: '1', away: 'yes'"),
+    ("p1-{09..09}", "p: '1', away: one"),
+    ("p1-{10..10}", "p: '1', away: two"),
     ("p2-{01..10}", "p: '2'"),
 ];
+
+const ONE_AWAY: &str = "faults: {regional: [{selector: {matchLabels: {away: one}}, windows: [{from: 0 s, for: 2 h}]}]}\n";
 
 const TWO_AWAY: &str = "faults: {regional: [{selector: {matchExpressions: [{key: away, operator: Exists}]}, \
     windows: [{from: 0 s, for: 2 h}]}]}\n";
@@ -119,6 +122,18 @@ pub(in super::super) const FLEET: &[DocumentSetup] = &[
         labelled(50),
         fleet!("partitions: [{name: demoRollout, clusterSelector: {matchLabels: {env: staging}}}]"),
     ),
+    DocumentSetup {
+        release: "initial",
+        others: ONE_AWAY,
+        ..of_fleet(
+            "one-away",
+            TWO_OF_TEN,
+            fleet!(
+                "maxUnavailable: 10%, maxUnavailablePartitions: 0, partitions: [\
+            {name: p1, clusterSelector: {matchLabels: {p: '1'}}}, {name: p2, clusterSelector: {matchLabels: {p: '2'}}}]"
+            ),
+        )
+    },
     DocumentSetup {
         release: "initial",
         others: TWO_AWAY,

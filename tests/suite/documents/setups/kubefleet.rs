@@ -164,6 +164,14 @@ pub(in super::super) const KUBEFLEET: &[DocumentSetup] = &[
         )
     },
     DocumentSetup {
+        others: "changes: [{after: 10 min, \
+            relabel: {clusters: {matchLabels: {order: '1'}}, labels: {environment: canary}}}]\n",
+        ..of_kubefleet(
+            "scheduling-changes",
+            staged!("file: strategy.yaml, approvals: {after: 30 min}"),
+        )
+    },
+    DocumentSetup {
         others: "changes: [{after: 10 min, edit: {stages: [{name: all, labelSelector: {}}]}}]\n",
         ..of_kubefleet(
             "strategy-edited",
@@ -173,6 +181,13 @@ pub(in super::super) const KUBEFLEET: &[DocumentSetup] = &[
     of_kubefleet(
         "in-no-stage",
         staged!("stages: [{name: a, labelSelector: {matchLabels: {environment: staging}}}]"),
+    ),
+    of_kubefleet(
+        "in-two-stages",
+        staged!(
+            "stages: [{name: a, labelSelector: {matchLabels: {environment: staging}}}, \
+        {name: b, labelSelector: {}}]"
+        ),
     ),
     of_kubefleet(
         "empty-stage",

@@ -5,10 +5,18 @@ mod cloud_foundry;
 mod fleet;
 mod kubefleet;
 
+use fleetsim::report::wrapped;
+
 pub(super) use argo_cd::ARGO_CD;
 pub(super) use cloud_foundry::CLOUD_FOUNDRY;
 pub(super) use fleet::FLEET;
 pub(super) use kubefleet::KUBEFLEET;
+
+/// Most characters of a line on the page.
+const WIDTH: usize = 110;
+
+/// Spaces in front of the later lines of a long one, which YAML reads as one.
+const FURTHER: &str = "      ";
 
 /// An experiment with a strategy by each set of rules.
 pub(super) struct DocumentSetup {
@@ -41,10 +49,10 @@ impl DocumentSetup {
             strategies.push_str(&format!("\n  shipped: {}", self.shipped));
         }
         let text = self.text(&strategies, "");
-        text.lines()
-            .filter(|line| !COMMON.lines().any(|common| common == *line))
-            .map(|line| format!("{line}\n"))
-            .collect()
+        let own = text
+            .lines()
+            .filter(|line| !COMMON.lines().any(|common| common == *line));
+        own.map(|line| wrapped(line, WIDTH, FURTHER)).collect()
     }
 
     fn text(&self, strategies: &str, link: &str) -> String {
