@@ -129,7 +129,7 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
             "A13",
             "An application is complete when it is synced, and Healthy after Progressing.",
         ),
-        ("example-set", "begin of the second step"),
+        ("example-set", "start of the second step"),
         second_step,
         "after the first",
         "",
@@ -212,7 +212,7 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     ),
     read(
         ("A21", "Applications of later steps are held back."),
-        ("example-set", "begin of the second step"),
+        ("example-set", "start of the second step"),
         second_step,
         "after the first",
         "",

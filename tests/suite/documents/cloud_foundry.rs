@@ -191,7 +191,7 @@ pub(super) const FLIGHT_STATEMENTS: &[DocumentStatement] = &[
     ),
     read(
         ("M6", "It waits until at least one of them is healthy."),
-        ("fifty-5", "begin of the second batch"),
+        ("fifty-5", "start of the second batch"),
         second_batch,
         "after the first is healthy",
         "",
@@ -201,7 +201,7 @@ pub(super) const FLIGHT_STATEMENTS: &[DocumentStatement] = &[
             "M7",
             "For each old instance that was torn down, a new one is started.",
         ),
-        ("fifty-5", "begin of the second batch"),
+        ("fifty-5", "start of the second batch"),
         waits_for_teardown,
         "after the teardown",
         "old ones are ignored",

@@ -107,7 +107,7 @@ const DOCUMENTS: [SourceDocument; 5] = [
     },
     SourceDocument {
         title: "Argo CD: progressive rollout of ApplicationSets",
-        about: "\"Add Progressive Rollout Strategy for ApplicationSet resources\", argoproj/argo-cd#9437. The document is \
+        about: "\"Add Progressive Rollout Strategy for ApplicationSet resources\", argoproj/argo-cd#9437.\nThe document is \
             `argoCdProposal`, the code `argoCd`.",
         setups: setups::ARGO_CD,
         statements: argo_cd::STATEMENTS,
@@ -271,8 +271,8 @@ statement of the documents in our words, the experiment that shows it, what is r
 of rules:
 
 - *as documented*: the reading is what the document promises.
-- *as shipped, difference named*: the code does something else.
-  [schedulers.md](schedulers.md#where-documents-and-code-disagree) or the words of `fleetsim check` name the difference.
+- *as shipped, difference named*: the code does something else. The difference is named in
+  [schedulers.md](schedulers.md#where-documents-and-code-disagree) or by `fleetsim check`.
 - *prose*: there is nothing that a rollout could show.
 
 `tests/suite/documents` runs all experiments, reads the verdicts off the runs, and fails if one of them changes. Each
@@ -296,11 +296,10 @@ fn page(problems: &mut Vec<String>) -> String {
         text.push_str("|---|---|---|---|---|\n");
         text.push_str(&rows(document, &all, &pages, problems));
         for setup in document.setups {
-            text.push_str(&format!(
-                "\n`{}`:\n\n```yaml\n{}```\n",
-                setup.name,
-                setup.shown()
-            ));
+            let shown = setup.shown();
+            let read = serde_saphyr::from_str::<serde_json::Value>(&format!("{COMMON}{shown}"));
+            assert!(read.is_ok(), "{}: {read:?}", setup.name);
+            text.push_str(&format!("\n`{}`:\n\n```yaml\n{shown}```\n", setup.name));
         }
     }
     text

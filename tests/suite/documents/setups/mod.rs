@@ -52,7 +52,7 @@ impl DocumentSetup {
         let own = text
             .lines()
             .filter(|line| !COMMON.lines().any(|common| common == *line));
-        own.map(|line| wrapped(line, WIDTH, FURTHER)).collect()
+        own.map(folded).collect()
     }
 
     fn text(&self, strategies: &str, link: &str) -> String {
@@ -72,6 +72,13 @@ impl DocumentSetup {
         text.push_str(&format!("strategies:{strategies}\n"));
         text
     }
+}
+
+/// A line, folded where it is too long.
+fn folded(line: &str) -> String {
+    let text = line.trim_start();
+    let indent = &line[..line.len() - text.len()];
+    format!("{indent}{}", wrapped(text, WIDTH, FURTHER))
 }
 
 /// What all experiments have in common. The registry is no bottleneck, so that waves stay apart.
