@@ -144,7 +144,7 @@ fn a_strategy_that_is_deleted_or_edited_counts_for_runs_that_are_not_initialized
     let deleted = run("[{after: 5 min, delete: strategy}]").run;
     assert_eq!(deleted.outcome, RunOutcome::Stalled);
     assert!(
-        deleted.held_detail.contains("strategy"),
+        deleted.held_detail.contains("updateStrategy not found"),
         "{}",
         deleted.held_detail
     );
@@ -449,7 +449,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{allAtOnce: {}}",
             "[{after: 1 min}]",
-            "a change has one of `approve`, `deselect`,",
+            "a change has one of `approve`, `delete`, `deselect`,",
         ),
         (
             "{allAtOnce: {}}",

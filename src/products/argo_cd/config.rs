@@ -97,10 +97,10 @@ pub(crate) struct ProposalConfig {
     accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
-    /// Whether the file's generators and template make the applications of the fleet's clusters, and their labels.
-    /// `false`: each entry of the fleet is an application, with its labels.
+    /// Whether the file's generators and template make applications and labels. `false`: each entry of the fleet is an
+    /// application, with its labels.
     generate: bool,
-    /// `documented`: the set shows the condition `ApplicationSetUpToDate` of the proposal.
+    /// Whose words are shown. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
     statuses: RuleSet,
 }
 

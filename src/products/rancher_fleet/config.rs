@@ -43,8 +43,7 @@ pub(crate) struct RancherFleetConfig {
     version: FleetVersion,
     /// The simulated rule set.
     rules: RuleSet,
-    /// `documented`: statuses have the document's words, in which a cluster that waits for its turn is `OutOfSync`, as
-    /// before 0.16.
+    /// Whose words are shown. `documented`: a cluster that waits for its turn is `OutOfSync`, as before 0.16.
     statuses: RuleSet,
     /// Whether the bundle has Helm values. Default: whether the file's `helm` has some.
     #[serde(rename = "helmValues")]

@@ -1,10 +1,10 @@
 //! The statements of the proposal for Argo CD's ApplicationSets.
 
-use super::readings::{
-    accepted, at_once, changed_back, created_first, last_group, ready_soon, relabelled,
-    second_step, step_after_failure, steps_of_elements, told_by_name, unselected, up_to_date,
-    waves,
+use super::readings::argo_cd::{
+    changed_back, created_first, last_group, ready_soon, relabelled, second_step,
+    step_after_failure, steps_of_elements, told_by_name, unselected, up_to_date, waves,
 };
+use super::readings::{accepted, at_once};
 use super::{DocumentStatement, read};
 
 const IN_STEPS: &str = "dev 5, qa 3, region 1";

@@ -1,9 +1,10 @@
 //! The statements of Rancher Fleet's document.
 
-use super::readings::{
-    after_return, at_once, batch, first_told, first_wave, left_out, not_ready_at_51,
-    partition_limits, partition_sizes, partitions_allowed, pause_between, ready_before_next,
-    second_partition, storm, strict_order, waves_of_partitions, words_of_git_repo,
+use super::readings::at_once;
+use super::readings::fleet::{
+    after_return, batch, first_told, first_wave, left_out, not_ready_at_51, partition_limits,
+    partition_sizes, partitions_allowed, pause_between, ready_before_next, second_partition, storm,
+    strict_order, waves_of_partitions, words_of_git_repo,
 };
 use super::{DocumentStatement, read};
 

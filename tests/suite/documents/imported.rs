@@ -173,10 +173,7 @@ fn each_example_file_goes_from_import_to_chart() {
         } else {
             " --image v2.json"
         };
-        printed(
-            folder,
-            &format!("import {import}{image} -o experiment --replace"),
-        );
+        printed(folder, &format!("import {import}{image} -o experiment"));
         let experiment =
             fs::read_to_string(folder.join("experiment/experiment.yaml")).expect("written");
         assert!(

@@ -1,11 +1,12 @@
 //! The statements of KubeFleet's document.
 
-use super::readings::{
-    accepted, approval_of_canary, at_once, begins, begins_with_the_run, delete_stage, empty_stage,
-    end_of_production, explained_begin, failed, first_five, held_by_approval, outcome,
-    production_after_approval, production_order, run_ends, snapshot_kept, stage_order, stage_sizes,
-    tasks_begin, wait_after_staging,
+use super::readings::kubefleet::{
+    approval_of_canary, begins, begins_with_the_run, delete_stage, empty_stage, end_of_production,
+    explained_begin, failed, first_five, held_by_approval, production_after_approval,
+    production_order, run_ends, snapshot_kept, stage_order, stage_sizes, tasks_begin,
+    wait_after_staging,
 };
+use super::readings::{accepted, at_once, outcome};
 use super::{DocumentStatement, prose, read};
 
 pub(super) const STATEMENTS: &[DocumentStatement] = &[
@@ -88,7 +89,7 @@ pub(super) const STATEMENTS: &[DocumentStatement] = &[
     read(
         (
             "K11",
-            "The key orders clusters that have the label; others go by their name.",
+            "The key orders clusters that have the label; the others come last, by name.",
         ),
         ("label-missing", "end of the run"),
         outcome,
