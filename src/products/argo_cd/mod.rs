@@ -216,6 +216,34 @@ impl Strategy for ArgoCdStrategy {
     }
 }
 
+impl Strategy for ArgoCdProposal {
+    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
+        explain::proposal(&self.strategy, &self.applications(&fleet.world.clusters))
+    }
+
+    fn snippet(&self) -> Option<Snippet> {
+        yaml_snippet(
+            "the proposal for Argo CD, which no release has",
+            json!({ "spec": { "strategy": self.strategy } }),
+        )
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Edited(fields) => proposal::check_edit(fields),
+            Change::Release(_) | Change::Labels(..) => Ok(()),
+            _ => Err(
+                "the proposal knows a changed ApplicationSet: `edit`, `release` and `relabel`"
+                    .into(),
+            ),
+        }
+    }
+
+    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
+        Box::new(proposal_adapter::ProposalController::new(self, run))
+    }
+}
+
 /// The fleet as a set without a template sees it: one application for each cluster, with its name and labels.
 pub fn applications(clusters: &[ClusterSpec]) -> Vec<(String, Arc<Labels>)> {
     clusters

@@ -8,12 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{applications, explain, proposal_adapter};
-use crate::control_plane::{Change, Controller};
-use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
-use crate::results::Snippet;
+use super::applications;
 use crate::rollout::RuleSet;
 use crate::rollout::argo_cd::proposal::{ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{ApplicationSetSpec, TemplateCluster};
@@ -83,36 +80,13 @@ pub(super) fn edited_strategy(fields: &Value) -> Result<ProposalStrategy, String
         .map_err(|error| format!("its `edit` has no `strategy` of an ApplicationSet: {error}"))
 }
 
-impl Strategy for ArgoCdProposal {
-    fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::proposal(&self.strategy, &self.applications(&fleet.world.clusters))
-    }
-
-    fn snippet(&self) -> Option<Snippet> {
-        yaml_snippet(
-            "the proposal for Argo CD, which no release has",
-            json!({ "spec": { "strategy": self.strategy } }),
-        )
-    }
-
-    fn takes(&self, change: &Change) -> Result<(), String> {
-        match change {
-            Change::Edited(fields) => {
-                let applications: Vec<(String, Arc<Labels>)> = Vec::new();
-                let edited = edited_strategy(fields)?;
-                ProposedRollingUpdate::new(&edited, &applications)
-                    .map(|_| ())
-                    .map_err(|error| format!("its `edit` is not valid: {error}"))
-            }
-            Change::Release(_) | Change::Labels(..) => Ok(()),
-            _ => Err(
-                "the proposal knows a changed ApplicationSet: `edit`, `release` and `relabel`"
-                    .into(),
-            ),
-        }
-    }
-
-    fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
-        Box::new(proposal_adapter::ProposalController::new(self, run))
-    }
+/// Whether an edit is one of the strategy.
+///
+/// # Errors
+/// Why it is none, in words.
+pub(super) fn check_edit(fields: &Value) -> Result<(), String> {
+    let edited = edited_strategy(fields)?;
+    ProposedRollingUpdate::new(&edited, &[])
+        .map(|_| ())
+        .map_err(|error| format!("its `edit` is not valid: {error}"))
 }

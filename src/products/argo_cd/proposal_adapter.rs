@@ -6,8 +6,8 @@
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
-//! A changed set, by its template, its strategy or by labels, abandons the rollout: the next pass goes by the new set. Under
-//! `statuses: documented` the set shows the condition of the text.
+//! A changed set, by its template, its strategy or by labels, abandons the rollout: the next pass goes by the new set.
+//! Under `statuses: documented` the set shows the condition of the text.
 //!
 //! Left out: failed syncs (an offline cluster is instructed when it returns), the time of the comparison that begins a
 //! sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and the
