@@ -341,7 +341,7 @@ impl Measure {
     }
 
     /// The measures that results of these runs have.
-    pub(super) fn present<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Vec<Self> {
+    pub(super) fn present<'r>(runs: &(impl Iterator<Item = &'r RunRow> + Clone)) -> Vec<Self> {
         let mut present = Self::ALL.to_vec();
         present.retain(|measure| {
             !measure.is_own() || runs.clone().any(|run| measure.of(run).is_some())

@@ -111,7 +111,7 @@ pub(super) fn summary(variants: &[VariantRecord], seed: u64) -> Vec<SummaryRow> 
         }
     }
     let runs = variants.iter().flat_map(|variant| &variant.runs);
-    let measures = Measure::present(runs.map(|run| &run.run));
+    let measures = Measure::present(&runs.map(|run| &run.run));
     let mut rows = Vec::new();
     for (at, variant) in variants.iter().enumerate() {
         let reference = variants[references[at]];

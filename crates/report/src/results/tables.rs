@@ -212,7 +212,7 @@ fn write_runs<'r>(
     out: &mut dyn Write,
     runs: impl Iterator<Item = &'r RunRow> + Clone,
 ) -> io::Result<()> {
-    let measures = Measure::present(runs.clone());
+    let measures = Measure::present(&runs);
     if measures.into_iter().any(Measure::is_own) {
         write_csv(out, "", runs)
     } else {

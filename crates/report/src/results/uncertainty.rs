@@ -91,7 +91,7 @@ pub fn uncertainty_tables(
         .collect();
     let groups = compared(&settings);
     let mut rows = Vec::new();
-    for measure in Measure::present(drawn.iter().flatten()) {
+    for measure in Measure::present(&drawn.iter().flatten()) {
         let drawn = DrawnValues::of(measure, drawn);
         for (at, variant) in variants.iter().enumerate() {
             let own = &[at][..];
