@@ -7,7 +7,8 @@
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
 //! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
-//! this frees in the cluster; what a deleted placement takes out of the clusters; conflicts of the run's own writes of bindings, which queue the run again.
+//! this frees in the cluster; what a deleted placement takes out of the clusters; conflicts of the run's own writes of
+//! bindings, which queue the run again.
 
 use super::members;
 use super::runs::UpdateRun;

@@ -4,8 +4,8 @@
 //! `status.canary.steps`, and `status.details.error`. The steps have a total of 1 where none are configured.
 //!
 //! The line of `cf app` is that of the proposals: "Rolling Deployment currently DEPLOYING (max-in-flight: 2)" of
-//! cloud_controller_ng #3878, with the step of "Feature Request: Allow multiple Canary steps". The shipped program writes
-//! the same facts in a table.
+//! cloud_controller_ng #3878, with the step of "Feature Request: Allow multiple Canary steps". The shipped program
+//! writes the same facts in a table.
 
 use super::super::ObjectCondition;
 use super::RuleSet;
