@@ -1,9 +1,9 @@
 //! The five documents that the schedulers follow, statement by statement: `docs/documents.md`.
 //!
 //! Each statement has a small experiment, a reading of its run or of its explanation, and what the document promises
-//! there. By the documented rules the reading must be the promised one. By the shipped rules it is, or the difference is
-//! named: in `docs/schedulers.md`, or in what `fleetsim check` says. The page is written from the readings, so that a
-//! verdict that changes is a page that differs.
+//! there. By the documented rules the reading must be the promised one. By the shipped rules it is, or the difference
+//! is named: in `docs/schedulers.md`, or in what `fleetsim check` says. The page is written from the readings, so that
+//! a verdict that changes is a page that differs.
 //!
 //! `UPDATE_DOCS=1 cargo test --all-features --test suite documents` writes the page.
 

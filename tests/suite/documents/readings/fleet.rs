@@ -82,8 +82,8 @@ pub(in crate::documents) fn second_partition(shown: &ShownSetup) -> String {
     }
 }
 
-/// The words that the GitRepo shows while clusters are NotReady, at a time when no cluster is about to apply if there is
-/// one.
+/// The words that the GitRepo shows while clusters are NotReady, and no cluster is about to apply if there is such a
+/// time.
 pub(in crate::documents) fn words_of_git_repo(shown: &ShownSetup) -> String {
     let mut messages = shown.statuses("GitRepo/", "Ready");
     messages.retain(|message| message.contains("NotReady("));
