@@ -156,6 +156,7 @@ fn rollouts(criterion: &mut Criterion) {
             ignored: Vec::new(),
             has_values: false,
             paused: false,
+            schedules: None,
             helm: HelmWait::default(),
         })
     };

@@ -17,6 +17,7 @@ mod compare;
 mod console_pages;
 mod displayed_run;
 mod documented_examples;
+mod documents;
 mod endless_runs;
 mod event_churn;
 mod examples;

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use super::exceptions::SkippedApplication;
 use super::settings::UPSTREAM_KEYS;
 use super::{
-    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
-    ArgoCdStrategy, SyncWindows, applications, targets,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdProposal,
+    ArgoCdRelease, ArgoCdStrategy, GeneratedLabels, SyncWindows, targets,
 };
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
@@ -27,6 +27,7 @@ use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
     Targets, TunedSetting, UpstreamProgram, version,
 };
+use crate::rollout::RuleSet;
 use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy,
@@ -101,6 +102,11 @@ pub(crate) struct ProposalConfig {
     accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
+    /// Whether the file's generators and template make applications and labels. `false`: each entry of the fleet is an
+    /// application, with its labels.
+    generate: bool,
+    /// Whose words are shown. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
+    statuses: RuleSet,
 }
 
 /// The flag `--concurrent-application-updates`, 1 by default.
@@ -139,6 +145,9 @@ impl Product for ArgoCdConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        if targets::is_of_proposal(self.file_choice(path), context) {
+            return None;
+        }
         if self.generates() {
             targets::of(self.file_choice(path), fleet, context)
         } else {
@@ -314,25 +323,38 @@ impl Product for ProposalConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        if self.generates() {
+            targets::of(self.file_choice(path), fleet, context)
+        } else {
+            Some(Targets::All)
+        }
+    }
+
     fn check(
         &self,
         path: &Path,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
-        let choice = FileChoice {
-            name: self.file.as_deref(),
-            path,
-            accept: &self.accept,
-            moot: &[],
-        };
+        let choice = self.file_choice(path);
         let file: ProductFile<ProposalFile> =
             ProductFile::object(choice, &[targets::APPLICATION_SET], &STRICT, context)?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
-        let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
-        if let Err(error) =
-            ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters))
-        {
+        let generated = match &file.document {
+            Some(document) if self.generates() => Some(GeneratedLabels {
+                parameters: targets::parameters(document, fleet, context)?,
+                spec: context.read_from(document, &Path::of("spec"), |error| !error.is_of_key())?,
+            }),
+            _ => None,
+        };
+        let proposal = ArgoCdProposal {
+            strategy: self.strategy.clone().unwrap_or(file.value.spec.strategy),
+            generated,
+            statuses: self.statuses,
+        };
+        let applications = proposal.applications(&fleet.world.clusters);
+        if let Err(error) = ProposedRollingUpdate::new(&proposal.strategy, &applications) {
             let field = format!("spec.{}", error.field);
             places.report(
                 &field,
@@ -342,7 +364,28 @@ impl Product for ProposalConfig {
             );
             return None;
         }
-        Some(Arc::new(strategy))
+        Some(Arc::new(proposal))
+    }
+}
+
+impl ProposalConfig {
+    fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
+        FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            // What these decide is computed, or does not count.
+            moot: if self.generates() {
+                &["spec.generators"]
+            } else {
+                &[]
+            },
+        }
+    }
+
+    /// Whether the file makes the applications.
+    fn generates(&self) -> bool {
+        self.file.is_some() && self.generate
     }
 }
 

@@ -12,6 +12,7 @@ mod exceptions;
 mod explain;
 pub(crate) mod generate;
 mod glob;
+mod proposal;
 mod proposal_adapter;
 mod refresh;
 mod settings;
@@ -31,13 +32,13 @@ use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
 use crate::products::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
-use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
 use crate::world::{ApplyFailure, ClusterSpec};
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use exceptions::{ApplicationExceptions, KeptStatus};
+pub use proposal::{ArgoCdProposal, GeneratedLabels};
 pub use settings::{ApplicationControllerSettings, Sharding};
 pub use sync_windows::SyncWindows;
 pub(crate) use targets::follows_commits;
@@ -209,8 +210,13 @@ impl Strategy for ArgoCdStrategy {
             Change::Stop(_) if !self.is_rolling() => {
                 Err("an ApplicationSet that does not roll in steps cannot be stopped".into())
             }
-            Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),
+            Change::Release(_) if self.release != ArgoCdRelease::TargetRevision => {
+                Err("only a release by `targetRevision` changes the ApplicationSet".into())
+            }
+            Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
+            _ => Err(
+                "fleetsim's own scheduler for Argo CD takes `release`, `relabel` and `stop`".into(),
+            ),
         }
     }
 
@@ -229,7 +235,7 @@ impl Strategy for ArgoCdStrategy {
     }
 }
 
-impl Strategy for ProposalStrategy {
+impl Strategy for ArgoCdProposal {
     fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
         Some(FailureRefusal {
             message: "the proposal does not say what follows from a failed sync, and no release has it",
@@ -238,14 +244,25 @@ impl Strategy for ProposalStrategy {
     }
 
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::proposal(self, &applications(&fleet.world.clusters))
+        explain::proposal(&self.strategy, &self.applications(&fleet.world.clusters))
     }
 
     fn snippet(&self) -> Option<Snippet> {
         yaml_snippet(
             "the proposal for Argo CD, which no release has",
-            json!({ "spec": { "strategy": self } }),
+            json!({ "spec": { "strategy": self.strategy } }),
         )
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Edited(fields) => proposal::check_edit(fields),
+            Change::Release(_) | Change::Labels(..) => Ok(()),
+            _ => Err(
+                "the proposal knows a changed ApplicationSet: `edit`, `release` and `relabel`"
+                    .into(),
+            ),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

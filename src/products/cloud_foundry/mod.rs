@@ -51,6 +51,10 @@ pub struct CloudFoundryDeployment {
     pub continue_after: Option<DurationModel>,
     /// Delay from the creation of the deployment until a user cancels it. `None`: never.
     pub cancel_after: Option<DurationModel>,
+    /// Whose words are shown: those of the API alone, or also the line of `cf app` in the proposals.
+    pub statuses: RuleSet,
+    /// Whether runs have the measure `peak_instances`.
+    pub count_instances: bool,
 }
 
 impl CloudFoundryDeployment {

@@ -102,8 +102,13 @@ impl Strategy for ExternalStrategy {
     }
 
     /// A process ignores events that it has no use for.
-    fn takes(&self, _change: &Change) -> Result<(), String> {
-        Ok(())
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Edited(_) | Change::Deleted(_) => {
+                Err("the protocol has no message for `edit` and `delete`".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {

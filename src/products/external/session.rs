@@ -463,6 +463,8 @@ impl<'r> Session<'r> {
                 news.selected = Some(*selected);
             }
             Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
+            // No message of the protocol says so, and the strategy does not take them.
+            Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.news.push(news);
     }

@@ -127,9 +127,13 @@ impl Strategy for KubeFleetStaged {
             {
                 Err(format!("there is no stage `{stage}`"))
             }
-            Change::Approve { .. } | Change::Stop(_) | Change::Labels(..) => Ok(()),
+            Change::Edited(fields) => edited_strategy(fields).map(|_| ()),
+            Change::Approve { .. }
+            | Change::Stop(_)
+            | Change::Labels(..)
+            | Change::Deleted(_) => Ok(()),
             _ => Err(
-                "fleetsim's own scheduler for update runs takes `approve`, `relabel` and `stop`"
+                "fleetsim's own scheduler for update runs takes `approve`, `delete`, `edit`, `relabel` and `stop`"
                     .into(),
             ),
         }
@@ -176,6 +180,20 @@ impl Strategy for KubeFleetRolling {
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         Box::new(rolling_controller::RollingController::new(self, run))
     }
+}
+
+/// The strategy that somebody has edited, with the defaults of admission.
+///
+/// # Errors
+/// Why it is none, in words.
+fn edited_strategy(fields: &serde_json::Value) -> Result<StrategySpec, String> {
+    let spec: StrategySpec = serde_json::from_value(fields.clone()).map_err(|error| {
+        format!("its `edit` is no spec of a ClusterStagedUpdateStrategy: {error}")
+    })?;
+    if spec.stages.is_empty() {
+        return Err("its `edit` has no `stages`".to_owned());
+    }
+    Ok(spec.with_defaults())
 }
 
 /// The label that KubeFleet adds to each member cluster: its name (`membercluster_controller.go`, since v0.3.1).

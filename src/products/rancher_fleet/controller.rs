@@ -289,7 +289,7 @@ impl<'s> FleetController<'s> {
                 self.runtime
                     .step(plane.now(), FleetStep::Registered(cluster.index()), plane);
             }
-            Change::Approve { .. } => return,
+            Change::Approve { .. } | Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.runtime.add(());
     }

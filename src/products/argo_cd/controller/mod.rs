@@ -313,7 +313,7 @@ impl<'r> ArgoCdController<'r> {
         let is_gone = application.generated.is_none() && application.live.is_none();
         // Between the write of its spec and the comparison, an application still shows its old state. An application
         // that the application controller ignores keeps its state indefinitely.
-        let shows_release = self.application_controller.shown(index) == Some(NEW)
+        let shows_release = self.application_controller.shown(index) == Some(self.wanted)
             || has_row && self.strategy.exceptions.is_skipped(index);
         is_gone || shows_release && (has_row || application.is_done())
     }
@@ -335,7 +335,10 @@ impl<'r> ArgoCdController<'r> {
             }),
             Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
-            Change::Release(_) | Change::Approve { .. } => return,
+            Change::Release(_)
+            | Change::Approve { .. }
+            | Change::Edited(_)
+            | Change::Deleted(_) => return,
         }
         self.view.queue.add(());
     }
