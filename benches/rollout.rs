@@ -119,6 +119,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
         scenario: Scenario {
             world: Arc::new(world(clusters)),
             groups: Arc::new(Vec::new()),
+            calendar: None,
             strategy,
             product: "bench",
             is_bound: false,
@@ -155,6 +156,7 @@ fn rollouts(criterion: &mut Criterion) {
             ignored: Vec::new(),
             has_values: false,
             paused: false,
+            schedules: None,
             helm: HelmWait::default(),
         })
     };

@@ -24,6 +24,7 @@
 //! | [`rollout`] | the rules of each product's scheduler, independent of the simulator |
 //! | [`document`] | YAML and JSON documents with the position of every error |
 //! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
+//! | [`calendar`] | dates, time zones and cron expressions: when the windows of a product are open |
 //! | [`process`] | processes that take part in a run, and the protocol with them |
 //! | [`results`] | the records of runs, and how they are stored |
 //! | [`build_info`] | the source that this program was built from |
@@ -67,6 +68,7 @@
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod build_info;
+pub mod calendar;
 #[cfg(not(target_family = "wasm"))]
 pub mod calibrate;
 pub mod control_plane;

@@ -24,13 +24,13 @@ import (
 //   - An operation is Running from the controller's first write on; that write also sends the instruction to deploy to
 //     the cluster. It has Succeeded when the cluster has applied the revision. An operation that finds the revision
 //     applied deploys nothing and takes a second: a guess, as in fleetsim's own application controller.
-//   - Health is Missing before anything was applied, Degraded if the cluster reports a failure, Healthy if it is
-//     ready, and Progressing otherwise.
-//   - An offline cluster does not answer: an attempt fails after the connection's timeout. An attempt also fails if
-//     the cluster reports a failure before it has applied. The operation's own retry decides what follows. The
-//     controller keeps its last state of the cluster until the cluster is back.
-//   - An Application with automated sync starts its own operation when it is found OutOfSync, once per revision.
-//   - Deleting an Application that has Argo CD's finalizer deploys revision 0.
+//   - Health is Missing before anything was applied, Degraded if the cluster says that it fails, Healthy if it is ready,
+//     and Progressing otherwise.
+//   - A cluster that is offline does not answer: an attempt fails after the connection's timeout, and so it does if the
+//     cluster says that it fails before it has applied. That is news of the attempt, and not of health. The operation's
+//     own retry says what comes next. What is known of the cluster stays as it was until it is back.
+//   - An Application with automated sync starts an operation of its own when it is found OutOfSync, once a revision.
+//   - Of an Application that is deleted with Argo CD's finalizer, revision 0 is deployed.
 type application struct {
 	target   int
 	name     string // of the Application, if it exists
@@ -372,8 +372,13 @@ func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News
 	if news.Ready != nil {
 		a.cluster.ready = *news.Ready
 	}
+	refusal := ""
 	if news.Failing != nil {
-		a.cluster.failing = *news.Failing
+		if a.operation.attempting && a.cluster.applied != a.operation.revision {
+			refusal = *news.Failing
+		} else {
+			a.cluster.failing = *news.Failing
+		}
 	}
 	if news.Labels != nil {
 		p.s.Hello.Targets[a.target].Labels = *news.Labels
@@ -394,6 +399,9 @@ func (p *product) targetNews(w virtualapi.World, a *application, news cosim.News
 		a.seen = a.cluster
 		p.learn(w, a)
 	}
+	if refusal != "" && !a.offline {
+		p.attemptFails(w, a, refusal)
+	}
 }
 
 // learn handles news of the controller's cluster, as the application controller does.
@@ -401,9 +409,6 @@ func (p *product) learn(w virtualapi.World, a *application) {
 	switch {
 	case a.operation.attempting && a.seen.applied == a.operation.revision:
 		p.end(w, a, "Succeeded", "successfully synced (all tasks run)")
-	case a.operation.attempting && a.seen.failing != "":
-		p.compare(w, a, nil)
-		p.attemptFails(w, a, a.seen.failing)
 	default:
 		p.compare(w, a, nil)
 	}

@@ -1,7 +1,7 @@
 //! The clusters of a run, which a controller instructs and queries.
 
 use crate::rollout::Revision;
-use crate::world::{ClusterId, Queue, World};
+use crate::world::{ApplyFailure, ClusterId, Queue, World};
 
 /// The clusters of a run: the simulated world, or a recorded fleet in a test.
 pub trait Clusters {
@@ -25,6 +25,19 @@ pub trait Clusters {
 
     /// Applies a revision in a cluster from the management cluster; an offline cluster never receives it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
+
+    /// How the next apply of the new revision in a cluster fails, if it does.
+    fn next_failure(&self, _cluster: ClusterId) -> Option<ApplyFailure> {
+        None
+    }
+
+    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    fn always_fails(&self, _cluster: ClusterId) -> bool {
+        false
+    }
+
+    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    fn break_off(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
 
     /// Instructs a cluster to remove what it runs. That downloads nothing, and the simulated world does not change.
     fn remove(&mut self, _cluster: ClusterId, _queue: &mut Queue) {}
@@ -57,5 +70,17 @@ impl Clusters for World<'_> {
 
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue) {
         World::push(self, cluster, revision, queue);
+    }
+
+    fn next_failure(&self, cluster: ClusterId) -> Option<ApplyFailure> {
+        World::next_failure(self, cluster)
+    }
+
+    fn always_fails(&self, cluster: ClusterId) -> bool {
+        World::always_fails(self, cluster)
+    }
+
+    fn break_off(&mut self, cluster: ClusterId, queue: &mut Queue) {
+        World::break_off(self, cluster, queue);
     }
 }

@@ -1,5 +1,9 @@
 //! The interface between a product and the rest of fleetsim: one state machine for each product.
 
+#[cfg(test)]
+use schemars::JsonSchema;
+use serde::Deserialize;
+
 use super::{Clusters, Plane, StatusLog};
 use crate::process::ProcessError;
 use crate::rollout::label_selector::Labels;
@@ -25,6 +29,21 @@ pub enum Change {
         /// Whether the approval is before the stage, not after it.
         before: bool,
     },
+    /// An object that the rollout goes by has these fields now, in the product's own words.
+    Edited(serde_json::Value),
+    /// An object that the rollout goes by is deleted.
+    Deleted(RolloutObject),
+}
+
+/// An object of a product that a rollout goes by.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
+#[cfg_attr(test, derive(JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum RolloutObject {
+    /// The placement that picks the clusters.
+    Placement,
+    /// The strategy that orders the clusters.
+    Strategy,
 }
 
 /// An input of a controller.
@@ -102,6 +121,11 @@ pub trait Controller {
 
     /// Returns the purpose of a pending timer, as a name for counts. `None`: it has no name.
     fn timer_kind(&self, _number: u32) -> Option<&'static str> {
+        None
+    }
+
+    /// Most instances of all versions that existed at a time. `None`: they are not counted.
+    fn peak_instances(&self) -> Option<u64> {
         None
     }
 

@@ -30,7 +30,7 @@ mod work_queue;
 pub use agenda::Agenda;
 pub use api_client::{ApiClient, ApiRequest, RetryPolicy};
 pub use clusters::Clusters;
-pub use controller::{Change, Controller, ControllerInput, Traits};
+pub use controller::{Change, Controller, ControllerInput, RolloutObject, Traits};
 pub use driver::ControlPlane;
 pub use plane::{Plane, SeenActs};
 pub use settings::{API_REQUEST, ControlLoop, WATCH_DELAY};

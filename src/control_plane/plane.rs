@@ -176,6 +176,11 @@ impl Plane<'_> {
         self.clusters.push(cluster, revision, self.queue);
     }
 
+    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    pub fn break_off(&mut self, cluster: ClusterId) {
+        self.clusters.break_off(cluster, self.queue);
+    }
+
     /// Begins a pass.
     pub fn begin_pass(&mut self, unavailable: u64) {
         let t_s = self.now().as_secs_f64();

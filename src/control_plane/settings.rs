@@ -23,7 +23,7 @@ use crate::world::DurationModel;
 pub struct ControlLoop {
     /// Duration of one request to the API server, from sending to the answer.
     pub request: DurationModel,
-    /// Maximum requests per second of the controller's client, for each kind of object; 0 means no limit.
+    /// Maximum requests per second of the controller's client, for each kind; 0 means no limit.
     pub client_qps: u32,
     /// Requests that the client may send before its limit applies.
     pub client_burst: u32,

@@ -571,11 +571,18 @@ fn state_of_deployment(read: &ShownObject) -> SeenState {
         SeenState::Waiting
     } else if is_applied && status.ready {
         SeenState::Ready
-    } else if status.display.state == "ErrApplied" {
+    } else if status.display.state == "ErrApplied" || is_applied && has_ended(read) {
         SeenState::Failed
     } else {
         SeenState::Updating
     }
+}
+
+/// Whether Fleet has ended the apply of a BundleDeployment for good: the id counts as applied, and `Installed` is False
+/// (`deployErrToStatus` in `internal/cmd/agent/deployer/deployer.go` of rancher/fleet at 3b2c622).
+fn has_ended(read: &ShownObject) -> bool {
+    let conditions = ShownConditions::of(read);
+    conditions.position("Installed", "False").is_some()
 }
 
 /// A condition that ends an update run.

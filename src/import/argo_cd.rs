@@ -14,7 +14,7 @@ use super::application_set::{ApplicationSetFacts, GeneratedTarget, is_applicatio
 use super::argo_applications::{ApplicationChoice, ApplicationObject, GeneratedFleet};
 use super::argo_clusters::{ArgoCluster, ArgoClusterFacts, clusters};
 use super::argo_own::{self, OwnSettings, SetSync, SkippedStatus};
-use super::draft::{ARGO_CD, ImportedFleet, StrategyDraft, WorkloadDraft};
+use super::draft::{ARGO_CD, ARGO_CD_PROPOSAL, ImportedFleet, StrategyDraft, WorkloadDraft};
 use super::kinds::{APPLICATION_SET, APPLICATIONS, ExportShape};
 use super::left_out::left_out;
 use super::offline;
@@ -22,6 +22,7 @@ use super::sources::{ImportSources, Texts};
 use super::strategy::{self, FoundStrategy};
 use super::target::FleetTarget;
 use crate::document::problem::{OrProblems, Source};
+use crate::rollout::argo_cd::proposal::ProposalFile;
 use crate::scenario::import::objects::objects_of_product;
 use crate::units::counted;
 
@@ -233,14 +234,33 @@ fn of_clusters(
 /// Returns the draft of the strategy, from the ApplicationSet if there is one, and from the applications' individual
 /// settings.
 fn draft(set: Option<ReadSet>, own: &[OwnSettings], notes: &mut Vec<String>) -> StrategyDraft {
-    let mut draft = StrategyDraft::of(ARGO_CD);
+    if let Some(set) = set.as_ref().filter(|set| is_of_proposal(&set.found)) {
+        notes.push(format!(
+            "{}: its strategy is the one that was proposed and never shipped; `argoCdProposal` simulates it",
+            set.found.file.origin
+        ));
+    }
+    let product = match &set {
+        Some(set) if is_of_proposal(&set.found) => ARGO_CD_PROPOSAL,
+        _ => ARGO_CD,
+    };
+    let mut draft = StrategyDraft::of(product);
     let sync = match &set {
         Some(set) => set.facts.spec.sync(),
         None => SetSync::default(),
     };
-    argo_own::add_settings(own, sync, &mut draft, notes);
+    // The proposal has no settings of single applications.
+    if product == ARGO_CD {
+        argo_own::add_settings(own, sync, &mut draft, notes);
+    }
     draft.file = set.map(|set| super::application_set::with_kind(set.found));
     draft
+}
+
+/// Whether a set has the strategy of the proposal.
+fn is_of_proposal(set: &FoundStrategy) -> bool {
+    set.read::<ProposalFile>()
+        .is_ok_and(|set| set.spec.strategy.rolling_update.is_some())
 }
 
 /// Returns a target for each cluster that the generators select.

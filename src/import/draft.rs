@@ -11,6 +11,9 @@ use crate::world::SiteKind;
 /// The key of the product in `strategies`.
 pub(super) const ARGO_CD: &str = "argoCd";
 
+/// The key of the proposal for its ApplicationSets.
+pub(super) const ARGO_CD_PROPOSAL: &str = "argoCdProposal";
+
 /// The imported experiment, before it is written.
 pub(super) struct ExperimentDraft {
     pub(super) fleet: ImportedFleet,

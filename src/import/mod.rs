@@ -73,7 +73,7 @@ pub use guess::Guess;
 pub use sources::ImportSources;
 pub use summary::Imported;
 
-use draft::{ARGO_CD, DECIDE, ExperimentDraft, ImportedFleet, StrategyDraft};
+use draft::{ARGO_CD, ARGO_CD_PROPOSAL, DECIDE, ExperimentDraft, ImportedFleet, StrategyDraft};
 use folder::{ExperimentFolder, experiment_name};
 use images::{ImportedImage, images, sizes, unique};
 use page::{FileNames, GROUPS, ImageNames, TABLE};
@@ -205,7 +205,7 @@ fn write_strategy(
     // Notes on the terms in the user's file cannot be derived from its copy.
     let mut warnings = staged.check(origin)?.notes;
     let mut published = None;
-    if strategy.product == ARGO_CD {
+    if [ARGO_CD, ARGO_CD_PROPOSAL].contains(&strategy.product) {
         published = application_set::without_template_names(&file.text);
     }
     let published = published.as_ref().unwrap_or(&file.text);

@@ -1,9 +1,10 @@
 //! Fields of exported objects that affect the rollout but are not simulated.
 //!
-//! Unlike a field of a strategy's file, such a field cannot be accepted by name, because `clusters.csv` has no column
-//! for it. So the import reports each ignored field once, with the objects that have it. Objects that no option reads,
-//! such as schedules and overrides, are checked in the same way. Left out: Applications and the Secrets of clusters,
-//! which `argo_cd` reads, and strategies.
+//! An export of a fleet cannot be accepted by name, as a strategy's file can: `clusters.csv` has no place for such a
+//! field. So the import says what it passes over, once for each field with the objects that have it. Objects that no
+//! option reads, such as overrides, are looked at in the same way. Windows are simulated and not imported: a note
+//! names the setting that takes them. Left out: Applications and the Secrets of clusters, which `argo_cd` reads, and
+//! strategies.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -56,6 +57,41 @@ pub(super) fn notes(texts: &Texts) -> Vec<String> {
     let mut notes = Vec::new();
     for source in texts.sources() {
         notes.extend(notes_on(source));
+        notes.extend(notes_on_windows(source));
+    }
+    notes
+}
+
+/// Objects with windows, by their kind, and the setting of a strategy that takes a file with them.
+const WINDOWS: [(&str, &str); 2] = [
+    ("Schedule", "`schedules` of rancherFleet"),
+    ("AppProject", "`project` of argoCd"),
+];
+
+/// The notes on windows that an import does not take over.
+fn notes_on_windows(source: &Arc<Source>) -> Vec<String> {
+    let mut notes = Vec::new();
+    for (kind, setting) in WINDOWS {
+        if !source.text.contains(kind) {
+            continue;
+        }
+        let mut names = Vec::new();
+        for object in objects_of_product(source).unwrap_or_default() {
+            let json = object.to_json();
+            let has_windows = kind == "Schedule" || json["spec"]["syncWindows"].is_array();
+            if json["kind"] == kind && has_windows {
+                let name = json["metadata"]["name"].as_str().unwrap_or_default();
+                names.push(name.to_owned());
+            }
+        }
+        if !names.is_empty() {
+            notes.push(format!(
+                "{}: the windows of {kind} {} are not imported: name a file with them by {setting}, and give `startsAt` a \
+                 date",
+                source.name,
+                some_of(&names)
+            ));
+        }
     }
     notes
 }

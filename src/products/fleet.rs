@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::calendar::CalendarStart;
 use crate::control_plane::ControlLoop;
 use crate::engine::Streams;
 use crate::rollout::label_selector::LabelSelector;
@@ -19,6 +20,8 @@ pub struct Fleet<'a> {
     pub world: &'a WorldSpec,
     /// Cluster groups, which a product may refer to by name; their selectors are valid.
     pub groups: &'a [FleetGroup],
+    /// The date and time of the start, if the experiment has one.
+    pub calendar: Option<&'a CalendarStart>,
 }
 
 impl Fleet<'_> {

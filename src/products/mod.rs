@@ -36,7 +36,7 @@ pub(crate) use entry::{ANY_TARGET, Configuration, target_of};
 pub use entry::{ProductEntry, StrategyChoice, find};
 pub use fleet::{Fleet, FleetGroup, Run};
 use strategy::yaml_snippet;
-pub use strategy::{Documented, Strategy, StrategyEq, StrategyExplanation};
+pub use strategy::{Documented, FailureRefusal, Strategy, StrategyEq, StrategyExplanation};
 
 pub(crate) use load::{AT_ONCE, FieldPlaces, Product, ProductFile, TunedSetting};
 pub(crate) use targets::{ChosenTarget, Targets};

@@ -11,7 +11,7 @@ use crate::document::yaml::to_yaml;
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 use crate::units::SimDuration;
-use crate::world::AgentSpec;
+use crate::world::{AgentSpec, ApplyFailure};
 
 /// A rollout strategy of a product, checked against its fleet.
 pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
@@ -55,6 +55,11 @@ pub trait Strategy: Any + StrategyEq + Debug + Send + Sync {
     /// Returns the agents of its runs, given the agents that the experiment describes.
     fn agent(&self, described: AgentSpec) -> AgentSpec {
         described
+    }
+
+    /// Why an apply cannot fail in this way under this strategy. `None`: it can.
+    fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
+        None
     }
 
     /// Checks whether rollouts of this strategy support a person's action during the rollout.
@@ -102,6 +107,15 @@ impl PartialEq for dyn Strategy {
     fn eq(&self, other: &Self) -> bool {
         self.is_same(other)
     }
+}
+
+/// Why an apply cannot fail in some way under a strategy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct FailureRefusal {
+    /// The reason, in the product's terms.
+    pub message: &'static str,
+    /// What to write instead.
+    pub help: &'static str,
 }
 
 /// A strategy under the rules that its product's documentation describes.

@@ -1,9 +1,12 @@
 //! `changes`: people's actions during a rollout, as written and as checked.
 //!
-//! An action is expanded to the changes that a controller sees: a change of labels becomes one change for each
-//! cluster, with all of its labels. Each strategy states which actions its rollouts support.
+//! An act is expanded to what a controller sees of it: a change of labels becomes one change for each cluster, with all
+//! of its labels. Each strategy says which acts its rollouts take, and checks an edited object itself.
 //!
 //! Left out: actions that depend on the course of the rollout, and clusters that return to a rollout.
+
+#[cfg(test)]
+use std::collections::BTreeMap;
 
 use itertools::Itertools;
 #[cfg(test)]
@@ -11,14 +14,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::check::{CheckedWorld, Checker};
-use crate::control_plane::Change;
+use crate::control_plane::{Change, RolloutObject};
 use crate::document::path::Path;
 use crate::products::Strategy;
 use crate::rollout::label_selector::{LabelSelector, Labels};
 use crate::units::{SimDuration, counted};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind};
 
-/// A person's action during a rollout. It has exactly one of the fields from `approve` to `stop`.
+/// An act of a person in mid-rollout. It has exactly one of the fields beside `after` and `strategy`.
 #[derive(Clone, Debug, Deserialize)]
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "ChangeFile"))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -29,6 +32,11 @@ pub(crate) struct ChangeFile {
     strategy: Option<String>,
     /// Approves a stage.
     approve: Option<ApprovalFile>,
+    /// Deletes an object that the rollout goes by.
+    delete: Option<RolloutObject>,
+    /// Replaces fields of the strategy's object by these, in the product's own words.
+    #[cfg_attr(test, schemars(with = "Option<BTreeMap<String, serde_json::Value>>"))]
+    edit: Option<serde_json::Value>,
     /// Removes the clusters that this label selector selects from the rollout.
     deselect: Option<LabelSelector>,
     /// Sets labels of clusters.
@@ -86,7 +94,8 @@ pub(crate) enum PublishedRevision {
 /// Maximum number of labels in the changes of all variants. Each took 245 bytes in 100,000 clusters.
 const MOST_LABELS: usize = 5_000_000;
 
-const NO_ACT: &str = "a change has one of `approve`, `deselect`, `relabel`, `release` and `stop`";
+const NO_ACT: &str =
+    "a change has one of `approve`, `delete`, `deselect`, `edit`, `relabel`, `release` and `stop`";
 
 impl Checker<'_> {
     /// Returns people's actions in the rollouts of this strategy, by time since the release.
@@ -157,7 +166,9 @@ impl Checker<'_> {
             }
             let ChangeFile {
                 approve,
+                delete,
                 deselect,
+                edit,
                 relabel,
                 release,
                 stop,
@@ -165,6 +176,8 @@ impl Checker<'_> {
             } = change;
             let acts = [
                 approve.is_some(),
+                delete.is_some(),
+                edit.is_some(),
                 deselect.is_some(),
                 relabel.is_some(),
                 release.is_some(),
@@ -222,6 +235,8 @@ impl Checker<'_> {
             None => {}
         }
         acts.extend(change.stop.map(Change::Stop));
+        acts.extend(change.delete.map(Change::Deleted));
+        acts.extend(change.edit.clone().map(Change::Edited));
         acts
     }
 

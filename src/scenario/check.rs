@@ -5,6 +5,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use super::import::inventory::InventoryCluster;
+use crate::calendar::CalendarStart;
 use crate::document::context::Context;
 use crate::document::path::Path;
 use crate::products::{Fleet, FleetGroup};
@@ -40,6 +41,8 @@ impl<'a> DerefMut for Checker<'a> {
 pub(crate) struct CheckedWorld {
     pub(crate) world: Arc<WorldSpec>,
     pub(crate) groups: Arc<Vec<FleetGroup>>,
+    /// The date of the start, if it is written.
+    pub(crate) calendar: Option<Arc<CalendarStart>>,
 }
 
 impl CheckedWorld {
@@ -47,6 +50,7 @@ impl CheckedWorld {
         Fleet {
             world: &self.world,
             groups: &self.groups,
+            calendar: self.calendar.as_deref(),
         }
     }
 }

@@ -3,8 +3,10 @@
 //! A time of day in a limit is its first occurrence after the start of the rollout. With days of the week, `startsAt:
 //! Fri 22:00` and `completion < Mon 06:00` are 56 h apart.
 //!
-//! Left out: dates, time zones and daylight saving time, which a simulated week does not have. Windows of outages and
-//! of the registry are durations from the start.
+//! With a date, `startsAt: 2026-03-28 22:00 Europe/Berlin`, the windows of products have their times, and a night in
+//! which the clocks change is an hour shorter or longer.
+//!
+//! Left out: windows of outages and of the registry, which are durations from the start.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,12 +15,65 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 
+use crate::calendar::CalendarStart;
 use crate::results::{Limit, MeasureError};
 use crate::units::SimDuration;
 
 const DAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const DAY: u32 = 24 * 60;
 const WEEK: u32 = 7 * DAY;
+
+/// When a rollout starts: at a time of day, or at a date and time.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
+#[serde(try_from = "String")]
+pub(crate) struct StartTime {
+    clock: ClockTime,
+    /// `None`: no date is written.
+    pub(crate) date: Option<CalendarStart>,
+}
+
+impl StartTime {
+    /// The time since midnight.
+    pub(crate) fn since_midnight(&self) -> SimDuration {
+        self.clock.since_midnight()
+    }
+
+    /// The time until the next `end`: more than 0. `None` where only `end` has a day of the week.
+    fn until(&self, end: ClockTime) -> Option<SimDuration> {
+        let minutes = self.clock.minutes_until(end)?;
+        Some(match &self.date {
+            Some(date) => date.until_clocks_move(minutes),
+            None => SimDuration::from_mins(u64::from(minutes)),
+        })
+    }
+}
+
+impl TryFrom<String> for StartTime {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        if text
+            .trim()
+            .starts_with(|first: char| first.is_ascii_digit())
+            && text.contains('-')
+        {
+            let date = CalendarStart::parse(&text)?;
+            let minute = date.since_midnight().as_secs_f64() / 60.0;
+            let clock = ClockTime {
+                day: Some(date.day_from_monday()),
+                minute: minute as u32,
+            };
+            return Ok(Self {
+                clock,
+                date: Some(date),
+            });
+        }
+        Ok(Self {
+            clock: ClockTime::try_from(text)?,
+            date: None,
+        })
+    }
+}
 
 /// A time of day, on any day or on a day of the week.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq)]
@@ -92,29 +147,32 @@ impl fmt::Display for ClockTime {
 }
 
 #[cfg(test)]
-impl JsonSchema for ClockTime {
+impl JsonSchema for StartTime {
     fn schema_name() -> Cow<'static, str> {
+        // The name under which the format was released.
         "ClockTime".into()
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
-            "description": "A time of day, e.g. `22:00` or `Fri 22:00`.",
+            "description": "A time of day, e.g. `22:00` or `Fri 22:00`, or a date and time, e.g. `2026-03-28 22:00 \
+                            Europe/Berlin`.",
             "type": "string",
-            "pattern": "^((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?([01]?[0-9]|2[0-3]):[0-5][0-9]$",
-            "examples": ["22:00", "Fri 22:00"],
+            "pattern": "^(((Mon|Tue|Wed|Thu|Fri|Sat|Sun) )?([01]?[0-9]|2[0-3]):[0-5][0-9]|[0-9]{4}-[0-9]{2}-[0-9]{2} \
+                        ([01]?[0-9]|2[0-3]):[0-5][0-9]( [A-Za-z0-9_+/-]+)?)$",
+            "examples": ["22:00", "Fri 22:00", "2026-03-28 22:00 Europe/Berlin"],
         })
     }
 }
 
-/// Returns the limit with a duration instead of its time of day, which follows in brackets: `completion < 8h (06:00)`.
-/// A limit without a time of day is unchanged.
+/// The limit with a duration in place of its time of day, which follows in brackets: `completion < 8h (06:00)`. A
+/// limit without a time of day is unchanged.
 ///
 /// # Errors
 /// Returns an error if the time of day is invalid, or if it cannot be converted to a duration.
 pub(super) fn in_durations<'t>(
     limit: &'t str,
-    start: Option<ClockTime>,
+    start: Option<&StartTime>,
 ) -> Result<Cow<'t, str>, MeasureError> {
     let Some(colon) = limit.find(':') else {
         return Ok(limit.into());
@@ -135,7 +193,7 @@ pub(super) fn in_durations<'t>(
             help: "write e.g. `06:00`, `Mon 06:00`, or a duration".to_owned(),
         });
     };
-    let minutes = minutes_until(end, start)?;
+    let minutes = until(end, start)?.as_nanos() / 60_000_000_000;
     let duration = match (minutes / 60, minutes % 60) {
         (0, minutes) => format!("{minutes}m"),
         (hours, 0) => format!("{hours}h"),
@@ -160,8 +218,8 @@ const fn is_outside_of_time(c: char) -> bool {
     !c.is_ascii_alphanumeric() && c != ':' && c != ' '
 }
 
-/// Returns the minutes from the start to a time of day.
-fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, MeasureError> {
+/// The time from the start to a time of day.
+fn until(end: ClockTime, start: Option<&StartTime>) -> Result<SimDuration, MeasureError> {
     let Some(start) = start else {
         return Err(MeasureError {
             message: format!(
@@ -171,8 +229,11 @@ fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, Measur
                 .to_owned(),
         });
     };
-    start.minutes_until(end).ok_or_else(|| MeasureError {
-        message: format!("`{end}` has a day of the week, and `startsAt: {start}` has none"),
+    start.until(end).ok_or_else(|| MeasureError {
+        message: format!(
+            "`{end}` has a day of the week, and `startsAt: {}` has none",
+            start.clock
+        ),
         help: "add the day to `startsAt`, e.g. `Fri 22:00`, or remove it from the limit".to_owned(),
     })
 }
@@ -183,7 +244,7 @@ fn minutes_until(end: ClockTime, start: Option<ClockTime>) -> Result<u32, Measur
 /// Returns an error with a fix if the limit is invalid.
 pub(super) fn clocked_limit(
     written: &str,
-    start: Option<ClockTime>,
+    start: Option<&StartTime>,
 ) -> Result<Limit, MeasureError> {
     Limit::parse(&in_durations(written, start)?)
 }
@@ -192,10 +253,38 @@ pub(super) fn clocked_limit(
 mod tests {
     use super::*;
 
+    fn started(start: &str) -> Option<StartTime> {
+        StartTime::try_from(start.to_owned()).ok()
+    }
+
     fn resolved(limit: &str, start: &str) -> String {
-        in_durations(limit, ClockTime::parse(start))
+        in_durations(limit, started(start).as_ref())
             .expect("a time of day")
             .into_owned()
+    }
+
+    /// In the night to 29 March 2026, Berlin sets its clocks forward by an hour; 28 March is a Saturday.
+    #[test]
+    fn a_date_counts_the_hour_that_the_clocks_skip() {
+        for (start, limit, expected) in [
+            (
+                "2026-03-28 22:00 Europe/Berlin",
+                "completion < 06:00",
+                "completion < 7h (06:00)",
+            ),
+            (
+                "2026-03-28 22:00",
+                "completion < 06:00",
+                "completion < 8h (06:00)",
+            ),
+            (
+                "2026-03-28 22:00 Europe/Berlin",
+                "completion < Mon 06:00",
+                "completion < 31h (Mon 06:00)",
+            ),
+        ] {
+            assert_eq!(resolved(limit, start), expected);
+        }
     }
 
     #[test]
@@ -282,7 +371,8 @@ mod tests {
                 "`Foo 06:00` is not a time of day",
             ),
         ] {
-            let found = in_durations(limit, start.and_then(ClockTime::parse)).expect_err("refused");
+            let start = start.and_then(started);
+            let found = in_durations(limit, start.as_ref()).expect_err("refused");
             assert_eq!(found.message, message);
         }
     }

@@ -3,11 +3,12 @@
 
 use super::check::Checker;
 use crate::document::path::Path;
+use crate::products::Strategy;
 use crate::rollout::label_selector::Labels;
 use crate::units::Share;
 use crate::world::{
-    AgentSpec, ApplyFaultSpec, ApplyRetry, ClusterSpec, DefectKind, DefectSpec, DurationModel,
-    FaultSpec, RegionSpec, RegionalOutageSpec, WorkloadSpec,
+    ApplyFaultSpec, ClusterSpec, DefectKind, DefectSpec, DurationModel, FaultSpec, RegionSpec,
+    RegionalOutageSpec, WorkloadSpec,
 };
 
 impl Checker<'_> {
@@ -177,20 +178,20 @@ impl Checker<'_> {
         }
     }
 
-    /// Checks that failed applies are used only with strategies whose product's reaction to them is simulated.
+    /// Applies fail only as they can under the product of a strategy.
     pub(super) fn apply_faults_of(
         &mut self,
-        strategy: &str,
-        agent: &AgentSpec,
+        name: &str,
+        strategy: &dyn Strategy,
         faults: &FaultSpec,
     ) {
-        if agent.applies.again != ApplyRetry::NotSimulated || faults.apply.is_empty() {
-            return;
+        for (at, fault) in faults.apply.iter().enumerate() {
+            if let Some(refusal) = strategy.refuses_failure(fault.kind) {
+                let path = Path::of("faults").key("apply").index(at).key("kind");
+                let message = format!("the strategy `{name}` cannot have it: {}", refusal.message);
+                self.report(&path, message, refusal.help);
+            }
         }
-        let message = format!("failing applies are not simulated under the strategy `{strategy}`");
-        let help =
-            "remove `apply`, or the strategy: Rancher Fleet, baselines and processes have them";
-        self.report(&Path::of("faults").key("apply"), message, help);
     }
 
     fn defect(&mut self, path: &Path, defect: &mut DefectSpec, workloads: &[WorkloadSpec]) {

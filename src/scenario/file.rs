@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::assertion::AssertionFields;
 use super::changes::ChangeFile;
-use super::clock::ClockTime;
+use super::clock::StartTime;
 use super::distribution::DistributionFile;
 use super::file_plan::PlanFile;
 use super::file_uncertainty::UncertaintyFields;
@@ -51,14 +51,15 @@ pub(crate) struct ExperimentFile {
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
     pub(crate) horizon: SimDuration,
-    /// Time of day at which the rollout starts, e.g. `22:00` or `Fri 22:00`. Limits may then end at a time of day:
-    /// `completion_p95 < 06:00`.
-    pub(crate) starts_at: Option<ClockTime>,
+    /// Time at which the rollout starts: `22:00`, `Fri 22:00`, or with a date and a time zone `2026-03-28 22:00
+    /// Europe/Berlin`. The default of the zone is UTC. Limits may then end at a time of day: `completion_p95 < 06:00`.
+    /// The windows of products need a date.
+    pub(crate) starts_at: Option<StartTime>,
     /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,
     /// Groups of similar clusters. An experiment has this, `inventory`, or both.
     pub(crate) fleet: Option<Vec<ClusterSpec>>,
-    /// Clusters as kubectl prints them: a file, or a file to which nodes and links are added by label. The command is
+    /// Clusters as kubectl prints them: a file, or one with nodes and links added by label. The command is
     /// `kubectl get clusters.fleet.cattle.io -A -o json`.
     pub(crate) inventory: Option<TextOr<InventoryFields>>,
     /// Fleet's cluster groups, for partitions that name one.

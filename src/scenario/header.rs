@@ -188,7 +188,7 @@ impl Checker<'_> {
             let path = Path::of("assert").index(index);
             self.strategy_name(&path, written.strategy.as_ref(), strategies);
             let at = self.place(path.key("limit"), &path);
-            let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at));
+            let limit = self.parsed(&at, clocked_limit(&written.limit, file.starts_at.as_ref()));
             assertions.extend(limit.map(|limit| Assertion {
                 limit,
                 strategy: written.strategy.clone(),

@@ -90,7 +90,8 @@ impl Checker<'_> {
         if let Some(texts) = &written.limits {
             for (index, text) in texts.iter().enumerate() {
                 let at = Path::of("plan").key("limits").index(index);
-                if let Some(limit) = self.parsed(&at, clocked_limit(text, file.starts_at)) {
+                if let Some(limit) = self.parsed(&at, clocked_limit(text, file.starts_at.as_ref()))
+                {
                     limits.push((at, limit));
                 }
             }
@@ -106,7 +107,7 @@ impl Checker<'_> {
                             "write the limits of the plan as `plan: {limits: […]}`",
                         );
                     }
-                } else if let Ok(limit) = clocked_limit(&asserted.limit, file.starts_at) {
+                } else if let Ok(limit) = clocked_limit(&asserted.limit, file.starts_at.as_ref()) {
                     // An invalid limit is reported where it is asserted.
                     limits.push((at, limit));
                 }

@@ -43,6 +43,7 @@ mod world;
 use std::sync::Arc;
 
 use crate::build_info::build_info;
+use crate::calendar::CalendarStart;
 use crate::control_plane::{Change, ControlLoop};
 use crate::products::{self, ANY_TARGET, Fleet, FleetGroup, PRODUCTS, Strategy};
 use crate::results::{FileNotes, Provenance, Setting, VariantInfo};
@@ -209,6 +210,8 @@ pub struct Scenario {
     pub product: &'static str,
     /// Whether no product ships the strategy.
     pub is_bound: bool,
+    /// The date and time of the start, if the experiment has one.
+    pub calendar: Option<Arc<CalendarStart>>,
     /// Settings of its control loop.
     pub control_loop: ControlLoop,
     /// The agents, and the platform's rule for restarts.
@@ -228,6 +231,7 @@ impl Scenario {
         Fleet {
             world: &self.world,
             groups: &self.groups,
+            calendar: self.calendar.as_deref(),
         }
     }
 

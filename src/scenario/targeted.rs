@@ -39,6 +39,7 @@ impl TargetedWorlds {
         let world = CheckedWorld {
             world: Arc::new(only(&whole.world, &targets)),
             groups: Arc::clone(&whole.groups),
+            calendar: whole.calendar.clone(),
         };
         self.made.push(TargetedWorld {
             whole: Arc::clone(&whole.world),

@@ -106,7 +106,7 @@ impl Loader {
             restarts,
         };
         self.check(&reading, |checker| {
-            checker.apply_faults_of(name, &platform.agent, &world.world.faults);
+            checker.apply_faults_of(name, &*strategy, &world.world.faults);
         });
         let changes = self.check(&reading, |checker| {
             checker.changes(&reading.file.changes, name, &*strategy, &world)
@@ -115,6 +115,7 @@ impl Loader {
         Some(Scenario {
             world: world.world,
             groups: world.groups,
+            calendar: world.calendar,
             control_loop,
             platform,
             strategy,

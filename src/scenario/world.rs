@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::check::{CheckedWorld, Checker};
-use super::clock::ClockTime;
+use super::clock::StartTime;
 use super::file::ExperimentFile;
 use super::names::LONGEST_NAME;
 use crate::document::path::Path;
@@ -40,7 +40,9 @@ impl Checker<'_> {
             .map_or_else(ReleaseKind::default, |release| release.kind);
         let starts = file
             .starts_at
-            .map_or(SimDuration::ZERO, ClockTime::since_midnight);
+            .as_ref()
+            .map_or(SimDuration::ZERO, StartTime::since_midnight);
+        let calendar = file.starts_at.as_ref().and_then(|start| start.date.clone());
         let registries = self.registries(&file.registries, starts);
         let names: Vec<String> = registries
             .iter()
@@ -72,6 +74,7 @@ impl Checker<'_> {
         CheckedWorld {
             world: Arc::new(world),
             groups: Arc::new(groups),
+            calendar: calendar.map(Arc::new),
         }
     }
 }

@@ -168,7 +168,11 @@ impl Sim<'_> {
                 Change::Stop(true) => stopped = at,
                 Change::Stop(false) => waits.pauses.push((stopped, at)),
                 Change::Approve { .. } => waits.approvals.push(at),
-                Change::Release(_) | Change::Labels(..) | Change::Selected(..) => {}
+                Change::Release(_)
+                | Change::Labels(..)
+                | Change::Selected(..)
+                | Change::Edited(_)
+                | Change::Deleted(_) => {}
             }
         }
         RolloutPath::of(ends, &self.progress, &facts, passes, &waits)
@@ -277,6 +281,7 @@ impl Sim<'_> {
             promotions: passes.promotions,
             peak_promotions_per_pass: passes.peak_promotions,
             events: end.events,
+            peak_instances: self.control.controller.peak_instances(),
         }
     }
 

@@ -48,6 +48,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["results"],
         &["rand", "std::fs", "std::time"],
     ),
+    ("calendar", &["units"], &["rand", "std::fs", "std::time"]),
     ("process", &[], &["rand", "std::fs", "std::env"]),
     // It returns the rows of passes and statuses, and the errors of processes.
     (
@@ -59,6 +60,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         "products",
         &[
             "units",
+            "calendar",
             "engine",
             "document",
             "rollout",
@@ -74,6 +76,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         "scenario",
         &[
             "units",
+            "calendar",
             "document",
             "rollout",
             "world",

@@ -4,12 +4,22 @@
 //! are unavailable at a time. The source shows that Fleet tries again (`docs/schedulers.md`).
 
 use fleetsim::results::{RunOutcome, RunRecord};
+use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
+use tempfile::TempDir;
 
 use super::common::{folder_with, loaded};
 
 /// The update of ten clusters with this `helm` of the fleet.yaml and these faults.
 fn update(helm: &str, faults: &str) -> RunRecord {
+    let folder = folder(helm, faults, "");
+    let experiment = loaded(folder.path());
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .expect("the strategy starts no process")
+}
+
+/// The folder with that experiment, and more settings of the strategy.
+fn folder(helm: &str, faults: &str, more: &str) -> TempDir {
     let text = format!(
         "name: failures
 question: What does a failed apply do?
@@ -23,14 +33,11 @@ release:
 faults: {faults}
 agent: {{instructionDelay: 0 s, apply: 1 s, applySpread: 0, reportDelay: 0 s}}
 strategies:
-  tested: {{rancherFleet: {{file: fleet.yaml}}}}
+  tested: {{rancherFleet: {{file: fleet.yaml{more}}}}}
 "
     );
     let bundle = format!("helm: {helm}\nrolloutStrategy: {{maxUnavailable: 50%}}\n");
-    let folder = folder_with(&[("experiment.yaml", &text), ("fleet.yaml", &bundle)]);
-    let experiment = loaded(folder.path());
-    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
-        .expect("the strategy starts no process")
+    folder_with(&[("experiment.yaml", &text), ("fleet.yaml", &bundle)])
 }
 
 /// Returns whether the bundle's `Ready` condition ever has this text in its message.
@@ -124,4 +131,73 @@ fn an_apply_that_fails_for_a_while_succeeds_and_one_that_always_fails_blocks_the
             .held()
             .contains("failed calling webhook: context deadline exceeded")
     );
+}
+
+#[test]
+fn a_field_that_must_not_change_ends_the_apply_for_good() {
+    // One failure would be enough: Fleet does not try again.
+    for helm in ["{}", "{atomic: true, timeoutSeconds: 600}"] {
+        let faults = "{apply: [{clusters: [c-02, c-04], kind: immutable, attempts: 1}]}";
+        let record = update(helm, faults);
+        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{helm}");
+        assert_eq!(record.run.targets_done, 8, "{helm}");
+        let held = record.run.held();
+        assert!(
+            held.contains(
+                "2 clusters (c-02, c-04) are assigned the new version and NotReady (not installed: "
+            ),
+            "{held}"
+        );
+        assert!(
+            held.contains("Forbidden: updates to statefulset spec"),
+            "{held}"
+        );
+        assert!(
+            shows(
+                &record,
+                "NotReady(2) [Cluster fleet-default/c-02: not installed: "
+            ),
+            "{helm}"
+        );
+        assert!(!shows(&record, "ErrApplied"), "{helm}");
+    }
+}
+
+#[test]
+fn a_time_out_of_the_api_server_hits_the_listed_clusters_only() {
+    let faults = "{apply: [{clusters: [c-03], kind: timeout, attempts: 2}]}";
+    let record = update("{}", faults);
+    assert_eq!(record.run.outcome, RunOutcome::Complete);
+    for row in &record.clusters {
+        let took = row.applied_s.expect("applied") - row.instructed_s.expect("instructed");
+        // An apply takes 1 s, and a webhook 10 s more; the back-off is 5 and 10 ms.
+        let expected = if row.cluster == "c-03" { 23.015 } else { 1.0 };
+        assert!((took - expected).abs() < 0.01, "{}: {took} s", row.cluster);
+    }
+    let message = "[Cluster fleet-default/c-03: failed calling webhook: context deadline exceeded]";
+    assert!(shows(&record, message));
+}
+
+#[test]
+fn atomic_is_refused_for_versions_whose_helm_ends_the_apply() {
+    let refused = |version: &str| {
+        let folder = folder("{atomic: true}", "{}", &format!(", version: '{version}'"));
+        load(folder.path(), &Overrides::default())
+            .err()
+            .map(|error| error.to_string())
+    };
+    for version in ["0.13", "0.14"] {
+        let error = refused(version).expect("it is refused");
+        assert!(
+            error.contains("`helm.atomic` is not simulated for Rancher Fleet before 0.15"),
+            "{error}"
+        );
+        assert!(
+            error.contains("fleet.yaml:1"),
+            "the place is in the user's file: {error}"
+        );
+    }
+    for version in ["0.15", "0.16"] {
+        assert_eq!(refused(version), None, "{version}");
+    }
 }

@@ -23,7 +23,7 @@ release:
   kind: update
   images: [{name: shop, manifest: {layers: [{digest: base, size: 60 MB}, {size: 20 MB}]}}]
   workloads: [{kind: Deployment, image: shop, replicas: 2, readiness: {period: 10 s}}]
-faults: {pullFailure: 5%}
+faults: {pullFailure: 5%, apply: [{share: 30%, kind: rejected, attempts: 3}]}
 strategies:
   careful: {rancherFleet: {maxUnavailable: 10%}}
 "#;

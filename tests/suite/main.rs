@@ -4,6 +4,8 @@
 //! `architecture` are separate binaries: the first prints its own lines, the second needs no simulation.
 
 mod analysis_page;
+mod apply_failures;
+mod argo_cd_failed_syncs;
 mod argo_cd_failures;
 mod argo_cd_rollouts;
 mod calibrate;
@@ -15,6 +17,7 @@ mod compare;
 mod console_pages;
 mod displayed_run;
 mod documented_examples;
+mod documents;
 mod endless_runs;
 mod event_churn;
 mod examples;
@@ -35,6 +38,7 @@ mod init;
 mod interrupted_plans;
 mod interrupted_studies;
 mod inventories;
+mod kubefleet_failures;
 mod kubefleet_rollouts;
 mod kubefleet_runs;
 mod model_version;

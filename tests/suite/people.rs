@@ -4,10 +4,12 @@
 use std::path::Path;
 
 use fleetsim::results::{RunOutcome, RunRecord, StatusRow};
+use fleetsim::scenario::{Overrides, load};
 use fleetsim::sim;
 
 use super::common::{
-    canaries_and_stores, contents, first_run, fleetsim, folder_with, loaded, root, text,
+    canaries_and_stores, contents, first_run, fleetsim, folder_with, loaded, peak_in_flight, root,
+    text,
 };
 use super::external_scheduler::python;
 
@@ -132,6 +134,73 @@ fn new_labels_take_effect_during_a_rollout() {
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]).run;
     assert_eq!(run.outcome, RunOutcome::Stalled);
     assert!(run.held_detail.contains("failed"), "{}", run.held_detail);
+}
+
+#[test]
+fn a_strategy_that_is_deleted_or_edited_counts_for_runs_that_are_not_initialized() {
+    let later =
+        "{kubeFleetStaged: {runs: [{after: 10 min}], stages: [{name: all, labelSelector: {}}]}}";
+    let run = |changes: &str| first_run(&[("experiment.yaml", &experiment(later, changes))]);
+    let deleted = run("[{after: 5 min, delete: strategy}]").run;
+    assert_eq!(deleted.outcome, RunOutcome::Stalled);
+    assert!(
+        deleted.held_detail.contains("updateStrategy not found"),
+        "{}",
+        deleted.held_detail
+    );
+    // Initialized by then.
+    let kept = run("[{after: 11 min, delete: strategy}]");
+    assert_eq!(kept.run.outcome, RunOutcome::Complete);
+    let edit = "edit: {stages: [{name: all, labelSelector: {}, maxConcurrency: 100%}]}";
+    let before = run(&format!("[{{after: 5 min, {edit}}}]"));
+    let after = run(&format!("[{{after: 11 min, {edit}}}]"));
+    assert_eq!(
+        peak_in_flight(&before.clusters),
+        12,
+        "the run is of the edited strategy"
+    );
+    assert_eq!(
+        peak_in_flight(&after.clusters),
+        1,
+        "the run has its snapshot"
+    );
+}
+
+#[test]
+fn an_edit_must_be_of_the_strategys_object() {
+    let refused = |strategy: &str, edit: &str| {
+        let text = experiment(strategy, &format!("[{{after: 5 min, edit: {edit}}}]"));
+        let folder = folder_with(&[("experiment.yaml", &text)]);
+        let error = load(folder.path(), &Overrides::default()).expect_err("it is refused");
+        error.render(false)
+    };
+    let staged = "{kubeFleetStaged: {stages: [{name: all, labelSelector: {}}]}}";
+    for (strategy, edit, reason) in [
+        (staged, "{stages: []}", "its `edit` has no `stages`"),
+        (
+            staged,
+            "{stages: 5}",
+            "no spec of a ClusterStagedUpdateStrategy",
+        ),
+        (
+            "{argoCdProposal: {}}",
+            "{stages: []}",
+            "no `strategy` of an ApplicationSet",
+        ),
+        (
+            "{argoCdProposal: {}}",
+            "{strategy: {type: Replace}}",
+            "RollingUpdate and AllAtOnce",
+        ),
+        (
+            "{rancherFleet: {}}",
+            "{maxUnavailable: 1}",
+            "takes `stop` and `relabel`",
+        ),
+    ] {
+        let found = refused(strategy, edit);
+        assert!(found.contains(reason), "{edit}: {found}");
+    }
 }
 
 #[test]
@@ -380,7 +449,7 @@ fn a_change_that_cannot_happen_is_refused_with_a_fix() {
         (
             "{allAtOnce: {}}",
             "[{after: 1 min}]",
-            "a change has one of `approve`, `deselect`,",
+            "a change has one of `approve`, `delete`, `deselect`,",
         ),
         (
             "{allAtOnce: {}}",

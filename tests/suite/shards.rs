@@ -25,6 +25,7 @@ fleet: [{name: \"c-{01..8}\", nodes: 1, downlink: 100 Mbit/s, rtt: 30 ms}]
 release:
   images: [{name: app, manifest: {layers: [{size: 40 MB}]}}]
   workloads: [{kind: Deployment, image: app, start: {median: 4 s, sigma: 0.6}}]
+faults: {apply: [{share: 30%, kind: hook, attempts: 2}]}
 strategies:
   once: {allAtOnce: {}}
   fleet: {rancherFleet: {maxUnavailable: 20%}}

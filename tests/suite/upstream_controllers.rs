@@ -145,6 +145,67 @@ fn the_native_scheduler_instructs_clusters_in_the_order_of_the_products_own_cont
     }
 }
 
+/// An apply that fails for good, one that fails for a while, and a hook, under Argo CD's own ApplicationSet controller
+/// and under the native one.
+#[test]
+fn argo_cds_own_controller_goes_on_as_the_native_one_after_failed_syncs() {
+    let Some(programs) = programs() else { return };
+    let times = |choice: &str| {
+        let strategies =
+            format!("{{s: {{argoCd: {{file: applicationset.yaml, controller: {choice}}}}}}}");
+        let faults = "faults: {apply: [{clusters: [canary-1], kind: rejected, attempts: 8},
+  {clusters: [store-03], kind: hook, attempts: 2}, {clusters: [store-05], kind: timeout}]}\n";
+        let text = canaries_and_stores(2, &strategies, faults);
+        let folder = folder_with(&[("experiment.yaml", &text), ("applicationset.yaml", SET)]);
+        let (code, messages) = run(
+            folder.path(),
+            &programs,
+            &["--replicates", "1", "--out", "out"],
+        );
+        assert_eq!(code, Some(0), "{messages}");
+        applied(&folder.path().join("out/clusters.csv"))
+    };
+    let (upstream, native) = (times("upstream"), times("native"));
+    assert_eq!(native.len(), 12);
+    for ((cluster, theirs), (_, ours)) in upstream.iter().zip(&native) {
+        match (theirs, ours) {
+            (Some(theirs), Some(ours)) => {
+                assert!(
+                    (theirs - ours).abs() < 5.0,
+                    "{cluster}: {theirs} s and {ours} s"
+                );
+            }
+            (theirs, ours) => {
+                let message = format!("{cluster}: {theirs:?} and {ours:?}");
+                assert!(
+                    theirs.is_none() && ours.is_none() && cluster == "store-05",
+                    "{message}"
+                );
+            }
+        }
+    }
+    // Six attempts fail, and two of the second sync: 310 + 30 s of waits.
+    let canary = native.iter().find(|(cluster, _)| cluster == "canary-1");
+    let at = canary.expect("it is there").1.expect("it arrives");
+    assert!((340.0..370.0).contains(&at), "{at}");
+}
+
+/// When each cluster had applied, if it ever had.
+fn applied(table: &Path) -> Vec<(String, Option<f64>)> {
+    let mut table = csv::Reader::from_path(table).expect("the table");
+    let headers = table.headers().expect("a header").clone();
+    let column = |name: &str| {
+        headers
+            .iter()
+            .position(|header| header == name)
+            .expect(name)
+    };
+    let (cluster, at) = (column("cluster"), column("applied_s"));
+    let rows = table.records().map(|row| row.expect("a row"));
+    rows.map(|row| (row[cluster].to_owned(), row[at].parse().ok()))
+        .collect()
+}
+
 /// The clusters in the order in which they were instructed.
 fn instructed(table: &Path) -> Vec<String> {
     let mut table = csv::Reader::from_path(table).expect("the table");

@@ -42,6 +42,7 @@ use serde::{Deserialize, Serialize};
 use fleetsim_units::SimTime;
 
 pub use back_off::{QueueRequest, back_off};
+pub use duration::parse_duration;
 pub use int_or_string::IntOrString;
 pub use object_condition::ObjectCondition;
 pub use target_set::TargetSet;

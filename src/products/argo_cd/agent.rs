@@ -5,7 +5,7 @@
 //! of `instructionDelay`, `apply` and `reportDelay`.
 
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyRules, DurationModel, ReadinessSpec, calibration};
+use crate::world::{AgentSpec, ApplyRetry, ApplyRules, DurationModel, ReadinessSpec, calibration};
 
 /// One-way delay between the controller and a cluster: half of a 30 ms round trip, plus the API server's time. Source:
 /// the median request takes about 5 ms at a member and 13 to 16 ms at the hub (CNOE's test on EKS).
@@ -31,5 +31,9 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     // `controller/appcontroller.go` of argoproj/argo-cd at 37ee009, a rate-limited add with 1 ms.
     readiness: ReadinessSpec::Delay(DurationModel::Constant(SimDuration::from_millis(1))),
     report_delay: WAY,
-    applies: ApplyRules::NONE,
+    // The application controller decides on another attempt (`application_controller::failed_syncs`).
+    applies: ApplyRules {
+        again: ApplyRetry::ByController,
+        ..ApplyRules::NONE
+    },
 };

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use super::exceptions::SkippedApplication;
 use super::settings::UPSTREAM_KEYS;
 use super::{
-    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
-    ArgoCdStrategy, applications, targets,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdProposal,
+    ArgoCdRelease, ArgoCdStrategy, GeneratedLabels, SyncWindows, targets,
 };
 use crate::control_plane::ControlLoop;
 use crate::document::context::Context;
@@ -27,6 +27,7 @@ use crate::products::{
     AT_ONCE, ControllerChoice, FieldPlaces, Fleet, Product, ProductFile, Program, Strategy,
     Targets, TunedSetting, UpstreamProgram, version,
 };
+use crate::rollout::RuleSet;
 use crate::rollout::argo_cd::proposal::{ProposalFile, ProposalStrategy, ProposedRollingUpdate};
 use crate::rollout::argo_cd::{
     ApplicationSetError, ApplicationSetFile, ApplicationSetSpec, ApplicationSetStrategy,
@@ -55,11 +56,14 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the template has an enabled `syncPolicy.automated`. If false, only the steps sync. Default: the file's
     /// value, or true without a file.
     auto_sync: Option<bool>,
-    /// Entries of the fleet whose application has the opposite of `autoSync` or of the template's setting. A set with
-    /// a RollingSync disables automated sync on every application, so this has no effect there.
+    /// Entries whose application has the opposite of `autoSync`, or of the template's setting. A set with a
+    /// RollingSync disables automated sync on every application, so this has no effect there.
     auto_sync_except: Vec<String>,
     /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
+    /// A file with the AppProject of the applications, of which the sync windows count: `kubectl get appprojects NAME
+    /// -n argocd -o yaml`. They need a date in `startsAt`. By default there are none.
+    project: Option<String>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,
     /// The part of the template that names the new release. Default: derived from the file's `targetRevision`, which
@@ -68,15 +72,16 @@ pub(crate) struct ArgoCdConfig {
     /// Whether the repository calls Argo CD's webhook on each commit. If false, an application learns of a commit at
     /// its next periodic refresh (`appResync`, `appResyncJitter`). Only for releases by commit.
     webhook: bool,
-    /// Whether the file's generators and template produce the applications of the fleet's clusters. `false`: each
-    /// entry of the fleet is an application, with its own labels and those of the template. Default: true with a file.
+    /// Whether the file's generators and template make the applications of the fleet's clusters. `false`: each entry
+    /// of the fleet is an application, with the labels that it has and those of the template. Default: true with a
+    /// file.
     generate: Option<bool>,
     /// Version of Argo CD. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// The number of applications that the ApplicationSet controller writes concurrently, at least 1.
+    /// Applications that the ApplicationSet controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
@@ -97,6 +102,11 @@ pub(crate) struct ProposalConfig {
     accept: Accepted,
     /// `spec.strategy`, replaced as a whole. Default: all at once.
     strategy: Option<ProposalStrategy>,
+    /// Whether the file's generators and template make applications and labels. `false`: each entry of the fleet is an
+    /// application, with its labels.
+    generate: bool,
+    /// Whose words are shown. `documented`: the condition `ApplicationSetUpToDate` of the proposal.
+    statuses: RuleSet,
 }
 
 /// The flag `--concurrent-application-updates`, 1 by default.
@@ -135,6 +145,9 @@ impl Product for ArgoCdConfig {
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
     fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        if targets::is_of_proposal(self.file_choice(path), context) {
+            return None;
+        }
         if self.generates() {
             targets::of(self.file_choice(path), fleet, context)
         } else {
@@ -201,7 +214,7 @@ impl Product for ArgoCdConfig {
             places.report(&field, error.to_string(), DURATIONS, context);
             return None;
         }
-        let native = Arc::new(ArgoCdStrategy {
+        let mut native = ArgoCdStrategy {
             spec,
             options: ControllerOptions {
                 version: self.version,
@@ -213,8 +226,16 @@ impl Product for ArgoCdConfig {
             applications,
             application_controller: self.application_controller,
             concurrent_updates: self.concurrent_application_updates.0.get(),
-        });
-        self.controller.apply(self.program(), native, path, context)
+            sync_windows: None,
+        };
+        if let Some(name) = &self.project {
+            let windowed = native.windowed(file.document.as_ref(), fleet);
+            let place = path.key("project");
+            let windows = SyncWindows::read(name, &place, fleet.calendar, &windowed, context)?;
+            native.sync_windows = Some(windows);
+        }
+        self.controller
+            .apply(self.program(), Arc::new(native), path, context)
     }
 }
 
@@ -302,25 +323,38 @@ impl Product for ProposalConfig {
     const CONTROL_LOOP: ControlLoop = CONTROL_LOOP;
     const AGENT: &'static AgentSpec = &super::agent::AGENT;
 
+    fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
+        if self.generates() {
+            targets::of(self.file_choice(path), fleet, context)
+        } else {
+            Some(Targets::All)
+        }
+    }
+
     fn check(
         &self,
         path: &Path,
         fleet: Fleet<'_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<dyn Strategy>> {
-        let choice = FileChoice {
-            name: self.file.as_deref(),
-            path,
-            accept: &self.accept,
-            moot: &[],
-        };
+        let choice = self.file_choice(path);
         let file: ProductFile<ProposalFile> =
             ProductFile::object(choice, &[targets::APPLICATION_SET], &STRICT, context)?;
         let places = FieldPlaces::new(path, file.document.as_ref(), &IN_FILE);
-        let strategy = self.strategy.clone().unwrap_or(file.value.spec.strategy);
-        if let Err(error) =
-            ProposedRollingUpdate::new(&strategy, &applications(&fleet.world.clusters))
-        {
+        let generated = match &file.document {
+            Some(document) if self.generates() => Some(GeneratedLabels {
+                parameters: targets::parameters(document, fleet, context)?,
+                spec: context.read_from(document, &Path::of("spec"), |error| !error.is_of_key())?,
+            }),
+            _ => None,
+        };
+        let proposal = ArgoCdProposal {
+            strategy: self.strategy.clone().unwrap_or(file.value.spec.strategy),
+            generated,
+            statuses: self.statuses,
+        };
+        let applications = proposal.applications(&fleet.world.clusters);
+        if let Err(error) = ProposedRollingUpdate::new(&proposal.strategy, &applications) {
             let field = format!("spec.{}", error.field);
             places.report(
                 &field,
@@ -330,7 +364,28 @@ impl Product for ProposalConfig {
             );
             return None;
         }
-        Some(Arc::new(strategy))
+        Some(Arc::new(proposal))
+    }
+}
+
+impl ProposalConfig {
+    fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
+        FileChoice {
+            name: self.file.as_deref(),
+            path,
+            accept: &self.accept,
+            // What these decide is computed, or does not count.
+            moot: if self.generates() {
+                &["spec.generators"]
+            } else {
+                &[]
+            },
+        }
+    }
+
+    /// Whether the file makes the applications.
+    fn generates(&self) -> bool {
+        self.file.is_some() && self.generate
     }
 }
 

@@ -37,6 +37,7 @@ pub(super) fn application_set(
             first_names(&explained.unselected)
         ));
     }
+    lines.extend(strategy.windows_in_words(clusters));
     let mut warnings = explained.warnings;
     exception_warnings(strategy, clusters, &mut warnings);
     if strategy.is_rolling() {
@@ -163,17 +164,25 @@ pub(super) fn proposal(
         });
     }
     more(&mut lines, steps.len());
+    let mut warnings = Vec::new();
+    for (number, (members, _)) in (1..).zip(&steps) {
+        if members.is_empty() {
+            warnings.push(format!("step {number} selects no application"));
+        }
+    }
     let unselected: Vec<String> = scheduler.unselected().map(str::to_owned).collect();
     if !unselected.is_empty() {
-        lines.push(format!(
-            "in no step, so never changed: {}",
-            first_names(&unselected)
+        let names = first_names(&unselected);
+        lines.push(format!("in no step, so never changed: {names}"));
+        warnings.push(format!(
+            "no step selects {} of {count} applications, so they are never changed: {names}",
+            unselected.len()
         ));
     }
     StrategyExplanation {
         summary,
         lines,
-        warnings: Vec::new(),
+        warnings,
     }
 }
 

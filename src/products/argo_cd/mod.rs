@@ -11,10 +11,13 @@ mod controller;
 mod exceptions;
 mod explain;
 pub(crate) mod generate;
+mod glob;
+mod proposal;
 mod proposal_adapter;
 mod refresh;
 mod settings;
 mod shard;
+mod sync_windows;
 mod targets;
 
 use std::collections::BTreeMap;
@@ -27,16 +30,17 @@ use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
 use crate::results::Snippet;
-use crate::rollout::argo_cd::proposal::ProposalStrategy;
 use crate::rollout::argo_cd::{ApplicationSetSpec, Automated, ControllerOptions, TemplateCluster};
 use crate::rollout::label_selector::Labels;
-use crate::world::ClusterSpec;
+use crate::world::{ApplyFailure, ClusterSpec};
 
 pub(crate) use config::{ArgoCdConfig, ProposalConfig};
 pub use exceptions::{ApplicationExceptions, KeptStatus};
+pub use proposal::{ArgoCdProposal, GeneratedLabels};
 pub use settings::{ApplicationControllerSettings, Sharding};
+pub use sync_windows::SyncWindows;
 pub(crate) use targets::follows_commits;
 
 /// The part of an application's template that names the new release.
@@ -75,6 +79,8 @@ pub struct ArgoCdStrategy {
     pub has_webhook: bool,
     /// Applications that differ from the template.
     pub exceptions: ApplicationExceptions,
+    /// When the applications of the project may be synced. `None`: always.
+    pub sync_windows: Option<SyncWindows>,
 }
 
 /// The source of a set's applications.
@@ -128,6 +134,16 @@ impl ArgoCdStrategy {
             }
             ApplicationSource::Entries => self.spec.application(cluster, labels),
         }
+    }
+
+    /// One line on the sync windows of the entries' applications. `None`: no project is named.
+    fn windows_in_words(&self, clusters: &[ClusterSpec]) -> Option<String> {
+        let windows = self.sync_windows.as_ref()?;
+        let mut names = Vec::new();
+        for cluster in clusters {
+            names.push(cluster.name.clone());
+        }
+        Some(windows.in_words(&names))
     }
 
     /// Returns whether the template enables automated sync.
@@ -194,13 +210,20 @@ impl Strategy for ArgoCdStrategy {
             Change::Stop(_) if !self.is_rolling() => {
                 Err("an ApplicationSet that does not roll in steps cannot be stopped".into())
             }
-            Change::Stop(_) | Change::Labels(..) => Ok(()),
-            _ => Err("fleetsim's own scheduler for Argo CD takes `stop` and `relabel`".into()),
+            Change::Release(_) if self.release != ArgoCdRelease::TargetRevision => {
+                Err("only a release by `targetRevision` changes the ApplicationSet".into())
+            }
+            Change::Stop(_) | Change::Labels(..) | Change::Release(_) => Ok(()),
+            _ => Err(
+                "fleetsim's own scheduler for Argo CD takes `release`, `relabel` and `stop`".into(),
+            ),
         }
     }
 
     fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {
-        self.close_race(&fleet.world.clusters).into_iter().collect()
+        let mut notes = Vec::from_iter(self.close_race(&fleet.world.clusters));
+        notes.extend(self.windows_in_words(&fleet.world.clusters));
+        notes
     }
 
     fn zero_times(&self) -> Vec<String> {
@@ -212,16 +235,34 @@ impl Strategy for ArgoCdStrategy {
     }
 }
 
-impl Strategy for ProposalStrategy {
+impl Strategy for ArgoCdProposal {
+    fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
+        Some(FailureRefusal {
+            message: "the proposal does not say what follows from a failed sync, and no release has it",
+            help: "write the steps as `argoCd`, whose failed syncs are simulated, or remove the strategy",
+        })
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::proposal(self, &applications(&fleet.world.clusters))
+        explain::proposal(&self.strategy, &self.applications(&fleet.world.clusters))
     }
 
     fn snippet(&self) -> Option<Snippet> {
         yaml_snippet(
             "the proposal for Argo CD, which no release has",
-            json!({ "spec": { "strategy": self } }),
+            json!({ "spec": { "strategy": self.strategy } }),
         )
+    }
+
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Edited(fields) => proposal::check_edit(fields),
+            Change::Release(_) | Change::Labels(..) => Ok(()),
+            _ => Err(
+                "the proposal knows a changed ApplicationSet: `edit`, `release` and `relabel`"
+                    .into(),
+            ),
+        }
     }
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {

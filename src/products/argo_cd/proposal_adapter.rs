@@ -6,24 +6,38 @@
 //! `docs/proposals/2022-07-13-appset-progressive-rollout-strategy.md` of argoproj/argo-cd at
 //! 37ee0097cf851bc2dd7665fc081bbce61a7e836e.
 //!
+//! A changed set, by its template, its strategy or by labels, abandons the rollout: the next pass goes by the new set.
+//! Under `statuses: documented` the set shows the condition of the text.
+//!
 //! Left out: failed syncs (an offline cluster is instructed when it returns), the duration of the comparison that
 //! begins a sync, and the operation processors. Clusters that are paused or without an agent are never instructed, and
 //! the rollout waits for them.
 
-use super::applications;
-use crate::control_plane::{ApiClient, Controller, ControllerInput, Plane, Runtime, Traits};
+use std::sync::Arc;
+
+use super::ArgoCdProposal;
+use super::proposal::edited_strategy;
+use crate::control_plane::{
+    ApiClient, Change, Controller, ControllerInput, Plane, Runtime, StatusLog, Traits,
+};
 use crate::products::Run;
-use crate::rollout::Hold;
 use crate::rollout::argo_cd::Health;
 use crate::rollout::argo_cd::proposal::{
     ProposalObject, ProposalStrategy, ProposalView, ProposedRollingUpdate,
 };
+use crate::rollout::label_selector::Labels;
+use crate::rollout::{Hold, ObjectCondition, RuleSet};
 use crate::units::SimTime;
 use crate::world::{ClusterId, ClusterSpec, NEW, Report};
 
 /// The controller of the proposal with one ApplicationSet.
 pub(super) struct ProposalController<'s> {
+    strategy: &'s ArgoCdProposal,
+    /// The strategy in force.
+    steps: ProposalStrategy,
     scheduler: ProposedRollingUpdate,
+    /// The applications, with their present labels.
+    applications: Vec<(String, Arc<Labels>)>,
     view: ProposalView,
     clusters: &'s [ClusterSpec],
     client: ApiClient,
@@ -31,14 +45,15 @@ pub(super) struct ProposalController<'s> {
 }
 
 impl<'s> ProposalController<'s> {
-    pub(super) fn new(strategy: &ProposalStrategy, run: Run<'s>) -> Self {
+    pub(super) fn new(strategy: &'s ArgoCdProposal, run: Run<'s>) -> Self {
         let world = run.fleet.world;
-        let scheduler = ProposedRollingUpdate::new(strategy, &applications(&world.clusters))
-            .expect("a strategy is checked with the scenario's clusters");
         let clusters = &world.clusters;
-        let mut applications = Vec::new();
+        let applications = strategy.applications(clusters);
+        let scheduler = ProposedRollingUpdate::new(&strategy.strategy, &applications)
+            .expect("a strategy is checked with the scenario's clusters");
+        let mut objects = Vec::new();
         for index in 0..clusters.len() {
-            applications.push(world.installed(index).map(|revision| ProposalObject {
+            objects.push(world.installed(index).map(|revision| ProposalObject {
                 revision,
                 is_synced: true,
                 health: Health::Healthy,
@@ -46,11 +61,14 @@ impl<'s> ProposalController<'s> {
         }
         let view = ProposalView {
             wanted: NEW,
-            applications,
+            applications: objects,
         };
         let client = ApiClient::new(run.control_loop, &run.streams, "API requests");
         Self {
+            strategy,
+            steps: strategy.strategy.clone(),
             scheduler,
+            applications,
             view,
             clusters,
             client,
@@ -73,6 +91,32 @@ impl<'s> ProposalController<'s> {
         }
     }
 
+    /// Somebody changes the set. The rollout is abandoned, applications stay as they are, and a new rollout begins.
+    fn person(&mut self, change: &Change) {
+        match change {
+            Change::Release(revision) => self.view.wanted = *revision,
+            Change::Labels(cluster, labels) => {
+                let index = cluster.index();
+                let name = &self.clusters[index].name;
+                let own = Arc::new(labels.clone());
+                self.applications[index].1 = self.strategy.labels(index, name, &own);
+                self.plan();
+            }
+            Change::Edited(fields) => {
+                self.steps = edited_strategy(fields).expect("an edit is checked before");
+                self.plan();
+            }
+            _ => return,
+        }
+        self.runtime.add(());
+    }
+
+    /// Steps follow from the strategy and the labels.
+    fn plan(&mut self) {
+        self.scheduler = ProposedRollingUpdate::new(&self.steps, &self.applications)
+            .expect("a strategy is checked before, and labels leave it valid");
+    }
+
     fn reconcile(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         let pass = self.scheduler.reconcile(&self.view);
         let complete = self.view.is_done();
@@ -81,7 +125,8 @@ impl<'s> ProposalController<'s> {
         let mut created = 0;
         for target in &pass.actions {
             at = self.client.send(0, at).answered;
-            plane.deploy(at, &self.clusters[target.index()], ClusterId(target.0), NEW);
+            let cluster = &self.clusters[target.index()];
+            plane.deploy(at, cluster, ClusterId(target.0), self.view.wanted);
             created += u64::from(self.view.applications[target.index()].is_none());
         }
         self.view.store(&pass);
@@ -102,6 +147,7 @@ impl Controller for ProposalController<'_> {
         match input {
             ControllerInput::Released => self.runtime.release(()),
             ControllerInput::Report(report) => self.learn(report),
+            ControllerInput::Person(change) => self.person(change),
             ControllerInput::Timer(number) => _ = self.runtime.due(number, plane),
             _ => {}
         }
@@ -116,6 +162,23 @@ impl Controller for ProposalController<'_> {
 
     fn hold(&self) -> Option<Hold> {
         self.scheduler.hold(&self.view)
+    }
+
+    /// "The ApplicationSet resource will ensure the status field for `ApplicationSetUpToDate` is False" while a rollout
+    /// is not complete.
+    fn show(&mut self, log: &mut StatusLog) {
+        if self.strategy.statuses != RuleSet::Documented {
+            return;
+        }
+        let status = if self.view.is_done() { "True" } else { "False" };
+        let condition = "ApplicationSetUpToDate";
+        log.show([ObjectCondition::new(
+            "ApplicationSet/app",
+            condition,
+            status,
+            "",
+            "",
+        )]);
     }
 
     fn stages(&self) -> Vec<String> {

@@ -5,10 +5,11 @@
 //! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So by
 //! default an application is refreshed every 120 to 300 s, not at even intervals.
 //!
-//! Only the first refresh after the release is scheduled, and only for a release that nothing else announces.
-//! Everything else that a refresh could find is seen before it: a cluster's changes are watched, and a change of the
-//! spec, a finished operation and a repeated attempt each ask for a comparison. So the timer costs one event per
-//! application and never keeps a stalled rollout running.
+//! Only the first refresh after the release is ever scheduled, and only for a release that nothing else announces: all
+//! else that a refresh could find has been seen by then, because a cluster's changes are watched and a change of the
+//! spec, a finished operation and a repeated attempt each ask for a comparison of their own. So the timer costs one
+//! event an application, and never keeps a rollout alive that stands still. Where a sync window blocks automated sync,
+//! the first refresh in an open window is scheduled as well.
 //!
 //! With a webhook, the API server asks for the refresh of each application whose source has the repository and the
 //! branch of the commit (`HandleEvent` in `util/webhook/webhook.go` at v3.5.1). `--webhook-refresh-workers`, 20, write
@@ -84,6 +85,20 @@ pub(super) fn first_refresh(
         .find(|at| *at >= 0.0)
         .expect("announcements go on for ever");
     SimTime::ZERO + SimDuration::from_secs_f64(first)
+}
+
+/// The first refresh of an application at or after a time.
+pub(super) fn next_refresh(
+    settings: &ApplicationControllerSettings,
+    luck: &Streams,
+    application: &str,
+    from: SimTime,
+) -> SimTime {
+    let from = from.saturating_since(SimTime::ZERO).as_secs_f64();
+    let next = refreshes(settings, luck, application)
+        .find(|at| *at >= from)
+        .expect("announcements go on for ever");
+    SimTime::ZERO + SimDuration::from_secs_f64(next)
 }
 
 #[cfg(test)]

@@ -66,6 +66,10 @@ pub struct ApplicationControllerSettings {
     pub app_resync_jitter: SimDuration,
     /// `ARGOCD_K8S_TCP_TIMEOUT`: time until an attempt on a cluster that does not answer fails.
     pub tcp_timeout: SimDuration,
+    /// `--sync-timeout`: the longest time of an operation, with all its attempts. Also
+    /// `controller.sync.timeout.seconds`. Without it, operations last as long as they need.
+    #[serde(deserialize_with = "positive", skip_serializing_if = "Option::is_none")]
+    pub sync_timeout: Option<SimDuration>,
     /// Duration of a comparison. A guess; no flag.
     pub comparison: SimDuration,
     /// Duration of a sync that finds everything applied, without its requests. A guess; no flag.
@@ -117,6 +121,7 @@ impl Default for ApplicationControllerSettings {
             app_resync_jitter: SimDuration::from_secs(60),
             // One connection per attempt is a guess; a cluster that refuses connections answers immediately.
             tcp_timeout: SimDuration::from_secs(30),
+            sync_timeout: None,
             comparison: SimDuration::from_millis(200),
             idle_sync: SimDuration::from_secs(1),
         }

@@ -29,6 +29,30 @@ pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 const ENTRIES: &str =
     "write `generate: false` in the strategy if the entries of the fleet are the applications";
 
+/// Whether the file has the strategy of the proposal, which no release knows. That is reported.
+pub(super) fn is_of_proposal(choice: FileChoice<'_>, context: &mut Context<'_>) -> bool {
+    let Some(name) = choice.name else {
+        return false;
+    };
+    let document =
+        context.unreported(|context| fields::object(name, &[APPLICATION_SET], choice, context));
+    let Some(document) = document else {
+        return false;
+    };
+    let strategy = Path::of("spec").key("strategy");
+    let block = strategy.key("rollingUpdate");
+    if document.tree.get(&block).is_none() {
+        return false;
+    }
+    let message =
+        "`rollingUpdate` is the strategy of the proposal, which no release of Argo CD has";
+    let help = "write `argoCdProposal` in place of `argoCd` to simulate the proposal, or `rollingSync` for what shipped";
+    context
+        .problems
+        .push(document.at_key(&block, message).with_help(help));
+    true
+}
+
 /// Returns the clusters for which the set produces applications. `None`: a problem was reported.
 pub(super) fn of(
     choice: FileChoice<'_>,

@@ -53,7 +53,7 @@ use crate::rollout::cloud_foundry::{
     AppView, CloudFoundry, Deployment, DeploymentState, GRACEFUL_SHUTDOWN, InstanceReports,
     LrpState, Process, ProcessAction,
 };
-use crate::rollout::{Hold, TargetId};
+use crate::rollout::{Hold, ObjectCondition, RuleSet, TargetId};
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
 
@@ -89,6 +89,10 @@ pub(super) struct CloudFoundryController<'s> {
     cancels: Option<SimTime>,
     /// Whether the next pass would do as little as the last one, unless a report arrives.
     idle: bool,
+    /// Most instances of all versions so far, those that are being stopped included.
+    peak_instances: u64,
+    /// When a user continued a deployment that the same pass paused again, with what it showed in between.
+    continued: Vec<(SimTime, Vec<ObjectCondition>)>,
 }
 
 impl<'s> CloudFoundryController<'s> {
@@ -110,7 +114,16 @@ impl<'s> CloudFoundryController<'s> {
             continues: None,
             cancels: None,
             idle: false,
+            peak_instances: 0,
+            continued: Vec::new(),
         }
+    }
+
+    /// Counts the instances that exist after the writes of a pass: those that are wanted, and old ones that are being
+    /// stopped. Those of a cancelled version do not count after the cancellation.
+    fn count_instances(&mut self) {
+        let existing = self.view.desired_instances() + self.ends.len() as u64;
+        self.peak_instances = self.peak_instances.max(existing);
     }
 
     /// Returns the states of the new version's instances, as Diego reports them; empty if there is no such process.
@@ -146,6 +159,7 @@ impl<'s> CloudFoundryController<'s> {
             .client
             .in_turn(0, now, QUERIES_OF_A_PASS + QUERIES_OF_A_WRITE);
         self.start(new, instances, at, plane);
+        self.count_instances();
         if self.view.active().is_some() {
             self.runtime
                 .add_at((), self.scheduler.next_pass(now), plane);
@@ -193,6 +207,9 @@ impl<'s> CloudFoundryController<'s> {
             self.view
                 .continue_deployment(index)
                 .expect("it is paused until the user continues or cancels it");
+            if let Some(at) = continues {
+                self.continued.push((at, self.conditions()));
+            }
             self.user_acts(now);
         }
     }
@@ -293,6 +310,21 @@ impl<'s> CloudFoundryController<'s> {
             .is_empty()
     }
 
+    /// What the deployments show. They are called by their number, the oldest first.
+    fn conditions(&self) -> Vec<ObjectCondition> {
+        let rules = self.deployment.rules;
+        let mut list = Vec::new();
+        for (number, deployment) in (1..).zip(&self.view.deployments) {
+            list.extend(deployment.conditions(&number.to_string(), rules));
+        }
+        if self.deployment.statuses == RuleSet::Documented
+            && let Some(last) = self.view.deployments.last()
+        {
+            list.push(last.line_of_cf_app(rules));
+        }
+        list
+    }
+
     /// The number of routable new instances.
     fn routable(&self) -> usize {
         self.process().map_or(0, |process| {
@@ -351,6 +383,7 @@ impl<'s> CloudFoundryController<'s> {
 
     fn tick(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         self.look(plane.clusters);
+        self.continued.clear();
         self.user_acts(now);
         self.old_instances_end(now);
         plane.begin_pass(self.lacking());
@@ -373,6 +406,7 @@ impl<'s> CloudFoundryController<'s> {
             }
         }
         self.view.store(&pass);
+        self.count_instances();
         let user = self.user_wakes(now, plane);
         if let Some(wake_at) = pass.wake_at.or(user) {
             self.runtime.add_at((), wake_at, plane);
@@ -467,11 +501,21 @@ impl Controller for CloudFoundryController<'_> {
         Some(Hold::new("routable", text))
     }
 
-    /// Deployments are named by their index, the oldest first.
+    /// A step with as many instances as the one before is reached in the pass that begins it. What it showed until then
+    /// was shown since the user continued.
     fn show(&mut self, log: &mut StatusLog) {
-        for (number, deployment) in (1..).zip(&self.view.deployments) {
-            log.show(deployment.conditions(&number.to_string(), self.deployment.rules));
+        for (at, conditions) in self.continued.drain(..) {
+            if self.view.active().is_some_and(Deployment::is_paused) {
+                log.show_at(Some(at), conditions);
+            }
         }
+        log.show(self.conditions());
+    }
+
+    fn peak_instances(&self) -> Option<u64> {
+        self.deployment
+            .count_instances
+            .then_some(self.peak_instances)
     }
 
     fn timer_kind(&self, number: u32) -> Option<&'static str> {

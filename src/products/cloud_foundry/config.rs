@@ -59,7 +59,7 @@ pub(crate) struct CloudFoundryConfig {
     /// `rolling`, or `canary` with pauses. Default: rolling.
     #[cfg_attr(test, schemars(with = "Option<DeploymentStrategy>"))]
     strategy: Option<Value>,
-    /// The request's `max_in_flight`: the maximum number of new instances that are started but not yet routable.
+    /// The request's `max_in_flight`. It is the maximum number of new instances that are started but not yet routable.
     /// Default: 1.
     #[cfg_attr(test, schemars(with = "Option<u64>"))]
     max_in_flight: Option<Value>,
@@ -79,6 +79,10 @@ pub(crate) struct CloudFoundryConfig {
     cancel_after: Option<UserDelay>,
     /// Quotas that the app's instances must fit into. Default: no limit.
     quota: AppQuota,
+    /// Whose words are shown. `documented`: also the line of `cf app` in the proposals, with max-in-flight.
+    statuses: RuleSet,
+    /// Whether runs have the measure `peak_instances`. It is the most instances of all versions at a time.
+    count_instances: bool,
 }
 
 /// The field names in the experiment, and their paths in a request.
@@ -151,6 +155,8 @@ impl Product for CloudFoundryConfig {
                 .and_then(|delay| delay.check(&path.key("continueAfter"), context)),
             cancel_after: cancel_after
                 .and_then(|delay| delay.check(&path.key("cancelAfter"), context)),
+            statuses: self.statuses,
+            count_instances: self.count_instances,
         };
         let mut app = deployment.app(fleet.world.release, fleet.len() as u32);
         if let Err(error) = app.create(self.rules, &deployment.options, NEW) {

@@ -9,14 +9,16 @@ use serde_json::{Value, json};
 
 use crate::control_plane::Controller;
 use crate::products::strategy::remove_null;
-use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation};
+use crate::products::{Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::cloud_foundry::{
     AppQuota, AppView, CRASH_BACKOFF_MAX, CRASH_BACKOFF_MIN, CRASH_RESET, CloudFoundryBugs,
     DeploymentOptions, IMMEDIATE_RESTARTS, MAX_CRASHES, Superseded,
 };
-use crate::world::{Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts};
+use crate::world::{
+    ApplyFailure, Backoff, DurationModel, NEW, OLD, ReleaseKind, Restarter, Restarts,
+};
 
 pub(crate) use config::{CloudFoundryConfig, accepted_of_app};
 
@@ -49,6 +51,10 @@ pub struct CloudFoundryDeployment {
     pub continue_after: Option<DurationModel>,
     /// Delay from the creation of the deployment until a user cancels it. `None`: never.
     pub cancel_after: Option<DurationModel>,
+    /// Whose words are shown: those of the API alone, or also the line of `cf app` in the proposals.
+    pub statuses: RuleSet,
+    /// Whether runs have the measure `peak_instances`.
+    pub count_instances: bool,
 }
 
 impl CloudFoundryDeployment {
@@ -68,6 +74,14 @@ impl CloudFoundryDeployment {
 }
 
 impl Strategy for CloudFoundryDeployment {
+    fn refuses_failure(&self, _failure: ApplyFailure) -> Option<FailureRefusal> {
+        Some(FailureRefusal {
+            message: "Cloud Foundry applies nothing in a cluster; it starts instances, and these crash or stay unhealthy",
+            help: "write `faults.defect: {share: 10%}` for instances that crash, with `kind: unready` for those that \
+                   never become healthy, or `faults.notFound` for a missing image",
+        })
+    }
+
     fn memory_of_target(&self, _releases: usize) -> f64 {
         2_000.0
     }

@@ -19,12 +19,12 @@ pub use config::{ExternalConfig, LoopKeeper};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Fleet, Run, Strategy, StrategyExplanation};
+use super::{FailureRefusal, Fleet, Run, Strategy, StrategyExplanation};
 use crate::control_plane::{Change, Controller};
 use crate::process::ProcessCommand;
 use crate::results::Snippet;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, DurationModel, ReadinessSpec};
+use crate::world::{AgentSpec, ApplyFailure, DurationModel, ReadinessSpec};
 
 /// A checked external strategy.
 #[derive(Clone, Debug, PartialEq)]
@@ -50,6 +50,17 @@ pub struct ExternalStrategy {
 }
 
 impl Strategy for ExternalStrategy {
+    fn refuses_failure(&self, failure: ApplyFailure) -> Option<FailureRefusal> {
+        let native = self.native.as_ref()?;
+        if failure == ApplyFailure::Immutable {
+            return Some(FailureRefusal {
+                message: "the product's program is told that an apply failed, and not that it has ended for good",
+                help: "write `kind: rejected`, or use `controller: native`",
+            });
+        }
+        native.refuses_failure(failure)
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         let Some(native) = &self.native else {
             let summary = format!(
@@ -91,8 +102,13 @@ impl Strategy for ExternalStrategy {
     }
 
     /// A process ignores events that it has no use for.
-    fn takes(&self, _change: &Change) -> Result<(), String> {
-        Ok(())
+    fn takes(&self, change: &Change) -> Result<(), String> {
+        match change {
+            Change::Edited(_) | Change::Deleted(_) => {
+                Err("the protocol has no message for `edit` and `delete`".to_owned())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {

@@ -88,6 +88,7 @@ pub(super) struct ProcessFailed;
 const fn failed_apply(failure: ApplyFailure) -> &'static str {
     match failure {
         ApplyFailure::Rejected => "the apply was rejected by the API server",
+        ApplyFailure::Immutable => "the apply would change a field that must not change",
         ApplyFailure::Hook => "a hook of the apply failed",
         ApplyFailure::Timeout => "the API server did not answer the apply in time",
         ApplyFailure::NotReady => "the workloads were not ready within the time-out of the apply",
@@ -410,7 +411,9 @@ impl<'r> Session<'r> {
         let failing = match (was_failing, reported.failing) {
             (false, true) => Some(report.failure.map_or(PROGRESS_DEADLINE, failed_apply)),
             (true, false) => Some(""),
-            (false, false) | (true, true) => None,
+            // Another attempt has failed.
+            (true, true) => report.failure.map(failed_apply),
+            (false, false) => None,
         };
         self.news.push(News {
             failing,
@@ -460,6 +463,8 @@ impl<'r> Session<'r> {
                 news.selected = Some(*selected);
             }
             Change::Approve { stage, before } => news.approve = Some(Approval::new(stage, *before)),
+            // No message of the protocol says so, and the strategy does not take them.
+            Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.news.push(news);
     }

@@ -275,6 +275,53 @@ pub(crate) fn object(
     document.reported(&source, &FileReader::object(&kind), choice, context)
 }
 
+/// All objects of a kind in a file of their own, which the value at `path` names. Their order is that of the file.
+/// `None`: a problem was reported.
+pub(crate) fn objects(
+    name: &str,
+    kind: &ObjectKind,
+    path: &Path,
+    context: &mut Context<'_>,
+) -> Option<Vec<Document>> {
+    let source = context.file(name, path)?;
+    let mut found = Vec::new();
+    for document in or_reported(all_documents(&source), context)? {
+        found.extend(objects_of(document));
+    }
+    let all = found.len();
+    found.retain(|document| document.kind() == kind.kind);
+    if found.is_empty() {
+        let message = format!("the file has no object of kind `{}`", kind.kind);
+        let problem = Problem::of_file(&source.name, &message);
+        let help = format!("give a file with objects of kind {}", kind.kind);
+        context.problems.push(problem.with_help(help));
+        return None;
+    }
+    if found.len() < all {
+        context.notes.push(format!(
+            "{name}: of {all} objects those of kind {} are read",
+            kind.kind
+        ));
+    }
+    let before = context.problems.len();
+    let mut documents = Vec::new();
+    let mut neutral = Vec::new();
+    let mut read_as = String::new();
+    for mut document in found {
+        let check = document.checked(&source, &FileReader::object(kind));
+        context.problems.extend(check.problems);
+        neutral.extend(check.neutral);
+        for note in check.notes {
+            context.notes.push(format!("{name}: {note}"));
+        }
+        read_as.push_str("---\n");
+        read_as.push_str(&to_yaml(&document.root.to_json()));
+        documents.push(Document::of(Arc::clone(&source), document.root));
+    }
+    context.files.read_as_product(name, &read_as, &neutral);
+    (context.problems.len() == before).then_some(documents)
+}
+
 /// A file as a product's reader reads it, without an experiment.
 #[derive(Debug)]
 pub(crate) struct ReadFile {

@@ -28,7 +28,7 @@ pub(crate) use table::deciding_names;
 pub(crate) use accepted::{Accepted, effect_of_app_field, names_to_accept};
 pub(crate) use document::{
     BundleDocument, BundleKind, FileChoice, ObjectKind, ReadFile, bundle, deciding_of, object,
-    read_file,
+    objects, read_file,
 };
 
 /// The rules by which a product reads a kind of file.

@@ -1,7 +1,9 @@
 //! The defaults of `agent` under KubeFleet: the delays of the member agent, and when it checks what it applied.
 
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyRules, DurationModel, LookSpec, ReadinessSpec, calibration};
+use crate::world::{
+    AgentSpec, ApplyRetry, ApplyRules, DurationModel, LookSpec, ReadinessSpec, calibration,
+};
 
 /// Half of the time from an object in the hub to the object in the member. Guess, based on another product: in
 /// Karmada's published test the whole takes 0.61, 0.88 and 0.99 s (median, p90, p99) with its agent (Pull), and 0.71,
@@ -19,5 +21,9 @@ pub(super) const AGENT: AgentSpec = AgentSpec {
     wait: false,
     readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
     report_delay: calibration::REPORT_DELAY,
-    applies: ApplyRules::NONE,
+    // A Work is applied again at the looks at it (`failed_apply`).
+    applies: ApplyRules {
+        again: ApplyRetry::AtLooks,
+        ..ApplyRules::NONE
+    },
 };

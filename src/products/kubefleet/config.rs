@@ -67,7 +67,7 @@ pub(crate) struct KubeFleetSettings {
     controller: ControllerChoice,
     /// Bugs of the product to reproduce. Default: all with `shipped`, none with `documented`.
     upstream_bugs: Option<KubeFleetBugs>,
-    /// In an update, the delay from a change of the resources until the hub has a snapshot of them.
+    /// In an update, the delay until the hub has a snapshot of the changed resources.
     ///
     /// KubeFleet collects changes for 15 s, and makes a snapshot at most every 30 s
     /// (`--resource-changes-collection-duration`, `--resource-snapshot-creation-minimum-interval`). An update run
@@ -375,6 +375,20 @@ fn check_stages(
             help,
             context,
         );
+    } else if is_whole
+        && rules == RuleSet::Documented
+        && let Some(index) = repeated_stage(strategy)
+    {
+        let name = &strategy.stages[index].name;
+        let message = format!("an earlier stage has the name `{name}`, too");
+        let help =
+            "the document says that each stage must have a unique name; KubeFleet accepts this";
+        places.report(
+            &format!("spec.stages[{index}].name"),
+            message,
+            help,
+            context,
+        );
     } else if is_whole {
         let error = picked.find_map(|clusters| explain(strategy, rules, clusters).err());
         if let Some(error) = error {
@@ -383,6 +397,16 @@ fn check_stages(
             places.report(&field, error.to_string(), help, context);
         }
     }
+}
+
+/// The first stage whose name an earlier one has.
+fn repeated_stage(strategy: &StrategySpec) -> Option<usize> {
+    let stages = &strategy.stages;
+    (0..stages.len()).find(|&at| {
+        stages[..at]
+            .iter()
+            .any(|stage| stage.name == stages[at].name)
+    })
 }
 
 impl Product for RollingConfig {

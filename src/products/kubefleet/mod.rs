@@ -3,6 +3,7 @@
 mod agent;
 mod config;
 mod explain;
+mod failed_apply;
 mod members;
 mod rolling_controller;
 mod runs;
@@ -15,14 +16,16 @@ use serde_json::json;
 
 use crate::control_plane::{Change, Controller};
 use crate::products::words::object_limit;
-use crate::products::{Documented, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet};
+use crate::products::{
+    Documented, FailureRefusal, Fleet, Run, Strategy, StrategyExplanation, yaml_snippet,
+};
 use crate::results::Snippet;
 use crate::rollout::RuleSet;
 use crate::rollout::kubefleet::{
     KubeFleetBugs, KubeFleetVersion, MemberCluster, RollingUpdateConfig, StrategySpec,
 };
 use crate::rollout::label_selector::Labels;
-use crate::world::{ClusterSpec, DurationModel};
+use crate::world::{ApplyFailure, ClusterSpec, DurationModel};
 
 pub(crate) use config::{RollingConfig, StagedConfig};
 pub use runs::{PlacementMember, UpdateRun, UpdateRuns};
@@ -64,6 +67,10 @@ pub struct KubeFleetRolling {
 }
 
 impl Strategy for KubeFleetStaged {
+    fn refuses_failure(&self, failure: ApplyFailure) -> Option<FailureRefusal> {
+        failed_apply::refusal(failure)
+    }
+
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::staged(self, &fleet.world.clusters)
     }
@@ -120,9 +127,13 @@ impl Strategy for KubeFleetStaged {
             {
                 Err(format!("there is no stage `{stage}`"))
             }
-            Change::Approve { .. } | Change::Stop(_) | Change::Labels(..) => Ok(()),
+            Change::Edited(fields) => edited_strategy(fields).map(|_| ()),
+            Change::Approve { .. }
+            | Change::Stop(_)
+            | Change::Labels(..)
+            | Change::Deleted(_) => Ok(()),
             _ => Err(
-                "fleetsim's own scheduler for update runs takes `approve`, `relabel` and `stop`"
+                "fleetsim's own scheduler for update runs takes `approve`, `delete`, `edit`, `relabel` and `stop`"
                     .into(),
             ),
         }
@@ -134,6 +145,10 @@ impl Strategy for KubeFleetStaged {
 }
 
 impl Strategy for KubeFleetRolling {
+    fn refuses_failure(&self, failure: ApplyFailure) -> Option<FailureRefusal> {
+        failed_apply::refusal(failure)
+    }
+
     /// A placement has a binding with a work object for each cluster.
     fn memory_of_target(&self, _releases: usize) -> f64 {
         2_000.0
@@ -165,6 +180,20 @@ impl Strategy for KubeFleetRolling {
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         Box::new(rolling_controller::RollingController::new(self, run))
     }
+}
+
+/// The strategy that somebody has edited, with the defaults of admission.
+///
+/// # Errors
+/// Why it is none, in words.
+fn edited_strategy(fields: &serde_json::Value) -> Result<StrategySpec, String> {
+    let spec: StrategySpec = serde_json::from_value(fields.clone()).map_err(|error| {
+        format!("its `edit` is no spec of a ClusterStagedUpdateStrategy: {error}")
+    })?;
+    if spec.stages.is_empty() {
+        return Err("its `edit` has no `stages`".to_owned());
+    }
+    Ok(spec.with_defaults())
 }
 
 /// The label that KubeFleet adds to each member cluster: its name (`membercluster_controller.go`, since v0.3.1).

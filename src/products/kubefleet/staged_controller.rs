@@ -7,21 +7,25 @@
 //! [`super::members`].
 //!
 //! A cluster that its placement no longer picks has an unscheduled binding, which the delete stage of a run removes.
-//! Its member agent then deletes the resources; an offline cluster does this when it returns. Left out: the resources
-//! that this frees in the cluster, and conflicts of the run's own writes of bindings, which queue the run again.
+//! Its member agent then deletes the resources, which a cluster that is offline does when it is back. Left out: what
+//! this frees in the cluster; what a deleted placement takes out of the clusters; conflicts of the run's own writes of
+//! bindings, which queue the run again.
 
 use super::members;
 use super::runs::UpdateRun;
 use super::staged_run::{PassEnd, StagedRun};
 use super::work_generator::{Effect, WorkGenerator};
-use super::{KubeFleetStaged, member_clusters, member_labels};
+use super::{KubeFleetStaged, edited_strategy, failed_apply, member_clusters, member_labels};
 use crate::control_plane::{
-    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
+    Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, RolloutObject, Runtime,
+    StatusLog, Traits,
 };
 use crate::products::words::add_stage;
 use crate::products::{Run, Strategy};
 use crate::rollout::kubefleet::staged::RunStatus;
-use crate::rollout::kubefleet::{Bindings, MemberCluster, RunState, placement_conditions};
+use crate::rollout::kubefleet::{
+    Bindings, MemberCluster, RunState, StrategySpec, placement_conditions,
+};
 use crate::rollout::{Hold, Revision, TargetId};
 use crate::units::SimTime;
 use crate::world::{ClusterId, NEW};
@@ -180,6 +184,25 @@ impl<'s> StagedController<'s> {
                 }
             }
             Change::Release(snapshot) => self.another_run(*snapshot),
+            // Neither wakes a run: an initialized one goes by its snapshot of the strategy, and looks for its placement
+            // in its next pass.
+            Change::Edited(fields) => {
+                let spec = edited_strategy(fields).expect("an edit is checked with the experiment");
+                self.set_strategy(Some(&spec));
+            }
+            Change::Deleted(RolloutObject::Strategy) => self.set_strategy(None),
+            Change::Deleted(RolloutObject::Placement) => {
+                for run in &mut self.runs {
+                    run.view.placement = None;
+                }
+            }
+        }
+    }
+
+    /// The strategy's object is another one now, or gone.
+    fn set_strategy(&mut self, strategy: Option<&StrategySpec>) {
+        for run in &mut self.runs {
+            run.scheduler.set_strategy(strategy.cloned());
         }
     }
 
@@ -257,7 +280,9 @@ impl<'s> StagedController<'s> {
 
     /// Returns the rule that blocks a run. The run is named if there are others.
     fn hold_of(&self, run: &StagedRun<'_>) -> Option<Hold> {
-        let mut hold = run.hold(&self.bindings[run.described.placement])?;
+        let hold = run.hold(&self.bindings[run.described.placement]);
+        let clusters = &self.rollout.fleet.world.clusters;
+        let mut hold = failed_apply::with_failures(hold, &self.generator, clusters)?;
         if self.runs.len() > 1 {
             hold.explanation = format!("run `{}`: {}", run.described.name, hold.explanation);
         }
@@ -325,8 +350,13 @@ impl Controller for StagedController<'_> {
         for run in self.runs.iter().filter(|run| run.exists) {
             log.show(run.scheduler.conditions());
         }
-        for (name, bindings) in self.strategy.updates.placements.iter().zip(&self.bindings) {
-            log.show(placement_conditions(name, bindings, None));
+        let updates = &self.strategy.updates;
+        let clusters = &self.rollout.fleet.world.clusters;
+        for (placement, name) in updates.placements.iter().enumerate() {
+            log.show(placement_conditions(name, &self.bindings[placement], None));
+            let failed = self.generator.ever_failed();
+            let failed = failed.filter(|(index, _)| updates.placement_of(*index) == placement);
+            log.show(failed_apply::conditions(name, failed, clusters));
         }
     }
 

@@ -165,11 +165,7 @@ impl<'s> StagedRun<'s> {
                     })
             }
             Change::Approve { stage, before } => {
-                let name = format!(
-                    "{}-{}-{stage}",
-                    self.described.name,
-                    if *before { "before" } else { "after" }
-                );
+                let name = self.scheduler.approval_name(stage, *before);
                 let request = self.view.approval_requests.get_mut(&name);
                 self.given.insert(name);
                 request.is_some_and(|request| !std::mem::replace(&mut request.approved, true))

@@ -14,12 +14,14 @@
 //! write that exhausts its retries, which counts as written here and is queued again in the product; and the wait of a
 //! binding that is picked again for `RolloutStarted` of its generation.
 
+use std::collections::BTreeSet;
+
 use crate::control_plane::{ApiClient, Plane, RateLimiter, RetryPolicy, Runtime};
 use crate::products::Run;
 use crate::rollout::Revision;
 use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NOTHING, Report, WorldSpec};
+use crate::world::{ApplyFailure, ClusterId, NEW, NOTHING, Report, WorldSpec};
 
 /// Number of workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both
 /// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
@@ -151,6 +153,8 @@ pub(super) struct WorkGenerator {
     limiter: RateLimiter<usize>,
     bindings: Vec<TrackedBinding>,
     is_registered: Vec<bool>,
+    /// Clusters whose agents ever failed to apply their Work.
+    failed: BTreeSet<usize>,
     /// The time at which the cache of member clusters is full. `None`: it has not been read yet.
     members_cached: Option<SimTime>,
 }
@@ -188,6 +192,7 @@ impl WorkGenerator {
             // Before an update, the hub agent has already deployed to the clusters.
             members_cached: (reads_cache || bindings.iter().any(|of| of.work.is_some()))
                 .then_some(SimTime::ZERO),
+            failed: BTreeSet::new(),
             bindings,
         }
     }
@@ -261,7 +266,26 @@ impl WorkGenerator {
     /// Handles a changed status of a binding's Work.
     pub(super) fn report(&mut self, report: Report) {
         self.bindings[report.cluster.index()].report = Some(report);
+        if report.failure.is_some() {
+            self.failed.insert(report.cluster.index());
+        }
         self.runtime.add(report.cluster.index());
+    }
+
+    /// The clusters whose agents could not apply their Work, by the last status of the binding.
+    pub(super) fn failed_works(&self) -> impl Iterator<Item = (usize, ApplyFailure)> {
+        self.ever_failed()
+            .filter_map(|(cluster, failure)| Some((cluster, failure?)))
+    }
+
+    /// The clusters whose agents ever failed to apply their Work, and how their binding shows it now.
+    pub(super) fn ever_failed(&self) -> impl Iterator<Item = (usize, Option<ApplyFailure>)> {
+        self.failed.iter().map(|cluster| {
+            let binding = &self.bindings[*cluster];
+            let is_shown = matches!(binding.status, Some((_, WorkState::ApplyFailed, _)));
+            let failure = binding.report.and_then(|report| report.failure);
+            (*cluster, failure.filter(|_| is_shown))
+        })
     }
 
     pub(super) fn is_idle(&self) -> bool {
@@ -427,10 +451,11 @@ impl WorkGenerator {
     /// Returns the status of a binding that a worker reads now.
     fn status(&self, cluster: usize, revision: Revision, now: SimTime) -> StatusUpdate {
         let binding = &self.bindings[cluster];
-        let state = match binding.report.filter(|report| report.applied == revision) {
-            Some(report) if report.ready => WorkState::Available,
-            Some(_) => WorkState::Unavailable,
-            None => WorkState::Applying,
+        let state = match binding.report {
+            Some(report) if report.failure.is_some() && revision == NEW => WorkState::ApplyFailed,
+            Some(report) if report.applied == revision && report.ready => WorkState::Available,
+            Some(report) if report.applied == revision => WorkState::Unavailable,
+            _ => WorkState::Applying,
         };
         StatusUpdate {
             cluster,

@@ -11,7 +11,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{FleetVersion, HelmWait, RancherFleetStrategy, clusters, targets};
+use super::{
+    FleetSchedules, FleetVersion, HelmWait, RancherFleetStrategy, clusters, schedules, targets,
+};
 use crate::document::context::{Context, Document};
 use crate::document::path::Path;
 use crate::document::problem::Problem;
@@ -41,8 +43,13 @@ pub(crate) struct RancherFleetConfig {
     /// Version of Rancher Fleet. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: FleetVersion,
+    /// A file with the Schedules of the workspace, as `kubectl get schedules.fleet.cattle.io -n fleet-default -o yaml`
+    /// prints them. Their windows need a date in `startsAt`. By default there are none.
+    schedules: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
+    /// Whose words are shown. `documented`: a cluster that waits for its turn is `OutOfSync`, as before 0.16.
+    statuses: RuleSet,
     /// Whether the bundle has Helm values. Default: true if the file's `helm` has values.
     #[serde(rename = "helmValues")]
     helm_values: Option<bool>,
@@ -94,7 +101,11 @@ impl Product for RancherFleetConfig {
     const TUNED: &'static [TunedSetting] = &TUNED;
 
     fn targets(&self, path: &Path, fleet: Fleet<'_>, context: &mut Context<'_>) -> Option<Targets> {
-        targets::of(self.file_choice(path), fleet, context)
+        let chosen = targets::of(self.file_choice(path), fleet, context)?;
+        if self.rules == RuleSet::Documented {
+            return Some(self.in_some_partition(chosen, path, fleet, context));
+        }
+        Some(chosen)
     }
 
     fn check(
@@ -126,6 +137,18 @@ impl Product for RancherFleetConfig {
             places.report("helm.atomic", message.to_owned(), help, context);
             return None;
         }
+        let schedules = match &self.schedules {
+            None => None,
+            Some(name) => {
+                let place = path.key("schedules");
+                if !schedules::knows_schedules(self.version, &place, context) {
+                    return None;
+                }
+                Some(Arc::new(FleetSchedules::read(
+                    name, &place, fleet, context,
+                )?))
+            }
+        };
         let clusters = clusters(fleet);
         let all: Vec<u32> = (0..clusters.len() as u32).collect();
         match Partitioning::new(&strategy, &clusters, &all) {
@@ -142,7 +165,7 @@ impl Product for RancherFleetConfig {
         let native = Arc::new(RancherFleetStrategy {
             rules: self.rules,
             strategy,
-            judges_wanted: self.version >= FleetVersion::V0_16,
+            judges_wanted: self.version >= FleetVersion::V0_16 && self.statuses == RuleSet::Shipped,
             ignored,
             has_values: self
                 .helm_values
@@ -152,6 +175,7 @@ impl Product for RancherFleetConfig {
                 Some(Value::Bool(true))
             ),
             helm,
+            schedules,
         });
         self.controller.apply(
             Program::new(UpstreamProgram::RancherFleet, self.file.as_deref()),
@@ -258,6 +282,34 @@ fn has_helm_values(document: &Document) -> bool {
 }
 
 impl RancherFleetConfig {
+    /// The targets that a partition has. By the document, the others "will not be included in the rollout". All of them
+    /// where the strategy is refused, which its check reports, or where no cluster would be left.
+    fn in_some_partition(
+        &self,
+        chosen: Targets,
+        path: &Path,
+        fleet: Fleet<'_>,
+        context: &mut Context<'_>,
+    ) -> Targets {
+        let choice = self.file_choice(path);
+        let read = context.unreported(|context| ProductFile::fleet_yaml(choice, context));
+        let Some(file): Option<ProductFile<RolloutStrategy>> = read else {
+            return chosen;
+        };
+        let (strategy, _) = self
+            .version
+            .read(file.value.overridden_by(self.in_place.clone()));
+        if strategy.manual_partitions().is_empty() {
+            return chosen;
+        }
+        let clusters = clusters(fleet);
+        let wanted: Vec<u32> = match &chosen {
+            Targets::All => (0..clusters.len() as u32).collect(),
+            Targets::Chosen(targets) => targets.iter().map(|target| target.index as u32).collect(),
+        };
+        targets::included(chosen, &wanted, &strategy, &clusters, context)
+    }
+
     fn file_choice<'c>(&'c self, path: &'c Path) -> FileChoice<'c> {
         FileChoice {
             name: self.file.as_deref(),

@@ -25,8 +25,11 @@
 //! their writes to its namespace are rejected. A cluster that joins the workspace has no namespace in the first pass
 //! that sees it, and gets its deployment in the next pass.
 //!
+//! Schedules open and close windows, outside of which agents do nothing (`controller/windows.rs`).
+//!
 //! Left out: the time that Kubernetes takes to delete the other objects of a namespace; Fleet's GitRepo controller.
 
+mod windows;
 mod writes;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,7 +50,8 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::rollout::{Hold, QueueRequest, Revision, TargetSet, by_name, places_in};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, NOTHING, OLD, ReleaseKind, Report, WorldSpec};
+use crate::world::{ClusterId, NEW, OLD, ReleaseKind, Report, WorldSpec};
+use windows::ScheduleWindows;
 use writes::PassWrites;
 
 /// Number of workers of the second controller. Source: `BUNDLEDEPLOYMENT_RECONCILER_WORKERS` in the Helm chart's
@@ -70,6 +74,10 @@ enum FleetStep {
     Gone(usize),
     /// A joining cluster has a namespace.
     Registered(usize),
+    /// A window of a Schedule begins or ends.
+    Window(usize),
+    /// The caches show that a cluster is inside of its windows, or not.
+    Scheduled(usize, bool),
 }
 
 /// The time at which the Secret with a deployment's Helm values was created, and the time at which the deployment
@@ -149,6 +157,7 @@ pub(super) struct FleetController<'s> {
     /// deployment is gone.
     cluster_client: ApiClient,
     leaving: BTreeMap<usize, SimTime>,
+    windows: ScheduleWindows,
 }
 
 impl<'s> FleetController<'s> {
@@ -158,9 +167,15 @@ impl<'s> FleetController<'s> {
         let scheduler =
             RancherFleet::new(strategy.strategy.clone(), strategy.rules, clusters.clone())
                 .judging_wanted(strategy.judges_wanted);
+        let windows = ScheduleWindows::new(
+            strategy.schedules.as_ref(),
+            clusters.len(),
+            client(&run, "schedule controller"),
+            run.horizon,
+        );
         let view = BundleView {
             paused: strategy.paused,
-            clusters: views_before_release(fleet.world),
+            clusters: views_before_release(fleet.world, &windows),
         };
         let is_new = fleet.world.release == ReleaseKind::Initial;
         let old_secret = ValuesSecret {
@@ -205,6 +220,7 @@ impl<'s> FleetController<'s> {
             displays,
             cluster_client: client(&run, "cluster controller"),
             leaving: BTreeMap::new(),
+            windows,
             clusters,
             view,
         }
@@ -218,15 +234,8 @@ impl<'s> FleetController<'s> {
         };
         let before = *deployment;
         // A failed apply, or a failing revision, also changes the messages of its resources.
-        let is_behind = deployment.deployed != Some(report.applied);
-        deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
-        deployment.failure = report
-            .failure
-            .map(|failure| failed_apply::message(failure, self.rolls_back));
+        failed_apply::store(report, self.rolls_back, deployment);
         let is_degraded = report.degraded && !deployment.failed;
-        deployment.applied = (report.applied != NOTHING).then_some(report.applied);
-        deployment.ready = report.ready;
-        deployment.non_modified = true;
         let was_degraded = std::mem::replace(&mut self.degraded[cluster], is_degraded);
         if *deployment != before || was_degraded != is_degraded {
             self.changed.insert(report.cluster.0);
@@ -280,7 +289,7 @@ impl<'s> FleetController<'s> {
                 self.runtime
                     .step(plane.now(), FleetStep::Registered(cluster.index()), plane);
             }
-            Change::Approve { .. } => return,
+            Change::Approve { .. } | Change::Edited(_) | Change::Deleted(_) => return,
         }
         self.runtime.add(());
     }
@@ -301,6 +310,8 @@ impl<'s> FleetController<'s> {
 
     fn step(&mut self, step: FleetStep, plane: &mut Plane<'_>) {
         match step {
+            FleetStep::Window(schedule) => return self.window(schedule, plane),
+            FleetStep::Scheduled(cluster, is_active) => return self.scheduled(cluster, is_active),
             FleetStep::Created(cluster) => self.display(cluster, plane),
             FleetStep::Displayed => {}
             FleetStep::Removed(cluster) => plane.remove(ClusterId(cluster as u32)),
@@ -400,17 +411,22 @@ impl<'s> FleetController<'s> {
 }
 
 /// Returns the clusters as the caches show them before the release.
-fn views_before_release(world: &WorldSpec) -> Vec<ClusterView> {
+fn views_before_release(world: &WorldSpec, windows: &ScheduleWindows) -> Vec<ClusterView> {
     let mut views = Vec::new();
     for (index, spec) in world.clusters.iter().enumerate() {
-        let view = match world.installed(index) {
+        let off_schedule = windows.is_off(index);
+        let mut view = match world.installed(index) {
             Some(installed) if spec.registered => ClusterView::settled(installed),
             _ => ClusterView::new(OLD),
         };
+        if let Some(deployment) = &mut view.deployment {
+            deployment.off_schedule = off_schedule;
+        }
         views.push(ClusterView {
             wanted: NEW,
             registered: spec.registered,
             paused: spec.paused,
+            off_schedule,
             ..view
         });
     }
@@ -432,8 +448,12 @@ impl Controller for FleetController<'_> {
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
         self.see(now);
+        self.windows.now = now;
         match input {
-            ControllerInput::Released => self.runtime.release(()),
+            ControllerInput::Released => {
+                self.start_windows(plane);
+                self.runtime.release(());
+            }
             ControllerInput::Report(report) => self.report(report, plane),
             ControllerInput::Person(change) => self.person(change, plane),
             ControllerInput::Timer(number) => {
@@ -454,7 +474,8 @@ impl Controller for FleetController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view)
+        let hold = self.scheduler.hold(&self.view)?;
+        Some(self.with_windows(hold))
     }
 
     fn show(&mut self, log: &mut StatusLog) {
@@ -475,6 +496,8 @@ impl Controller for FleetController<'_> {
             FleetStep::Displayed => "patched displays that the controller sees",
             FleetStep::Removed(_) | FleetStep::Gone(_) => "removals of a cluster",
             FleetStep::Registered(_) => "registrations of a cluster",
+            FleetStep::Window(_) => "windows that open or close",
+            FleetStep::Scheduled(..) => "clusters whose window has opened or closed",
         })
     }
 

@@ -25,6 +25,7 @@ pub(super) fn explain(
             first_names(&explained.unpartitioned)
         ));
     }
+    lines.extend(strategy.schedules_in_words(clusters));
     let summary = format!("Rancher Fleet, {}", by(strategy.rules));
     let mut warnings = [strategy.ignored.clone(), explained.warnings].concat();
     if strategy.paused {

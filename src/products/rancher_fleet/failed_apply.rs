@@ -14,11 +14,19 @@
 //!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.
 //! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
-//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and
-//! errors that end an apply permanently (an invalid manifest, a field that must not change).
+//! - Among those texts is the refusal of a field of a StatefulSet that must not change (`Forbidden: updates to … spec
+//!   for fields other than … are forbidden`), with `atomic` or without. Then `deployErrToStatus` stores the id as
+//!   applied, with the condition `Installed` False, `Ready` False and no release: the state is `NotReady`, nothing is
+//!   tried again until the id changes (`EnsureInstalled` returns `ErrNoResourceID`), and the cluster is unavailable.
+//!
+//! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and the
+//! other errors that end an apply for good: an invalid manifest or another Kubernetes than the chart requires fail in
+//! the same way as a field that must not change. Of those fields, the selector of a Deployment (`field is immutable`)
+//! is not among the texts, and is a rejection like any other.
 
+use crate::rollout::rancher_fleet::BundleDeployment;
 use crate::units::SimDuration;
-use crate::world::{AgentSpec, ApplyFailure, ApplyRules};
+use crate::world::{AgentSpec, ApplyFailure, ApplyRules, NEW, NOTHING, Report};
 
 /// Duration of a wait that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
@@ -53,16 +61,41 @@ impl HelmWait {
     }
 }
 
-/// Returns the message of a deployment's condition `Deployed`, abridged.
-pub(super) const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
+/// Stores in a deployment what its agent reports of the last apply.
+pub(super) fn store(report: Report, helm_rolls_back: bool, deployment: &mut BundleDeployment) {
+    let is_behind = deployment.deployed != Some(report.applied);
+    deployment.failed = report.failure.is_some() || (report.degraded && is_behind);
+    deployment.failure = report
+        .failure
+        .map(|failure| message(failure, helm_rolls_back));
+    deployment.applied = (report.applied != NOTHING).then_some(report.applied);
+    deployment.ready = report.ready;
+    deployment.non_modified = true;
+    if report.failure == Some(ApplyFailure::Immutable) {
+        // Only applies of the new revision fail.
+        deployment.failed = false;
+        deployment.applied = Some(NEW);
+        deployment.ready = false;
+    }
+}
+
+/// The message of a deployment's condition `Deployed`, or `Installed` where the apply has ended for good; abridged.
+const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",
+        (ApplyFailure::Immutable, false) => {
+            "not installed: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"
+        }
         (ApplyFailure::Hook, false) => "pre-upgrade hooks failed",
         (ApplyFailure::Timeout, false) => "failed calling webhook: context deadline exceeded",
         (ApplyFailure::NotReady, false) => "resource not ready: context deadline exceeded",
         (ApplyFailure::Rejected, true) => {
             "release app failed, and has been rolled back due to rollback-on-failure being set: admission webhook \
              denied the request"
+        }
+        (ApplyFailure::Immutable, true) => {
+            "not installed: release app failed, and has been rolled back due to rollback-on-failure being set: \
+             Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"
         }
         (ApplyFailure::Hook, true) => {
             "release app failed, and has been rolled back due to rollback-on-failure being set: pre-upgrade hooks \

@@ -4,6 +4,7 @@ mod config;
 mod controller;
 mod explain;
 mod failed_apply;
+mod schedules;
 mod status_writes;
 mod targets;
 mod unseen;
@@ -24,6 +25,7 @@ use crate::world::AgentSpec;
 
 pub(crate) use config::RancherFleetConfig;
 pub use failed_apply::HelmWait;
+pub use schedules::FleetSchedules;
 pub(crate) use targets::BundleSelection;
 pub use version::FleetVersion;
 
@@ -44,6 +46,8 @@ pub struct RancherFleetStrategy {
     pub paused: bool,
     /// How long agents wait in Helm for the workloads to become ready.
     pub helm: HelmWait,
+    /// Windows outside of which agents do nothing.
+    pub schedules: Option<Arc<FleetSchedules>>,
 }
 
 impl Strategy for RancherFleetStrategy {
@@ -53,6 +57,11 @@ impl Strategy for RancherFleetStrategy {
 
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
         explain::explain(self, &clusters(fleet))
+    }
+
+    fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {
+        let line = self.schedules_in_words(&clusters(fleet));
+        line.into_iter().collect()
     }
 
     fn as_documented(&self, fleet: Fleet<'_>) -> Option<Documented> {
@@ -90,6 +99,18 @@ impl Strategy for RancherFleetStrategy {
 
     fn controller<'r>(&'r self, run: Run<'r>) -> Box<dyn Controller + 'r> {
         Box::new(controller::FleetController::new(self, run))
+    }
+}
+
+impl RancherFleetStrategy {
+    /// One line on the windows of these clusters. `None`: there are no Schedules.
+    fn schedules_in_words(&self, clusters: &[FleetCluster]) -> Option<String> {
+        let schedules = self.schedules.as_ref()?;
+        let mut names = Vec::new();
+        for cluster in clusters {
+            names.push(cluster.name.clone());
+        }
+        Some(schedules.in_words(&names))
     }
 }
 

@@ -19,7 +19,8 @@ use crate::products::fields::{self, BundleDocument, BundleKind, FileChoice, Read
 use crate::products::{ChosenTarget, Fleet, Targets};
 use crate::rollout::label_selector::LabelSelector;
 use crate::rollout::rancher_fleet::{
-    BundleTarget, BundleTargets, CustomizationMode, FleetCluster, ManualPartition, TargetChoice,
+    BundleTarget, BundleTargets, CustomizationMode, FleetCluster, ManualPartition, Partitioning,
+    RolloutStrategy, TargetChoice,
 };
 use crate::units::counted;
 
@@ -147,6 +148,48 @@ pub(super) fn of(
         }
     };
     chosen(&document, &choices, fleet, name, context)
+}
+
+/// Those of the `wanted` clusters that a partition has, with a note on the others.
+pub(super) fn included(
+    chosen: Targets,
+    wanted: &[u32],
+    strategy: &RolloutStrategy,
+    clusters: &[FleetCluster],
+    context: &mut Context<'_>,
+) -> Targets {
+    let Ok(plan) = Partitioning::new(strategy, clusters, wanted) else {
+        return chosen;
+    };
+    let mut is_included = vec![false; clusters.len()];
+    for member in plan
+        .partitions
+        .iter()
+        .flat_map(|partition| &partition.members)
+    {
+        is_included[*member as usize] = true;
+    }
+    let mut left_out = Vec::new();
+    let mut targets = Vec::new();
+    for index in wanted.iter().map(|index| *index as usize) {
+        if is_included[index] {
+            targets.push(ChosenTarget {
+                index,
+                labels: None,
+            });
+        } else {
+            left_out.push(clusters[index].name.clone());
+        }
+    }
+    if left_out.is_empty() || targets.is_empty() {
+        return chosen;
+    }
+    let count = counted(left_out.len(), "cluster");
+    context.notes.push(format!(
+        "{count} in no partition, so not included in the rollout as documented: {}; as shipped the rollout waits for them",
+        first_names(&left_out)
+    ));
+    Targets::Chosen(targets)
 }
 
 /// Returns whether the experiment defines the cluster groups, even if there are none.

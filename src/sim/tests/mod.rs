@@ -14,6 +14,7 @@ mod field;
 mod fleet_agent;
 mod kubefleet_agent;
 mod recording;
+mod windows;
 mod words;
 
 use std::collections::BTreeMap;

@@ -12,7 +12,7 @@ use crate::common::{fleetsim, folder_with};
 use crate::report_page::browser::{self, Page};
 
 /// Settings and their values: of a sweep, links, faults, the start, and constants.
-const CHOICES: [(&str, &[&str]); 16] = [
+const CHOICES: [(&str, &[&str]); 17] = [
     (
         "strategies.careful.rancherFleet.maxUnavailable",
         &["1", "5%", "33%", "75%", "100%"],
@@ -36,6 +36,13 @@ const CHOICES: [(&str, &[&str]); 16] = [
     ("faults.pullFailure", &["0%", "3%", "20%"]),
     ("faults.offline", &["{share: 5%}"]),
     ("faults.defect", &["{share: 10%}"]),
+    (
+        "faults.apply",
+        &[
+            "[{share: 20%, kind: rejected}]",
+            "[{share: 100%, kind: hook, attempts: 3}]",
+        ],
+    ),
     ("startsAt", &["Fri 22:00"]),
     ("node.unpackRate", &["40 MB/s", "500 MB/s"]),
     ("node.startOverhead", &["{median: 3 s, sigma: 0.6}"]),

@@ -706,6 +706,31 @@ fn a_target_that_failed_stays_failed_and_is_left_out() {
 }
 
 #[test]
+fn a_target_whose_apply_fleet_has_ended_has_failed() {
+    let folder = cut_folder(Exported::Fleet);
+    let path = folder.path().join("status.json");
+    let status = std::fs::read_to_string(&path).expect("written");
+    let mut shown: serde_json::Value = serde_json::from_str(&status).expect("it is JSON");
+    let items = shown["items"].as_array_mut().expect("a list");
+    let waiting = items
+        .iter_mut()
+        .find(|item| item["status"]["display"]["state"] == "WaitApplied");
+    let ended = waiting.expect("one waits");
+    ended["status"]["appliedDeploymentID"] = ended["spec"]["deploymentID"].clone();
+    ended["status"]["display"]["state"] = "NotReady".into();
+    ended["status"]["ready"] = false.into();
+    ended["status"]["conditions"] = serde_json::json!([{"type": "Installed", "status": "False"}]);
+    std::fs::write(&path, shown.to_string()).expect("written");
+    let args = ["experiment.yaml", "status.json", "--draws", "19"];
+    let (shown, code) = printed(folder.path(), &args);
+    assert_eq!(code, 0, "{shown}");
+    assert!(
+        shown.contains("1 failed") && shown.contains("Failed: 1 cluster."),
+        "{shown}"
+    );
+}
+
+#[test]
 fn errors_in_exports_have_a_position_and_a_fix() {
     let folder = cut_folder(Exported::ArgoCd);
     let path = folder.path().join("status.json");

@@ -1,35 +1,67 @@
-//! Failing applies, in half of the random worlds of the products that simulate the reaction to them. They have their
-//! own draws, so that the worlds themselves stay unchanged.
+//! Applies that fail, in half of the random worlds under products whose answer to that is simulated, with the rules of
+//! the product; drawn apart, so that the worlds themselves stay as they were.
 
 use fleetsim::units::{Share, SimDuration};
 use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, ApplyRules, WorldSpec};
 
 use super::luck::Luck;
+use super::strategies::Product;
 
-/// Makes applies fail: by faults, by a time-out of the wait for the workloads, or by both.
-pub(crate) fn fail(luck: &mut Luck, world: &mut WorldSpec, agent: &mut AgentSpec) {
-    if luck.chance(0.5) {
-        return;
-    }
-    agent.applies = ApplyRules {
-        again: ApplyRetry::CONTROLLER_RUNTIME,
-        ..ApplyRules::NONE
+/// What an agent of this product does when an apply fails. `None`: its applies do not fail.
+fn rules(product: Product) -> Option<ApplyRules> {
+    let (again, immutable_is_final) = match product {
+        Product::FleetOrBaseline => (ApplyRetry::CONTROLLER_RUNTIME, true),
+        Product::ArgoCd => (ApplyRetry::ByController, false),
+        Product::KubeFleetStaged | Product::KubeFleetRolling => (ApplyRetry::AtLooks, false),
+        Product::ArgoCdProposal | Product::CloudFoundry => return None,
     };
-    let kinds = [
-        ApplyFailure::Rejected,
-        ApplyFailure::Hook,
-        ApplyFailure::Timeout,
-    ];
+    Some(ApplyRules {
+        again,
+        immutable_is_final,
+        ..ApplyRules::NONE
+    })
+}
+
+/// Lets applies fail: by faults, under Rancher Fleet by a time-out of the wait for the workloads, or by both.
+pub(crate) fn fail(
+    luck: &mut Luck,
+    product: Product,
+    world: &mut WorldSpec,
+    agent: &mut AgentSpec,
+) {
+    let Some(rules) = rules(product).filter(|_| !luck.chance(0.5)) else {
+        return;
+    };
+    agent.applies = rules;
+    let kinds = match product {
+        Product::FleetOrBaseline => [
+            ApplyFailure::Rejected,
+            ApplyFailure::Hook,
+            ApplyFailure::Timeout,
+        ],
+        Product::ArgoCd => [
+            ApplyFailure::Immutable,
+            ApplyFailure::Hook,
+            ApplyFailure::Timeout,
+        ],
+        _ => [
+            ApplyFailure::Rejected,
+            ApplyFailure::Immutable,
+            ApplyFailure::Timeout,
+        ],
+    };
+    // Argo CD repeats a sync five times, and often less.
+    let most = if product == Product::ArgoCd { 4 } else { 15 };
     for _ in 0..luck.number(0, 2) {
         world.faults.apply.push(ApplyFaultSpec {
             share: Share::new(0.4),
             clusters: Vec::new(),
             kind: kinds[luck.number(0, 2) as usize],
-            attempts: luck.chance(0.7).then(|| luck.number(1, 15)),
+            attempts: luck.chance(0.7).then(|| luck.number(1, most)),
             after: luck.chance(0.3).then(|| luck.duration(60.0)),
         });
     }
-    if luck.chance(0.5) {
+    if product == Product::FleetOrBaseline && luck.chance(0.5) {
         agent.wait = true;
         agent.applies.wait_limit = Some(SimDuration::from_secs(u64::from(luck.number(1, 120))));
         agent.applies.rolls_back = luck.chance(0.5);

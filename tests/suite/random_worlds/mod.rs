@@ -56,12 +56,11 @@ fn variant(seed: u64, product: Product) -> Variant {
     let (mut world, mut platform) = world::world(&mut luck, &mut extras, &mut faults);
     let after = SimDuration::from_secs(u64::from(collector.number(0, 20)));
     world.node.runtime.collect_after = collector.chance(0.3).then_some(after);
-    if product == Product::FleetOrBaseline {
-        applies::fail(&mut failures, &mut world, &mut platform.agent);
-    }
+    applies::fail(&mut failures, product, &mut world, &mut platform.agent);
     let mut scenario = Scenario {
         world: Arc::new(world),
         groups: Arc::new(Vec::new()),
+        calendar: None,
         strategy: Arc::new(Baseline::AllAtOnce),
         product: "random",
         is_bound: false,
@@ -252,7 +251,7 @@ fn invariants_hold_in_random_runs() {
         .collect();
     let mut outcomes: BTreeMap<(Product, String), usize> = BTreeMap::new();
     let mut failed = Vec::new();
-    let mut outlived = 0;
+    let mut outlived: BTreeMap<Product, usize> = BTreeMap::new();
     for ((seed, product), result) in runs.into_iter().zip(checked) {
         match result {
             Ok(CheckedRun {
@@ -261,7 +260,9 @@ fn invariants_hold_in_random_runs() {
             }) => {
                 let outcome = format!("{:?}", record.run.outcome);
                 let is_complete = record.run.outcome == RunOutcome::Complete;
-                outlived += usize::from(is_complete && failed_applies > 0);
+                if is_complete && failed_applies > 0 {
+                    *outlived.entry(product).or_default() += 1;
+                }
                 *outcomes.entry((product, outcome)).or_default() += 1;
             }
             Err(_) => failed.push(format!("{product:?} with FLEETSIM_SEED={seed}")),
@@ -273,7 +274,18 @@ fn invariants_hold_in_random_runs() {
     );
     if only.is_none() {
         // The generator would be useless if all worlds were easy, or all hopeless.
-        assert!(outlived >= 3, "{outlived} rollouts outlive a failed apply");
+        for product in [
+            Product::FleetOrBaseline,
+            Product::ArgoCd,
+            Product::KubeFleetStaged,
+            Product::KubeFleetRolling,
+        ] {
+            let seen = outlived.get(&product).copied().unwrap_or_default();
+            assert!(
+                seen >= 2,
+                "{seen} rollouts of {product:?} outlive a failed apply"
+            );
+        }
         for product in Product::ALL {
             for outcome in ["Complete", "Stalled"] {
                 let seen = outcomes

@@ -7,7 +7,7 @@
 
 use std::any::Any;
 
-use fleetsim::products::argo_cd::{ArgoCdRelease, ArgoCdStrategy};
+use fleetsim::products::argo_cd::{ArgoCdProposal, ArgoCdRelease, ArgoCdStrategy};
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged};
 use fleetsim::products::rancher_fleet::RancherFleetStrategy;
@@ -65,7 +65,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
     }) = strategy.downcast_ref()
     {
         seen.check_argo_cd(spec, *options, *release);
-    } else if let Some(strategy) = strategy.downcast_ref::<ProposalStrategy>() {
+    } else if let Some(ArgoCdProposal { strategy, .. }) = strategy.downcast_ref() {
         seen.check_proposal(strategy);
     } else if let Some(KubeFleetStaged {
         rules,

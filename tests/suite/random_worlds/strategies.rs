@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use fleetsim::control_plane::ControlLoop;
 use fleetsim::products::argo_cd::{
-    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdRelease,
-    ArgoCdStrategy, applications,
+    ApplicationControllerSettings, ApplicationExceptions, ApplicationSource, ArgoCdProposal,
+    ArgoCdRelease, ArgoCdStrategy, applications,
 };
 use fleetsim::products::cloud_foundry::CloudFoundryDeployment;
 use fleetsim::products::kubefleet::{KubeFleetRolling, KubeFleetStaged, UpdateRuns};
@@ -98,6 +98,7 @@ fn fleet_or_baseline(luck: &mut Luck) -> Arc<dyn Strategy> {
             judges_wanted: true,
             has_values: false,
             paused: false,
+            schedules: None,
             helm: HelmWait::default(),
             rules: if luck.chance(0.5) {
                 RuleSet::Shipped
@@ -176,6 +177,7 @@ fn argo_cd(luck: &mut Luck) -> Arc<dyn Strategy> {
         concurrent_updates: 1,
         applications: ApplicationSource::Entries,
         has_webhook: false,
+        sync_windows: None,
         exceptions: ApplicationExceptions::default(),
     })
 }
@@ -205,7 +207,10 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     let strategy = read::<ProposalStrategy>(strategy);
     ProposedRollingUpdate::new(&strategy, &applications(&scenario.world.clusters))
         .expect("nothing is drawn that has no meaning");
-    Arc::new(strategy)
+    Arc::new(ArgoCdProposal {
+        strategy,
+        ..ArgoCdProposal::default()
+    })
 }
 
 /// Random steps: either each ring is in one step, or steps select arbitrary rings.
@@ -392,6 +397,8 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         supersedes,
         continue_after,
         cancel_after,
+        statuses: RuleSet::Shipped,
+        count_instances: false,
     };
     // Requests that the product would refuse are refused with the experiment file.
     let mut app = deployment.app(scenario.world.release, instances);

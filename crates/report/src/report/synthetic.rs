@@ -479,6 +479,7 @@ impl Fleet {
             promotions: reach,
             peak_promotions_per_pass: wave.size,
             events: 1000,
+            peak_instances: None,
         };
         let rows =
             |(at, &(told, pull, pulled, ready)): (usize, &(f64, f64, f64, f64))| ClusterRow {

@@ -3,7 +3,8 @@
 //!
 //! A new measure is one entry of `measures!`. `summary.csv` has one row for each variant and measure.
 
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeStruct;
+use serde::{Deserialize, Serialize, Serializer};
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, PartialEq, Serialize)]
@@ -51,6 +52,12 @@ impl MeasureValue for f64 {
     }
 }
 
+impl MeasureValue for Option<u64> {
+    fn known(self) -> Option<f64> {
+        self.and_then(MeasureValue::known)
+    }
+}
+
 impl MeasureValue for Option<f64> {
     fn known(self) -> Option<f64> {
         self
@@ -92,6 +99,27 @@ macro_rules! measures {
                 all.into_iter()
                     .filter_map(|(value, unit)| Some((value?, unit)))
                     .collect()
+            }
+        }
+
+        /// A run without the measures that only some strategies have.
+        pub(super) struct CommonColumns<'r>(pub(super) &'r RunRow);
+
+        impl Serialize for CommonColumns<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let Self(run) = self;
+                let mut columns = serializer.serialize_struct("RunRow", Measure::ALL.len())?;
+                columns.serialize_field("variant", &run.variant)?;
+                columns.serialize_field("strategy", &run.strategy)?;
+                columns.serialize_field("setting", &run.setting)?;
+                columns.serialize_field("replicate", &run.replicate)?;
+                columns.serialize_field("outcome", &run.outcome)?;
+                columns.serialize_field("held_by", &run.held_by)?;
+                columns.serialize_field("held_detail", &run.held_detail)?;
+                $(if !Measure::$measure.is_own() {
+                    columns.serialize_field(stringify!($column), &run.$column)?;
+                })+
+                columns.end()
             }
         }
 
@@ -328,9 +356,27 @@ measures! {
     peak_promotions_per_pass: u64 => PeakPromotionsPerPass, "targets", Neutral;
     /// Events that the engine processed, without those that only check a limit.
     events: u64 => Events, "events", Neutral;
+    /// Most instances of all versions of an app that existed at a time; Cloud Foundry with `countInstances` only.
+    #[serde(default)]
+    peak_instances: Option<u64> => PeakInstances, "instances", LessIsBetter;
 }
 
 impl Measure {
+    /// Whether only some strategies have it. Results in which no run has it leave it out.
+    #[must_use]
+    pub const fn is_own(self) -> bool {
+        matches!(self, Self::PeakInstances)
+    }
+
+    /// The measures that results of these runs have.
+    pub(super) fn present<'r>(runs: &(impl Iterator<Item = &'r RunRow> + Clone)) -> Vec<Self> {
+        let mut present = Self::ALL.to_vec();
+        present.retain(|measure| {
+            !measure.is_own() || runs.clone().any(|run| measure.of(run).is_some())
+        });
+        present
+    }
+
     /// The measure of one run; infinite for a run that is later than all others. `None` if it is unknown.
     #[must_use]
     pub fn of_or_late(self, run: &RunRow) -> Option<f64> {
@@ -364,6 +410,7 @@ impl Measure {
                 | Self::PeakPullingClusters
                 | Self::PeakNotReady
                 | Self::PeakPromotionsPerPass
+                | Self::PeakInstances
         )
     }
 

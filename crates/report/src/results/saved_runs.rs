@@ -17,9 +17,9 @@ use sha2::{Digest, Sha256};
 use super::RunRecord;
 use super::shard::RunId;
 
-/// Starts every file: its type, and the version of its entries.
-const MAGIC: &[u8; 16] = b"fleetsim-runs-05";
-/// The length of the start of a file: its type, and a SHA-256.
+/// The beginning of every file: its type, and the version of its entries.
+const MAGIC: &[u8; 16] = b"fleetsim-runs-06";
+/// The length of a file's header: its type, and a SHA-256.
 pub(super) const HEAD_BYTES: u64 = 16 + 32;
 /// The checksum of an entry.
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);

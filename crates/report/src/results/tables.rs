@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use super::best::{ComparisonRow, comparisons};
 use super::formulas::FormulasAsText;
+use super::measures::CommonColumns;
 use super::summary::{SummaryRow, summary};
 use super::timeline::{TimelineRow, timeline};
 use super::variants::variant_table;
@@ -123,7 +124,9 @@ impl Tables {
         ("variants.csv", |tables, out| {
             write_csv(out, "", &tables.variants)
         }),
-        ("runs.csv", |tables, out| write_csv(out, "", &tables.runs)),
+        ("runs.csv", |tables, out| {
+            write_runs(out, tables.runs.iter())
+        }),
         ("registries.csv", |tables, out| {
             write_csv(out, &header::<(RunKey, RegistryRow)>(), &tables.registries)
         }),
@@ -224,6 +227,26 @@ pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize
     let mut bytes = Vec::new();
     write_csv(&mut bytes, header, rows).expect("memory takes every byte");
     bytes
+}
+
+/// Runs as CSV.
+pub(super) fn runs_csv<'r>(runs: impl Iterator<Item = &'r RunRow> + Clone) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    write_runs(&mut bytes, runs).expect("memory takes every byte");
+    bytes
+}
+
+/// Runs, with the columns of measures that only some strategies have only where a run has one of them.
+fn write_runs<'r>(
+    out: &mut dyn Write,
+    runs: impl Iterator<Item = &'r RunRow> + Clone,
+) -> io::Result<()> {
+    let measures = Measure::present(&runs);
+    if measures.into_iter().any(Measure::is_own) {
+        write_csv(out, "", runs)
+    } else {
+        write_csv(out, "", runs.map(CommonColumns))
+    }
 }
 
 /// Like [`to_csv`], row by row.
@@ -464,7 +487,11 @@ mod tests {
         assert_eq!(tables.statuses.len(), 2);
         assert_eq!((tables.variants.len(), tables.registries.len()), (3, 5));
         assert_eq!((tables.workloads.len(), tables.files().len()), (10, 10));
-        assert_eq!(tables.summary.len(), 2 * Measure::ALL.len());
+        let own = Measure::ALL
+            .iter()
+            .filter(|measure| measure.is_own())
+            .count();
+        assert_eq!(tables.summary.len(), 2 * (Measure::ALL.len() - own));
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");
@@ -640,18 +667,30 @@ mod tests {
 
     #[test]
     fn every_numeric_column_of_a_run_is_a_measure() {
-        let text = String::from_utf8(to_csv("", &[run_record(0, 1).run])).expect("CSV is text");
-        let header = text.lines().next().expect("a header");
-        let measures: Vec<&str> = Measure::ALL
-            .iter()
-            .map(|measure| measure.column())
-            .collect();
-        assert_eq!(
-            header,
-            format!(
-                "variant,strategy,setting,replicate,outcome,held_by,held_detail,{}",
-                measures.join(",")
-            )
-        );
+        let first = "variant,strategy,setting,replicate,outcome,held_by,held_detail";
+        let plain = run_record(0, 1).run;
+        let mut counted = run_record(1, 1).run;
+        counted.peak_instances = Some(55);
+        let cases = [
+            (vec![plain.clone()], false),
+            // A run without the measure has an empty cell.
+            (vec![plain, counted], true),
+        ];
+        for (runs, has_own) in cases {
+            let text = String::from_utf8(runs_csv(runs.iter())).expect("CSV is text");
+            let mut columns = vec![first];
+            for measure in Measure::ALL {
+                if has_own || !measure.is_own() {
+                    columns.push(measure.column());
+                }
+            }
+            assert_eq!(text.lines().next(), Some(columns.join(",").as_str()));
+            let mut reader = csv::Reader::from_reader(text.as_bytes());
+            let read: Vec<RunRow> = reader
+                .deserialize()
+                .collect::<Result<_, _>>()
+                .expect("as it was written");
+            assert_eq!(read, runs);
+        }
     }
 }

@@ -85,6 +85,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
         promotions: 10,
         peak_promotions_per_pass: 5,
         events: 123,
+        peak_instances: None,
     };
     let registry = RegistryRow {
         registry: "registry".to_owned(),

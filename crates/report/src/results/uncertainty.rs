@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::tables::{from_csv_if_there, header, measure_row, row, to_csv};
+use super::tables::{from_csv_if_there, header, measure_row, row, runs_csv, to_csv};
 use super::{Measure, ResultsError, RunRow, Setting, Statistic, VariantRecord, compared};
 use fleetsim_units::stats::{Prediction, prediction_interval};
 
@@ -117,7 +117,7 @@ pub fn uncertainty_tables(
         .collect();
     let groups = compared(&settings);
     let mut rows = Vec::new();
-    for &measure in Measure::ALL {
+    for measure in Measure::present(&drawn.iter().flatten()) {
         let drawn = DrawnValues::of(measure, drawn);
         for (at, variant) in variants.iter().enumerate() {
             let own = &[at][..];
@@ -128,7 +128,7 @@ pub fn uncertainty_tables(
     }
     vec![
         (FILE, to_csv("", rows)),
-        (DRAWS, to_csv("", drawn.iter().flatten())),
+        (DRAWS, runs_csv(drawn.iter().flatten())),
         (CONSTANTS, to_csv(&header::<DrawnConstant>(), constants)),
     ]
 }

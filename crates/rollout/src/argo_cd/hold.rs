@@ -305,7 +305,7 @@ impl StalledSet<'_> {
             .join("; ")
     }
 
-    /// `Pending, OutOfSync, Degraded, operation Failed (retries are used up)`.
+    /// `Pending, OutOfSync, Degraded, operation Failed`, and the message of the operation where it is known.
     fn reason(&self, application: u32) -> String {
         let view = self.application(application);
         if view.is_invalid() {
@@ -320,8 +320,10 @@ impl StalledSet<'_> {
         }
         if let Some(operation) = live.operation_state {
             reason.push_str(&format!(", operation {:?}", operation.phase));
-            // One that is tried again is Running until `retry.limit`.
-            if operation.phase == OperationPhase::Failed {
+            // A failed operation is Running until `retry.limit`.
+            if let Some(message) = live.operation_message {
+                reason.push_str(&format!(" ({})", message.text(operation.phase)));
+            } else if operation.phase == OperationPhase::Failed {
                 reason.push_str(" (retries are used up)");
             }
         }

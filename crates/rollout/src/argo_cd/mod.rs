@@ -86,7 +86,7 @@ pub use triggers::{ERROR_REQUEUE, queues_pass};
 pub use version::ArgoCdVersion;
 pub use view::{
     Application, ApplicationAction, ApplicationView, AutoSync, Generated, Health, Operation,
-    OperationPhase, OperationState, Spec, SyncStatus,
+    OperationMessage, OperationPhase, OperationState, Spec, SyncStatus,
 };
 
 /// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
@@ -116,6 +116,11 @@ pub struct ArgoCd {
 }
 
 impl ArgoCd {
+    /// The name of an application, by its number.
+    pub fn name(&self, application: usize) -> &str {
+        &self.names[application]
+    }
+
     /// Creates the controller of a new set of applications with these unique names, in the order of the generators.
     /// The index of an application is its [`TargetId`].
     pub fn new(spec: ApplicationSetSpec, options: ControllerOptions, names: Vec<String>) -> Self {

@@ -51,6 +51,8 @@ pub struct Application {
     pub revisions: Arc<[Revision]>,
     /// `status.operationState`: the running or last operation, if any.
     pub operation_state: Option<OperationState>,
+    /// Its message, if an attempt of it has failed for a reason that is known.
+    pub operation_message: Option<OperationMessage>,
     /// `status.reconciledAt`: the time of the last comparison. `None`: never compared.
     pub reconciled_at: Option<fleetsim_units::SimTime>,
     /// Whether it has a condition `InvalidSpecError` or `UnknownError`.
@@ -140,6 +142,28 @@ pub enum OperationPhase {
     Failed,
     /// The sync could not be attempted.
     Error,
+}
+
+/// `status.operationState.message` of an operation of which an attempt has failed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct OperationMessage {
+    /// Why the last attempt failed, or why the operation was ended.
+    pub failure: &'static str,
+    /// Attempts after the first.
+    pub retries: u32,
+}
+
+impl OperationMessage {
+    /// The text of an operation in this phase, without the time of the next attempt. Source:
+    /// `processRequestedAppOperation` in `controller/appcontroller.go`.
+    pub fn text(&self, phase: OperationPhase) -> String {
+        let Self { failure, retries } = self;
+        match (phase, retries) {
+            (OperationPhase::Running, _) => format!("{failure}. Retrying attempt #{retries}"),
+            (_, 0) => (*failure).to_owned(),
+            (_, _) => format!("{failure} (retried {retries} times)."),
+        }
+    }
 }
 
 /// A sync as the controller requests it: automated, to the revision that the application resolves to when it runs.

@@ -74,10 +74,10 @@ pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
-    /// Instances of a superseded canary that a pass removes still count as old in that pass, so the oldest process
-    /// loses this many instances too many. Off: the pass counts the remaining instances.
+    /// Instances of a superseded canary still count as old in the pass that removes them. So the oldest process loses
+    /// too many instances, by this number. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// The pass that removes an interim process fails to finish the deployment, and the next pass finishes it. Off: it
+    /// The pass that removes an interim process does not finish the deployment. The next pass finishes it. Off: it
     /// finishes immediately.
     pub interim_trap: bool,
 }

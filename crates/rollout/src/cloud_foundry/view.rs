@@ -251,6 +251,11 @@ impl Deployment {
         )
     }
 
+    /// Whether it waits for a user at the end of a step.
+    pub const fn is_paused(&self) -> bool {
+        matches!(self.state, DeploymentState::Paused)
+    }
+
     /// Returns its final number of instances, unless a user continues with fewer instances than its steps already
     /// have.
     pub fn target_instances(&self) -> u32 {

@@ -66,7 +66,7 @@ pub struct StageConfig {
     /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: only the
     /// name.
     pub sorting_label_key: Option<String>,
-    /// Number of concurrent clusters, or a share of the stage's clusters, rounded down to at least 1. Absent: 1.
+    /// Number of concurrent clusters, or a share of the stage, rounded down to at least 1. Absent: 1.
     pub max_concurrency: Option<IntOrString>,
     /// Tasks before the stage starts: at most one `Approval`.
     #[serde(
@@ -183,7 +183,7 @@ pub struct ApplyStrategyConfig {
 pub struct RollingUpdateConfig {
     /// Number or share of requested clusters that may be unavailable; a share is rounded up. Absent: 25%.
     pub max_unavailable: Option<IntOrString>,
-    /// Number or share of clusters, beyond the requested ones, that may have the resources; a share is rounded up.
+    /// Number or share of clusters beyond the requested ones that may have the resources. A share is rounded up.
     /// Absent: 25%.
     pub max_surge: Option<IntOrString>,
     /// Seconds until resources without availability tracking count as available. A pass with bindings that are not

@@ -94,9 +94,10 @@ fn ready_message(clusters: &[FleetCluster], status: &BundleStatus) -> String {
         if let Some((target, _)) = status.not_ready.iter().find(|(_, other)| *other == state) {
             let name = &clusters[target.index()].name;
             let count = status.summary.count(state);
-            let message = match (state, status.failure) {
-                (BundleState::ErrApplied, Some(failure)) => format!(": {failure}"),
-                _ => String::new(),
+            let failure = status.failures.iter().find(|(other, _)| *other == state);
+            let message = match failure {
+                Some((_, failure)) => format!(": {failure}"),
+                None => String::new(),
             };
             parts.push(format!(
                 "{state:?}({count}) [Cluster {WORKSPACE}/{name}{message}]"

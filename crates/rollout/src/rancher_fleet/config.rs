@@ -22,7 +22,7 @@ pub struct RolloutStrategy {
     pub max_unavailable_partitions: Option<IntOrString>,
     /// Number of clusters in an automatic partition. Absent: `25%`; an int of 0 or less: one partition.
     pub auto_partition_size: Option<IntOrString>,
-    /// If there are fewer targets than this, there is one automatic partition; 0 or less: always one. Absent: 200.
+    /// With fewer targets than this, there is one automatic partition. 0 or less: always one. Absent: 200.
     pub auto_partition_threshold: Option<i64>,
     /// Maximum number of new deployments per pass of the controller. Absent: 50.
     pub max_new: Option<i64>,

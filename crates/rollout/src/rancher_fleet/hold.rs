@@ -2,8 +2,8 @@
 //!
 //! Fleet itself does not report this; it is derived from a pass that would change nothing. The first applicable rule
 //! is reported: an invalid strategy, a paused bundle, `maxUnavailable`, `maxNew`, the gate between partitions, then
-//! the state of individual clusters: in no partition, off schedule, `ErrApplied`, promoted and not ready, paused,
-//! unregistered.
+//! the state of single clusters: in no partition, off schedule, `ErrApplied`, ended for good, promoted and not ready,
+//! paused, unregistered.
 
 use super::super::{Hold, text};
 use super::documented;
@@ -281,7 +281,7 @@ impl StalledBundle<'_> {
 
     /// Returns the clusters that are not done, by reason. Clusters that the rollout waits for are first; it can
     /// complete without paused and unregistered clusters.
-    fn held_groups(&self) -> [HeldGroup; 6] {
+    fn held_groups(&self) -> [HeldGroup; 7] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
         let paused = self.take(&mut unfinished, is_paused);
@@ -293,13 +293,13 @@ impl StalledBundle<'_> {
                 self.view.clusters[*target as usize].off_schedule
             })
             .collect();
-        let failed: Vec<u32> = unfinished
-            .extract_if(.., |target| self.has_failed(*target))
-            .collect();
-        let why_failed = match self.first_message(&failed) {
-            Some(message) => format!("assigned the new version and ErrApplied ({message})"),
-            None => "assigned the new version and ErrApplied".to_owned(),
-        };
+        let failed = self.take_failed(&mut unfinished, BundleState::ErrApplied);
+        let ended = self.take_failed(&mut unfinished, BundleState::NotReady);
+        let why_failed = format!(
+            "assigned the new version and {}",
+            self.failed_words(&failed)
+        );
+        let why_ended = format!("assigned the new version and {}", self.failed_words(&ended));
         let group = |rule: &'static str, clusters: Vec<u32>, why: &str| HeldGroup {
             rule,
             clusters,
@@ -317,6 +317,7 @@ impl StalledBundle<'_> {
                 "assigned the new version but outside of their schedule's window",
             ),
             group("ErrApplied", failed, &why_failed),
+            group("NotReady", ended, &why_ended),
             group(
                 "ready",
                 unfinished,
@@ -327,10 +328,28 @@ impl StalledBundle<'_> {
         ]
     }
 
-    /// Returns whether the agent of a target could not apply its instruction.
-    fn has_failed(&self, target: u32) -> bool {
-        let deployment = &self.view.clusters[target as usize].deployment;
-        deployment.is_some_and(|deployment| deployment.state() == BundleState::ErrApplied)
+    /// The state of a target whose agent could not apply what it was told: `NotReady`, if the apply has ended for good.
+    fn failed_state(&self, target: u32) -> Option<BundleState> {
+        let deployment = self.view.clusters[target as usize].deployment?;
+        let state = deployment.state();
+        let has_failed = state == BundleState::ErrApplied || deployment.failure.is_some();
+        has_failed.then_some(state)
+    }
+
+    /// Takes the targets out of a list whose apply failed, and that have this state.
+    fn take_failed(&self, list: &mut Vec<u32>, state: BundleState) -> Vec<u32> {
+        list.extract_if(.., |target| self.failed_state(*target) == Some(state))
+            .collect()
+    }
+
+    /// `ErrApplied (admission webhook denied the request)`, of targets with the same state.
+    fn failed_words(&self, failed: &[u32]) -> String {
+        let first = failed.first().and_then(|target| self.failed_state(*target));
+        let state = format!("{:?}", first.unwrap_or(BundleState::ErrApplied));
+        match self.first_message(failed) {
+            Some(message) => format!("{state} ({message})"),
+            None => state,
+        }
     }
 
     /// Returns the message of the first target whose apply failed.
@@ -344,16 +363,17 @@ impl StalledBundle<'_> {
     /// Returns a text to append to a sentence about `targets`: those whose apply failed, with the message of the
     /// first.
     fn failures_among(&self, targets: &[u32]) -> String {
-        let mut failed = targets.to_vec();
-        failed.retain(|target| self.has_failed(*target));
-        if failed.is_empty() {
-            return String::new();
+        let mut rest = targets.to_vec();
+        let mut words = String::new();
+        for state in [BundleState::ErrApplied, BundleState::NotReady] {
+            let failed = self.take_failed(&mut rest, state);
+            if !failed.is_empty() {
+                let are = text::are(failed.len());
+                let why = self.failed_words(&failed);
+                words.push_str(&format!("; {} {are} {why}", self.clusters(&failed)));
+            }
         }
-        let are = text::are(failed.len());
-        match self.first_message(&failed) {
-            Some(message) => format!("; {} {are} ErrApplied ({message})", self.clusters(&failed)),
-            None => format!("; {} {are} ErrApplied", self.clusters(&failed)),
-        }
+        words
     }
 
     fn reached(&self) -> &[Partition] {
@@ -391,16 +411,13 @@ impl StalledBundle<'_> {
     fn reasons(&self, mut behind: Vec<u32>) -> String {
         let unregistered = self.take(&mut behind, is_unregistered);
         let paused = self.take(&mut behind, is_paused);
-        let failed: Vec<u32> = behind
-            .extract_if(.., |target| self.has_failed(*target))
-            .collect();
+        let failed = self.take_failed(&mut behind, BundleState::ErrApplied);
+        let ended = self.take_failed(&mut behind, BundleState::NotReady);
         let assigned = self.take(&mut behind, is_promoted);
-        let err_applied = match self.first_message(&failed) {
-            Some(message) => format!("ErrApplied, {message}"),
-            None => "ErrApplied".to_owned(),
-        };
+        let (err_applied, not_ready) = (self.failed_words(&failed), self.failed_words(&ended));
         let groups = [
             (&*err_applied, failed),
+            (&*not_ready, ended),
             ("not registered", unregistered),
             ("paused", paused),
             ("assigned and not ready", assigned),

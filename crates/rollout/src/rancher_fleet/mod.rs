@@ -182,7 +182,7 @@ impl RancherFleet {
             None => BundleLedger::new(plan, &self.by_name, view, self.judges_wanted),
         };
         let mut decision = self.pass(plan, &mut ledger);
-        decision.status.failure = first_failure(view, &decision.status);
+        decision.status.failures = first_failures(view, &decision.status);
         self.ledger = Some(ledger);
         decision
     }
@@ -221,14 +221,19 @@ impl RancherFleet {
     }
 }
 
-/// Returns the message of the first listed target that failed to apply.
-fn first_failure(view: &BundleView, status: &BundleStatus) -> Option<&'static str> {
-    let failed = status
-        .not_ready
-        .iter()
-        .find(|(_, state)| *state == BundleState::ErrApplied);
-    let (target, _) = failed?;
-    view.clusters[target.index()].deployment?.failure
+/// The messages of the first listed targets of each state, where their apply failed.
+fn first_failures(view: &BundleView, status: &BundleStatus) -> Vec<(BundleState, &'static str)> {
+    let mut failures = Vec::new();
+    for state in BundleState::ALL {
+        let first = status.not_ready.iter().find(|(_, other)| *other == state);
+        if let Some((target, _)) = first
+            && let Some(deployment) = view.clusters[target.index()].deployment
+            && let Some(failure) = deployment.failure
+        {
+            failures.push((state, failure));
+        }
+    }
+    failures
 }
 
 /// Returns a pass that changes nothing. The next pass starts only after a change.

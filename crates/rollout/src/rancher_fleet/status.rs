@@ -51,8 +51,8 @@ pub struct BundleStatus {
     pub summary: BundleSummary,
     /// The first ten targets by name that are not `Ready`.
     pub not_ready: Vec<(TargetId, BundleState)>,
-    /// The message of the first of them that failed to apply.
-    pub failure: Option<&'static str>,
+    /// For each state, the message of the first of these that has it, if its apply failed.
+    pub failures: Vec<(BundleState, &'static str)>,
     /// A number for each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions).
     /// Under shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate
     /// compares. Under documented rules: its NotReady clusters after the pass.

@@ -47,7 +47,7 @@ pub struct BundleDeployment {
     pub non_modified: bool,
     /// Whether the condition `Deployed` is False: the last attempt to apply failed.
     pub failed: bool,
-    /// The message of that condition, if it is known.
+    /// The message of that condition, where it is known; or of `Installed`, if the apply has ended for good.
     pub failure: Option<&'static str>,
     /// `spec.paused`: the agent does nothing.
     pub paused: bool,

@@ -181,11 +181,26 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
 
 /// Like [`play`] with seed 1 and a horizon of a day, with this agent.
 pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
+    play_agent_with(spec, agent, &[])
+}
+
+/// As [`play_agent`], with interventions at the given seconds, in order of time.
+pub(crate) fn play_agent_with(
+    spec: &WorldSpec,
+    agent: AgentSpec,
+    interventions: &[(f64, Intervention)],
+) -> Played {
     let platform = PlatformSpec {
         agent,
         ..PlatformSpec::INSTANT
     };
-    play_on(spec, &platform, 1, SimDuration::from_hours(24), &[])
+    play_on(
+        spec,
+        &platform,
+        1,
+        SimDuration::from_hours(24),
+        interventions,
+    )
 }
 
 /// Like [`play`], with interventions at the given seconds, in time order.

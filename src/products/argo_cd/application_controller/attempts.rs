@@ -6,10 +6,13 @@ use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
 use crate::control_plane::Plane;
 use crate::rollout::argo_cd::{OperationPhase, OperationState};
 use crate::units::SimTime;
-use crate::world::ClusterId;
+use crate::world::{ApplyFailure, ClusterId, NEW};
 
 impl ApplicationController {
     pub(super) fn attempt(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        if !self.may_sync(application, now, plane) {
+            return;
+        }
         if !plane.clusters.is_online(ClusterId(application as u32)) {
             self.attempt_fails(application, now, plane);
             return;
@@ -58,9 +61,13 @@ impl ApplicationController {
         let cluster = ClusterId(application as u32);
         let revision = self.applies(application);
         if plane.clusters.is_online(cluster) {
+            let fails = plane.clusters.next_failure(cluster);
             self.applications[application].attempt = Some(Attempt::Applying);
             plane.promote(cluster, revision);
             plane.push(cluster, revision);
+            if revision == NEW && fails == Some(ApplyFailure::Hook) {
+                self.hook_runs(application, now, plane);
+            }
             return;
         }
         self.attempt_fails(application, now, plane);
@@ -70,22 +77,40 @@ impl ApplicationController {
     }
 
     pub(super) fn attempt_ends(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        let attempt = self.applications[application].attempt.take();
+        let attempt = attempt.expect("an attempt ends that ran");
+        self.free_processor(application, attempt, now, plane);
+        if attempt == Attempt::Failing {
+            self.applications[application].failure = None;
+            self.retry(application, now, plane);
+        } else {
+            self.operation_ends(application, OperationPhase::Succeeded, now, plane);
+        }
+    }
+
+    /// An attempt gives up its processor, and its place among those that apply.
+    pub(super) fn free_processor(
+        &mut self,
+        application: usize,
+        attempt: Attempt,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
         self.shard(application).operations.taken -= 1;
+        let next = if attempt == Attempt::Applying {
+            self.shard(application).applied()
+        } else {
+            None
+        };
+        if let Some(next) = next {
+            self.apply(next, now, plane);
+        }
+    }
+
+    /// An attempt has failed: another one follows, or the operation is Failed.
+    pub(super) fn retry(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         let tracked = &mut self.applications[application];
         let operation = tracked.operation.expect("an attempt has an operation");
-        let attempt = tracked.attempt.take().expect("an attempt ends that ran");
-        if attempt != Attempt::Failing {
-            let next = if attempt == Attempt::Applying {
-                self.shard(application).applied()
-            } else {
-                None
-            };
-            if let Some(next) = next {
-                self.apply(next, now, plane);
-            }
-            self.operation_ends(application, OperationPhase::Succeeded, now, plane);
-            return;
-        }
         let limit = operation.retry_limit;
         let may_repeat = limit < 0 || i64::from(tracked.failed) < limit;
         match operation.retry_waits.filter(|_| may_repeat) {
@@ -99,13 +124,14 @@ impl ApplicationController {
         }
     }
 
-    fn operation_ends(
+    pub(super) fn operation_ends(
         &mut self,
         application: usize,
         phase: OperationPhase,
         now: SimTime,
         plane: &mut Plane<'_>,
     ) {
+        let message = self.message(application, phase);
         let revision = self.applies(application);
         let tracked = &mut self.applications[application];
         tracked.failed = 0;
@@ -116,7 +142,8 @@ impl ApplicationController {
             ..tracked.state.expect("an operation ends that ran")
         };
         tracked.state = Some(state);
-        self.patch(application, StatusPatch::Operation(state, true), now, plane);
+        let patch = StatusPatch::Operation(state, message, true);
+        self.patch(application, patch, now, plane);
         self.compare(application, now, plane);
     }
 }

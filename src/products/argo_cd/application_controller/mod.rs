@@ -28,31 +28,39 @@
 //! - Each write of an Application takes one request, and the ApplicationSet controller sees it a watch delay later. A
 //!   comparison of a new spec first asks for its manifests, which is another request.
 //!
-//! The known state of an offline cluster does not change: the cache of a cluster is renewed every 12 h and used until
-//! then (`controller/cache/cache.go`), and simulated clusters are offline for less. When a cluster returns, its watch
-//! finds nothing new. ComparisonError and sync status Unknown, which longer outages cause, are therefore left out.
-//! Also left out: several applications in one cluster; hooks and waves, which keep an operation Running between their
-//! phases; a cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the
-//! difference between comparisons that resolve the revision again and those that do not; sync windows, `selfHeal`, the
-//! time-out of a sync, and `retry.refresh`, which lets a retry take the newest revision.
+//! The known state of an offline cluster stays as it was: the cache of a cluster is renewed every 12 h and used until
+//! then (`controller/cache/cache.go`), and clusters count as gone for less. When one returns, its watch finds nothing
+//! new. Left out therefore: ComparisonError and sync status Unknown of clusters that are gone for longer. Also left
+//! out: several applications in one cluster; hooks and waves, which keep an operation Running between their phases; a
+//! cluster lost in the middle of an attempt; requests of comparisons, which are counted with the syncs; the split of
+//! comparisons into those that resolve the revision anew and those that do not; `selfHeal`, and `retry.refresh`, which
+//! lets a retry take the newest revision.
+//!
+//! Syncs that fail in a cluster that answers, and the time-out of a sync, are in `failed_syncs`.
 
 mod attempts;
+mod failed_syncs;
+mod windows;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::refresh::{WebhookHandler, first_refresh};
 use super::settings::ApplicationControllerSettings;
 use super::shard::{Shard, shard_of};
+use super::sync_windows::{RunWindows, StatusStart};
 use super::{ArgoCdRelease, ArgoCdStrategy};
-use crate::control_plane::{Agenda, ApiClient, Clusters, Plane, Runtime};
+use crate::control_plane::{Agenda, ApiClient, Plane, Runtime};
+use crate::engine::Streams;
 use crate::products::Run;
 use crate::rollout::argo_cd::{
-    Application, ApplicationView, AutoSync, Health, Operation, OperationPhase, OperationState,
-    SyncStatus, queues_pass,
+    Application, ApplicationView, AutoSync, Health, Operation, OperationMessage, OperationPhase,
+    OperationState, SyncStatus, queues_pass,
 };
 use crate::rollout::{Revision, TargetSet};
 use crate::units::{SimDuration, SimTime};
-use crate::world::{ClusterId, NEW, OLD, Report};
+use crate::world::{ClusterId, NEW, NOTHING, OLD, Report};
+use windows::WindowWait;
 
 /// A step of the ApplicationSet controller other than the start of a pass.
 #[derive(Clone, Copy, Debug)]
@@ -111,6 +119,8 @@ struct TrackedApplication {
     attempt: Option<Attempt>,
     /// The number of failed attempts of the running operation.
     failed: u32,
+    /// Why the last of them failed, if its cluster answered, or why the operation was ended.
+    failure: Option<&'static str>,
     /// The revision of the last finished operation.
     attempted: Option<Revision>,
     /// The operation that is requested or running, and its state.
@@ -121,6 +131,12 @@ struct TrackedApplication {
     /// The current revision of the spec, and another revision with the time at which it replaces that.
     spec: Option<Revision>,
     rewritten: Option<(SimTime, Revision)>,
+    /// The start of the operation in its status, when an operation was last looked at.
+    status_start: StatusStart,
+    /// It waits for a sync window.
+    window_wait: Option<WindowWait>,
+    /// A refresh in an open window is to come.
+    refresh_due: bool,
 }
 
 impl TrackedApplication {
@@ -166,6 +182,10 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
             ready: applied.is_some(),
             // The parameters of the settled application.
             spec: applied.map(|_| OLD),
+            status_start: match applied {
+                Some(_) => StatusStart::BeforeRelease,
+                None => StatusStart::Never,
+            },
             ..TrackedApplication::default()
         });
     }
@@ -175,8 +195,8 @@ fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<Track
 /// A write of the application controller to an Application's status.
 #[derive(Clone, Copy, Debug)]
 enum StatusPatch {
-    /// The state of an operation, and whether the operation is finished.
-    Operation(OperationState, bool),
+    /// The state of an operation, its message, and whether it is over.
+    Operation(OperationState, Option<OperationMessage>, bool),
     /// The result of a comparison, and the operation that automatic sync begins.
     Comparison {
         at: SimTime,
@@ -195,6 +215,8 @@ enum Attempt {
     Requesting,
     /// The cluster is applying.
     Applying,
+    /// A hook runs, which fails. It occupies no processor.
+    Hook,
     /// There is nothing to apply.
     Idle,
     /// The cluster does not answer.
@@ -218,10 +240,16 @@ enum ApplicationStep {
     AttemptEnds,
     /// A failed operation is due for a retry.
     Again,
+    /// The operation that began at that time has lasted as long as it may.
+    TimesOut(SimTime),
     /// A comparison ends.
     Compared,
     /// A periodic refresh asks for a comparison.
     Refresh,
+    /// One in an open sync window.
+    WindowRefresh,
+    /// A sync window lets a blocked operation go on.
+    Unblocked,
 }
 
 impl ApplicationStep {
@@ -234,8 +262,10 @@ impl ApplicationStep {
             Self::Seen(_) => "statuses of an Application that the ApplicationSet controller sees",
             Self::RequestsMade | Self::AttemptEnds => "attempts of an operation",
             Self::Again => "retries of an operation",
+            Self::TimesOut(_) => "time-outs of an operation",
             Self::Compared => "comparisons",
-            Self::Refresh => "refreshes",
+            Self::Refresh | Self::WindowRefresh => "refreshes",
+            Self::Unblocked => "operations that a sync window lets go on",
         }
     }
 }
@@ -247,6 +277,10 @@ pub(super) struct ApplicationController {
     /// The operation that automatic sync requests.
     automatic: Operation,
     applications: Vec<TrackedApplication>,
+    /// The entries of the fleet.
+    names: Vec<String>,
+    windows: RunWindows,
+    streams: Streams,
     shards: Vec<Shard>,
     agenda: Agenda<(usize, ApplicationStep)>,
     client: ApiClient,
@@ -255,6 +289,8 @@ pub(super) struct ApplicationController {
     refreshes: Vec<(SimTime, usize)>,
     /// Announces a commit to applications earlier than their refreshes. `None`: there is no webhook.
     webhook: Option<WebhookHandler>,
+    /// Applications of which an operation has failed in a cluster that answers, or was ended.
+    ever_failed: BTreeSet<usize>,
     /// The last time at which a changed sync status or health was seen.
     pub(super) shown_at: Option<SimTime>,
 }
@@ -277,6 +313,16 @@ impl ApplicationController {
                 }
             }
         }
+        let windows = match &strategy.sync_windows {
+            Some(windows) => RunWindows::new(windows, run.horizon),
+            None => RunWindows::default(),
+        };
+        let mut names = Vec::new();
+        if strategy.sync_windows.is_some() {
+            for cluster in &run.fleet.world.clusters {
+                names.push(cluster.name.clone());
+            }
+        }
         let webhook = strategy.has_webhook.then(|| WebhookHandler::new(run));
         Self {
             release,
@@ -285,6 +331,9 @@ impl ApplicationController {
             refreshes,
             webhook,
             applications,
+            names,
+            windows,
+            streams: run.streams,
             shards: vec![Shard::new(settings, &run.streams); settings.shards as usize],
             agenda: Agenda::of_controller(1),
             client: ApiClient::without_limit(
@@ -293,6 +342,7 @@ impl ApplicationController {
                 "application controller",
             ),
             watch_delay: run.control_loop.watch_delay,
+            ever_failed: BTreeSet::new(),
             shown_at: None,
         }
     }
@@ -318,11 +368,14 @@ impl ApplicationController {
         tracked.attempted = None;
         tracked.failed = 0;
         tracked.comparison_due = false;
+        tracked.status_start = StatusStart::Never;
+        tracked.window_wait = None;
+        tracked.refresh_due = false;
         let attempt = tracked.attempt.take();
         self.agenda.cancel_if(|(of, _)| *of == application, plane);
         let operations = &mut self.shard(application).operations;
         operations.waiting.retain(|waiting| *waiting != application);
-        operations.taken -= u32::from(attempt.is_some());
+        operations.taken -= u32::from(attempt.is_some_and(|attempt| attempt != Attempt::Hook));
     }
 
     /// Returns the revision that a cluster has applied, according to the ApplicationSet controller's view.
@@ -358,40 +411,6 @@ impl ApplicationController {
         }
     }
 
-    /// Returns true if every pending step is an endless retry on a cluster that never answers.
-    pub(super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
-        for &(application, step) in self.agenda.iter() {
-            let is_attempt = match step {
-                ApplicationStep::AttemptEnds => {
-                    self.applications[application].attempt == Some(Attempt::Failing)
-                }
-                ApplicationStep::Again => true,
-                _ => false,
-            };
-            if !is_attempt || !self.fails_without_end(application, clusters) {
-                return false;
-            }
-        }
-        let mut waiting = self
-            .shards
-            .iter()
-            .flat_map(|shard| &shard.operations.waiting);
-        waiting.all(|&application| self.fails_without_end(application, clusters))
-    }
-
-    /// Returns true if the operation of an application has failed, is retried without a limit, and its cluster never
-    /// answers.
-    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
-        let tracked = &self.applications[application];
-        let cluster = ClusterId(application as u32);
-        tracked.failed > 0
-            && tracked
-                .operation
-                .is_some_and(|operation| operation.retry_limit < 0)
-            && !clusters.is_online(cluster)
-            && !clusters.is_repair_due(cluster)
-    }
-
     /// Returns the purpose of a pending timer. `None`: another controller owns the timer.
     pub(super) fn timer_kind(&self, number: u32) -> Option<&'static str> {
         let (_, step) = self.agenda.peek(number)?;
@@ -421,13 +440,21 @@ impl ApplicationController {
     ) {
         let application = report.cluster.index();
         let tracked = &mut self.applications[application];
-        tracked.applied = Some(report.applied);
+        let was = (tracked.ready, tracked.degraded);
+        tracked.applied = (report.applied != NOTHING).then_some(report.applied);
         tracked.ready = report.ready;
         tracked.degraded = report.degraded;
         let ends =
             tracked.attempt == Some(Attempt::Applying) && tracked.applies == Some(report.applied);
+        let is_same = was == (report.ready, report.degraded);
         if view.set[application].live.is_none() || tracked.is_skipped {
             return;
+        }
+        if let Some(failure) = report.failure {
+            self.sync_fails(application, failure, now, plane);
+            if is_same {
+                return;
+            }
         }
         self.compare(application, now, plane);
         if ends {
@@ -439,7 +466,9 @@ impl ApplicationController {
     pub(super) fn begin_attempts(&mut self, now: SimTime, plane: &mut Plane<'_>) {
         for shard in 0..self.shards.len() {
             while let Some(application) = self.shards[shard].operations.next() {
-                if self.applications[application].failed > 0 {
+                let tracked = &self.applications[application];
+                let is_blocked = tracked.window_wait == Some(WindowWait::Operation);
+                if tracked.failed > 0 || is_blocked {
                     self.attempt(application, now, plane);
                 } else {
                     let at = self.client.send(0, now).answered;
@@ -469,6 +498,14 @@ impl ApplicationController {
                     .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
+            ApplicationStep::WindowRefresh => {
+                self.applications[application].refresh_due = false;
+                self.compare(application, now, plane);
+            }
+            ApplicationStep::Unblocked => {
+                let operations = &mut self.shard(application).operations;
+                operations.waiting.push_back(application);
+            }
             // The request for an operation is ignored while another one runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
                 self.wait(application, live(view, application).operation);
@@ -478,6 +515,7 @@ impl ApplicationController {
             ApplicationStep::Seen(patch) => self.seen(application, patch, view, plane),
             ApplicationStep::RequestsMade => self.requests_made(application, now, plane),
             ApplicationStep::AttemptEnds => self.attempt_ends(application, now, plane),
+            ApplicationStep::TimesOut(begun) => self.times_out(application, begun, now, plane),
             ApplicationStep::Again => {
                 self.compare(application, now, plane);
                 self.shard(application)
@@ -528,9 +566,11 @@ impl ApplicationController {
         let tracked = &mut self.applications[application];
         tracked.state = Some(state);
         tracked.applies = Some(revision);
+        tracked.failure = None;
+        self.schedule_time_out(application, now, plane);
         self.patch(
             application,
-            StatusPatch::Operation(state, false),
+            StatusPatch::Operation(state, None, false),
             now,
             plane,
         );
@@ -563,6 +603,9 @@ impl ApplicationController {
         let live = live(view, application);
         let before = live.clone();
         self.show(application, patch, live);
+        if before.operation_message != live.operation_message {
+            plane.shows();
+        }
         if before.sync != live.sync || before.health != live.health {
             self.shown_at = Some(plane.now());
         }
@@ -576,8 +619,9 @@ impl ApplicationController {
     /// Applies a write to the ApplicationSet controller's cached Application.
     fn show(&mut self, application: usize, patch: StatusPatch, live: &mut Application) {
         match patch {
-            StatusPatch::Operation(state, is_over) => {
+            StatusPatch::Operation(state, message, is_over) => {
                 live.operation_state = Some(state);
+                live.operation_message = message;
                 live.operation = live.operation.filter(|_| !is_over);
             }
             StatusPatch::Comparison {
@@ -615,8 +659,9 @@ impl ApplicationController {
         let health = tracked.health();
         let is_due = sync == SyncStatus::OutOfSync && tracked.attempted != Some(revision);
         let applied = tracked.applied;
-        let begun =
-            (is_automatic && is_due && tracked.operation.is_none()).then_some(self.automatic);
+        let wants = is_automatic && is_due && tracked.operation.is_none();
+        let begins = wants && self.may_begin(application, at, plane);
+        let begun = begins.then_some(self.automatic);
         self.wait(application, begun);
         self.patch(
             application,

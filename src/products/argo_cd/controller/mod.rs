@@ -50,7 +50,7 @@ use crate::rollout::argo_cd::{
 };
 use crate::rollout::label_selector::Labels;
 use crate::rollout::{Hold, IntOrString, Revision, TargetSet};
-use crate::units::{SimDuration, SimTime};
+use crate::units::{SimDuration, SimTime, counted};
 use crate::world::{ClusterId, ClusterSpec, NEW, OLD, ReleaseKind};
 use pass::{SetClient, WritingPass};
 
@@ -89,6 +89,8 @@ pub(super) struct ArgoCdController<'r> {
     condition_written: Option<SimTime>,
     /// The time of the last pass.
     passed: SimTime,
+    /// The time of the last input.
+    now: SimTime,
     /// Whether the last pass was within the grace period, in which nothing is promoted.
     in_grace: bool,
     /// Whether the last pass could not write the set and is repeated.
@@ -198,6 +200,7 @@ impl<'r> ArgoCdController<'r> {
             rows_written: Vec::new(),
             condition_written: None,
             passed: SimTime::ZERO,
+            now: SimTime::ZERO,
             in_grace: false,
             has_failed: false,
             incomplete: 0,
@@ -224,6 +227,39 @@ impl<'r> ArgoCdController<'r> {
             }
             None => None,
         }
+    }
+
+    /// A hold with the applications that wait for a sync window, if some do.
+    fn with_windows(&self, hold: Option<Hold>) -> Option<Hold> {
+        let Some(windows) = &self.strategy.sync_windows else {
+            return hold;
+        };
+        let waiting = self.application_controller.waiting_for_windows(self.now);
+        let Some(reason) = waiting.reason else {
+            return hold;
+        };
+        let mut names = Vec::new();
+        for index in &waiting.applications {
+            names.push(self.clusters[*index].name.clone());
+        }
+        let opens = match waiting.opens {
+            Some(at) => format!("which opens on {}", windows.time_in_words(at)),
+            None => "which does not open within the horizon".to_owned(),
+        };
+        let wait = if names.len() == 1 { "waits" } else { "wait" };
+        let explanation = format!(
+            "{} ({}) {wait} for a sync window, {opens}: {}",
+            counted(names.len(), "application"),
+            first_names(&names),
+            reason.message()
+        );
+        Some(match hold {
+            Some(hold) => Hold {
+                explanation: format!("{}; {explanation}", hold.explanation),
+                ..hold
+            },
+            None => Hold::new("syncWindows", explanation),
+        })
     }
 
     /// Handles the deletion or return of a cluster's secret: the generator drops or yields its application. The first
@@ -277,7 +313,7 @@ impl<'r> ArgoCdController<'r> {
         let is_gone = application.generated.is_none() && application.live.is_none();
         // Between the write of its spec and the comparison, an application still shows its old state. An application
         // that the application controller ignores keeps its state indefinitely.
-        let shows_release = self.application_controller.shown(index) == Some(NEW)
+        let shows_release = self.application_controller.shown(index) == Some(self.wanted)
             || has_row && self.strategy.exceptions.is_skipped(index);
         is_gone || shows_release && (has_row || application.is_done())
     }
@@ -299,7 +335,10 @@ impl<'r> ArgoCdController<'r> {
             }),
             Change::Labels(cluster, labels) => self.relabel(*cluster, labels),
             Change::Selected(cluster, is_selected) => self.select(*cluster, *is_selected),
-            Change::Release(_) | Change::Approve { .. } => return,
+            Change::Release(_)
+            | Change::Approve { .. }
+            | Change::Edited(_)
+            | Change::Deleted(_) => return,
         }
         self.view.queue.add(());
     }
@@ -342,6 +381,7 @@ impl Controller for ArgoCdController<'_> {
     }
 
     fn handle(&mut self, now: SimTime, input: ControllerInput<'_>, plane: &mut Plane<'_>) {
+        self.now = now;
         match input {
             ControllerInput::Released => {
                 self.view.queue.release(());
@@ -415,7 +455,7 @@ impl Controller for ArgoCdController<'_> {
             hold = scheduler.hold(&self.view.set);
         }
         let hold = hold.or_else(|| self.in_grace.then(|| self.scheduler.grace_period_hold()));
-        self.with_skipped(hold)
+        self.with_windows(self.with_skipped(hold))
     }
 
     fn stages(&self) -> Vec<String> {
@@ -450,6 +490,10 @@ impl Controller for ArgoCdController<'_> {
         log.show_at(
             self.condition_written,
             self.scheduler.set_conditions(NAME, &self.view.set),
+        );
+        log.show(
+            self.application_controller
+                .conditions(&self.view.set, &self.scheduler),
         );
     }
 }

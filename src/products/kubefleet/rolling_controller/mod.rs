@@ -23,7 +23,7 @@ mod pass;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::work_generator::{Effect, WorkGenerator};
-use super::{KubeFleetRolling, member_clusters, members};
+use super::{KubeFleetRolling, failed_apply, member_clusters, members};
 use crate::control_plane::{
     Change, Clusters, Controller, ControllerInput, Plane, RateLimiter, Runtime, StatusLog, Traits,
 };
@@ -252,7 +252,8 @@ impl Controller for RollingController<'_> {
     }
 
     fn hold(&self) -> Option<Hold> {
-        self.scheduler.hold(&self.view)
+        let hold = self.scheduler.hold(&self.view);
+        failed_apply::with_failures(hold, &self.generator, self.clusters)
     }
 
     fn timer_kind(&self, number: u32) -> Option<&'static str> {
@@ -271,6 +272,9 @@ impl Controller for RollingController<'_> {
                 &self.view.bindings,
                 self.view.latest_snapshot,
             ));
+            let failed = self.generator.ever_failed();
+            let failed = failed_apply::conditions("placement", failed, self.clusters);
+            log.show(failed);
         }
     }
 }

@@ -236,12 +236,16 @@ impl FleetController<'_> {
         plane: &mut Plane<'_>,
     ) {
         let id = ClusterId(cluster as u32);
-        let was_paused = shown.is_some_and(|shown| shown.paused);
-        let pauses_or_resumes = was_paused != written.paused;
+        // An agent does nothing outside of its windows, as when it is paused. It looks at all it has when one opens.
+        let was_off = shown.is_some_and(|shown| shown.off_schedule);
+        let was_held = was_off || shown.is_some_and(|shown| shown.paused);
+        let is_held = written.paused || written.off_schedule;
+        let pauses_or_resumes = was_held != is_held;
         if pauses_or_resumes {
-            plane.pause(at, id, written.paused);
+            plane.pause(at, id, is_held);
         }
-        let looks_again = self.was_stopped && shown.is_some() && pauses_or_resumes;
+        let opens = was_off && !written.off_schedule;
+        let looks_again = opens || self.was_stopped && shown.is_some() && pauses_or_resumes;
         let is_other = shown.is_none_or(|shown| shown.deployed != written.deployed);
         if (looks_again || is_other)
             && let Some(revision) = written.deployed

@@ -162,6 +162,7 @@ pub(super) const CHOICES: &[UserSetting] = &[
             "strategies.*.argoCd.applicationController.appResync",
             "strategies.*.argoCd.applicationController.appResyncJitter",
             "strategies.*.argoCd.applicationController.tcpTimeout",
+            "strategies.*.argoCd.applicationController.syncTimeout",
             "strategies.*.argoCd.options.**",
             "strategies.*.argoCd.concurrentApplicationUpdates",
         ],

@@ -25,6 +25,16 @@ const FIXED: &[(&str, &str, &str)] = &[
         "a limit of what is simulated: layers are numbered with 16 bits",
     ),
     (
+        "products/argo_cd/application_controller/windows.rs",
+        "LOOK",
+        "the product's source",
+    ),
+    (
+        "products/argo_cd/sync_windows.rs",
+        "FORESIGHT",
+        "how far an explanation looks ahead",
+    ),
+    (
         "products/argo_cd/controller/mod.rs",
         "ROW_MOVES",
         "the steps of an application's row, in the product's source",

@@ -157,6 +157,16 @@ impl StagedUpdateRun {
         self.inputs.strategy.as_ref()
     }
 
+    /// The name of the `ClusterApprovalRequest` before or after a stage of this name.
+    pub fn approval_name(&self, stage: &str, before: bool) -> String {
+        let time = if before {
+            TaskTime::Before
+        } else {
+            TaskTime::After
+        };
+        self.inputs.approval_of(time, stage)
+    }
+
     /// Returns the resolved `maxConcurrency` of a stage in an initialized run.
     ///
     /// # Errors
@@ -326,8 +336,11 @@ impl RunInputs {
 
     /// Returns the name of a stage's `ClusterApprovalRequest`. Stages with the same name share a request.
     fn approval(&self, time: TaskTime, stage: usize) -> String {
+        self.approval_of(time, &self.config(stage).name)
+    }
+
+    fn approval_of(&self, time: TaskTime, stage: &str) -> String {
         let run = &self.run_name;
-        let stage = &self.config(stage).name;
         match (self.behaviour.rules, time) {
             (RuleSet::Documented, _) => format!("{run}-{stage}"),
             (RuleSet::Shipped, TaskTime::Before) => format!("{run}-before-{stage}"),

@@ -55,6 +55,12 @@ pub(crate) struct Agent {
     pub(super) faults: u32,
     /// The event of the next retry.
     pub(super) retry_due: Option<EventId>,
+    /// When the apply in progress fails because the experiment says so.
+    pub(super) fault_due: Option<EventId>,
+    /// The revision whose apply has ended for good.
+    pub(super) given_up: Option<Revision>,
+    /// The failure of its last apply is not reported yet.
+    pub(super) failure_is_news: bool,
     /// Whether its deployment is paused.
     pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,

@@ -68,6 +68,7 @@ impl AgentSpec {
         report_delay: default::REPORT_DELAY,
         applies: ApplyRules {
             again: ApplyRetry::CONTROLLER_RUNTIME,
+            immutable_is_final: true,
             ..ApplyRules::NONE
         },
     };
@@ -177,7 +178,7 @@ impl LookSpec {
 
     /// Returns the infinite sequence of intervals between polls from the start of a series. `available`: everything is
     /// available.
-    fn intervals(self, available: bool) -> impl Iterator<Item = SimDuration> {
+    pub(super) fn intervals(self, available: bool) -> impl Iterator<Item = SimDuration> {
         let mut last = SimDuration::ZERO;
         (0_u32..).map(move |nth| {
             let slow = last.mul_f64(self.exponential_base_for_slow_backoff);

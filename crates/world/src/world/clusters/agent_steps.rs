@@ -18,7 +18,7 @@ use crate::engine::Streams;
 use crate::world::World;
 use crate::world::clusters::agent::ReportedState;
 use crate::world::clusters::agent_spec::{AgentSpec, ReadinessSpec};
-use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::clusters::pod::Pod;
 use crate::world::clusters::progress_deadline::PodCounts;
@@ -223,8 +223,14 @@ impl ClusterState {
         let is_able = self.cuts.is_managed() && !agent.is_paused;
         // After a failed apply, the workloads may run neither revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
-        if !is_able || agent.applying.is_some() || is_applied {
+        let is_given_up = agent.given_up.is_some() && agent.given_up == agent.instructed;
+        if !is_able || agent.applying.is_some() || is_applied || is_given_up {
             return;
+        }
+        if context.agent.applies.again == ApplyRetry::ByController {
+            // The management cluster knows of the failure, and begins anew.
+            agent.failure = None;
+            agent.failure_is_news = false;
         }
         if let Some(retry) = agent.retry_due.take() {
             context.queue.cancel(retry);
@@ -249,6 +255,7 @@ impl ClusterState {
         self.wait_is_over(context);
         self.agent.failure = None;
         self.agent.failures = 0;
+        self.agent.given_up = None;
         self.agent.applied = self.agent.applying.take();
         if self.agent.applied == Some(NEW) {
             self.facts.applied.get_or_insert(context.queue.now());
@@ -401,19 +408,25 @@ impl ClusterState {
         bits
     }
 
-    /// Sends the agent's report on what it applied. After a failed apply, the reported readiness does not change,
-    /// because the agent watches an applied revision (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
-    /// `internal/cmd/agent/deployer/monitor/updatestatus.go`).
+    /// The agent reports what it applied. After a failed apply, what an agent with a back-off says of readiness stays
+    /// as it was: its watch looks at a revision that is applied (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
+    /// `internal/cmd/agent/deployer/monitor/updatestatus.go`). To a management cluster that applies by itself, a
+    /// failure is the end of its attempt, and is told once.
     pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
-        let failure = self.agent.failure;
+        let again = context.agent.applies.again;
+        let is_attempt = again == ApplyRetry::ByController;
+        let ends_attempt = is_attempt && self.agent.failure_is_news;
+        let failure = self.agent.failure.filter(|_| ends_attempt || !is_attempt);
         let applied = match (self.agent.applied, failure) {
             (Some(applied), _) => applied,
             (None, Some(_)) => NOTHING,
             (None, None) => return,
         };
-        let ready = match failure {
-            Some(_) => self.agent.sent.is_some_and(|sent| sent.ready),
-            None => seen_ready,
+        let keeps_readiness = failure.is_some() && matches!(again, ApplyRetry::BackOff { .. });
+        let ready = if keeps_readiness {
+            self.agent.sent.is_some_and(|sent| sent.ready)
+        } else {
+            seen_ready
         };
         // A cluster that is not registered has no agent.
         if !self.cuts.is_managed() || !self.is_registered {
@@ -425,9 +438,10 @@ impl ClusterState {
             degraded: self.degraded,
             failure,
         };
-        if self.agent.sent == Some(state) {
+        if self.agent.sent == Some(state) && !ends_attempt {
             return;
         }
+        self.agent.failure_is_news = false;
         self.agent.sent = Some(state);
         let nth = self.agent.reports;
         self.agent.reports += 1;

@@ -14,6 +14,9 @@ use fleetsim_units::SimDuration;
 pub enum ApplyFailure {
     /// The cluster's API server rejects an object, e.g. because of an admission webhook. Nothing is applied.
     Rejected,
+    /// The cluster's API server refuses a change of a field that must not change, e.g. in the spec of a StatefulSet.
+    /// Nothing is applied.
+    Immutable,
     /// A hook that runs before the apply fails. Nothing is applied.
     Hook,
     /// The cluster's API server, or an admission webhook, does not answer in time. Nothing is applied.
@@ -21,6 +24,17 @@ pub enum ApplyFailure {
     /// The objects are applied, but the workloads are not ready within the apply's time-out.
     #[serde(skip)]
     NotReady,
+}
+
+impl ApplyFailure {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [
+        Self::Rejected,
+        Self::Immutable,
+        Self::Hook,
+        Self::Timeout,
+        Self::NotReady,
+    ];
 }
 
 /// What an agent does when an apply fails.
@@ -32,6 +46,8 @@ pub struct ApplyRules {
     pub rolls_back: bool,
     /// When a failed apply is retried.
     pub again: ApplyRetry,
+    /// A change of a field that must not change ends the apply of this revision for good.
+    pub immutable_is_final: bool,
 }
 
 impl ApplyRules {
@@ -40,7 +56,13 @@ impl ApplyRules {
         wait_limit: None,
         rolls_back: false,
         again: ApplyRetry::NotSimulated,
+        immutable_is_final: false,
     };
+
+    /// Whether a failed apply is never tried again, until another revision comes.
+    pub(crate) const fn is_final(self, failure: ApplyFailure) -> bool {
+        self.immutable_is_final && matches!(failure, ApplyFailure::Immutable)
+    }
 }
 
 /// When a failed apply is retried.
@@ -53,6 +75,11 @@ pub enum ApplyRetry {
         /// The longest wait.
         max: SimDuration,
     },
+    /// By the agent, at the times at which it looks at the workloads: [`crate::world::LookSpec`] for what is not
+    /// available.
+    AtLooks,
+    /// By the management cluster, which instructs the cluster anew. Each failure is reported.
+    ByController,
     /// Applies of this product do not fail in the simulation.
     #[default]
     NotSimulated,
@@ -66,15 +93,15 @@ impl ApplyRetry {
         max: SimDuration::from_secs(1000),
     };
 
-    /// Returns the wait after this many consecutive failures. `None`: the agent does not retry by itself.
-    pub(crate) fn wait(self, failures: u32) -> Option<SimDuration> {
+    /// The wait of a back-off after this many failures in a row. `None`: it has none.
+    pub(crate) fn back_off(self, failures: u32) -> Option<SimDuration> {
         match self {
             Self::BackOff { first, max } => {
                 let factor = 2_u64.saturating_pow(failures.saturating_sub(1));
                 let doubled = first.as_nanos().saturating_mul(factor);
                 Some(SimDuration::from_nanos(doubled).min(max))
             }
-            Self::NotSimulated => None,
+            Self::AtLooks | Self::ByController | Self::NotSimulated => None,
         }
     }
 }
@@ -86,7 +113,7 @@ mod tests {
     #[test]
     fn a_controllers_wait_doubles_from_5_ms_to_1_000_s() {
         let wait = |failures| {
-            let wait = ApplyRetry::CONTROLLER_RUNTIME.wait(failures);
+            let wait = ApplyRetry::CONTROLLER_RUNTIME.back_off(failures);
             wait.expect("it tries again").as_secs_f64()
         };
         for (failures, expected) in [

@@ -7,27 +7,52 @@
 //! the workloads are removed. The agent reports each failure, and retries as [`crate::world::ApplyRetry`] specifies.
 //! If it has received another instruction in the meantime, it applies that immediately.
 //!
-//! An apply that always fails is attempted once, because further attempts have no visible effect. A cluster that is
-//! cut off retries when it reconnects.
+//! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
+//! tries again when it is back. A management cluster that itself applies
+//! ([`crate::world::ApplyRetry::ByController`]) decides on further tries, hears of each failure, and can break an apply
+//! off.
 //!
 //! Left out: objects of a rejected apply that the API server had accepted before, hooks that run after the apply, the
 //! time that requests of a rollback take, and failures that end by themselves at some time of day.
 
 use crate::world::World;
+use crate::world::clusters::agent_spec::{AgentSpec, LookSpec, ReadinessSpec};
 use crate::world::clusters::agent_steps::ClusterContext;
-use crate::world::clusters::apply_rules::ApplyFailure;
+use crate::world::clusters::apply_rules::{ApplyFailure, ApplyRetry};
 use crate::world::clusters::cluster::ClusterState;
 use crate::world::event::{AgentEvent, Event, Queue};
 use crate::world::faults::spec::ApplyFaultSpec;
 use crate::world::ids::{ClusterId, NEW};
 use fleetsim_units::SimDuration;
 
+impl AgentSpec {
+    /// The wait after this many failed applies in a row. `None`: the agent does not try again by itself.
+    fn retry_wait(&self, failures: u32) -> Option<SimDuration> {
+        if self.applies.again != ApplyRetry::AtLooks {
+            return self.applies.again.back_off(failures);
+        }
+        let looks = match &self.readiness {
+            ReadinessSpec::Looks(looks) => *looks,
+            ReadinessSpec::Delay(_) | ReadinessSpec::Debounce(_) => LookSpec::KUBEFLEET,
+        };
+        looks
+            .intervals(false)
+            .nth(failures.saturating_sub(1) as usize)
+    }
+}
+
 impl ClusterState {
     /// Returns the fault that affects the apply in progress. Only applies of the new revision fail.
     fn apply_fault<'w>(&self, context: &ClusterContext<'w>) -> Option<&'w ApplyFaultSpec> {
-        let fault = &context.apply_faults[self.draws.apply_fault?];
+        let fault = self.next_fault(context.apply_faults)?;
+        (self.agent.applying == Some(NEW)).then_some(fault)
+    }
+
+    /// The fault that hits the next apply of the new revision.
+    fn next_fault<'w>(&self, faults: &'w [ApplyFaultSpec]) -> Option<&'w ApplyFaultSpec> {
+        let fault = &faults[self.draws.apply_fault?];
         let is_over = fault.attempts.is_some_and(|most| self.agent.faults >= most);
-        (self.agent.applying == Some(NEW) && !is_over).then_some(fault)
+        (!is_over).then_some(fault)
     }
 
     /// Schedules the failure of the apply that has begun, the cluster's `nth`, if a fault affects it.
@@ -43,7 +68,7 @@ impl ClusterState {
         self.agent.faults = self.agent.faults.saturating_add(1);
         let takes = fault.takes(usual, context.streams, self.key, nth);
         let fails = Event::Agent(AgentEvent::ApplyFails(self.id, fault.kind));
-        context.queue.schedule_in(takes, fails);
+        self.agent.fault_due = Some(context.queue.schedule_in(takes, fails));
         true
     }
 
@@ -68,17 +93,22 @@ impl ClusterState {
     /// Handles a failed apply: the agent reports it, and retries later or applies a newer instruction.
     pub(super) fn apply_fails(&mut self, failure: ApplyFailure, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
+        self.agent.fault_due = None;
+        let rules = context.agent.applies;
         let is_hopeless = self
             .apply_fault(context)
             .is_some_and(|fault| fault.attempts.is_none());
         let failed = self.agent.applying.take();
         self.agent.failure = Some(failure);
+        self.agent.failure_is_news = true;
         self.agent.failures = self.agent.failures.saturating_add(1);
+        self.agent.given_up = failed.filter(|_| rules.is_final(failure));
         self.send_report(self.settled, context);
         if self.agent.instructed != failed {
             self.instruction_arrives(context);
         } else if !is_hopeless
-            && let Some(wait) = context.agent.applies.again.wait(self.agent.failures)
+            && self.agent.given_up.is_none()
+            && let Some(wait) = context.agent.retry_wait(self.agent.failures)
         {
             let again = Event::Agent(AgentEvent::ApplyAgain(self.id));
             self.agent.retry_due = Some(context.queue.schedule_in(wait, again));
@@ -93,6 +123,27 @@ impl ClusterState {
 }
 
 impl World<'_> {
+    /// How the next apply of the new revision in a cluster fails, if it does.
+    pub fn next_failure(&self, id: ClusterId) -> Option<ApplyFailure> {
+        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply)?;
+        Some(fault.kind)
+    }
+
+    /// Whether all applies of the new revision in a cluster fail, however often they are tried.
+    pub fn always_fails(&self, id: ClusterId) -> bool {
+        let fault = self.clusters[id.index()].next_fault(&self.spec.faults.apply);
+        fault.is_some_and(|fault| fault.attempts.is_none())
+    }
+
+    /// The management cluster breaks off an apply that would fail, and hears nothing of it.
+    pub fn break_off(&mut self, id: ClusterId, queue: &mut Queue) {
+        let agent = &mut self.clusters[id.index()].agent;
+        if let Some(due) = agent.fault_due.take() {
+            queue.cancel(due);
+            agent.applying = None;
+        }
+    }
+
     /// Called when the workloads are not ready within the time-out of the apply, or of its rollback.
     pub(super) fn wait_ends(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
@@ -119,12 +170,13 @@ impl World<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::clusters::agent_spec::AgentSpec;
-    use crate::world::clusters::apply_rules::{ApplyRetry, ApplyRules};
+    use crate::world::clusters::apply_rules::ApplyRules;
     use crate::world::event::Report;
     use crate::world::ids::{NOTHING, OLD};
     use crate::world::spec::{ReleaseKind, WorldSpec};
-    use crate::world::testing::{Played, bare_world, fixed, play_agent, play_with};
+    use crate::world::testing::{
+        Intervention, Played, bare_world, fixed, play_agent, play_agent_with, play_with,
+    };
     use fleetsim_units::{Share, SimDuration};
 
     const DAY: SimDuration = SimDuration::from_hours(24);
@@ -222,6 +274,7 @@ mod tests {
     fn an_apply_that_always_fails_changes_nothing_and_lets_the_world_come_to_rest() {
         for (kind, takes) in [
             (ApplyFailure::Rejected, 3000),
+            (ApplyFailure::Immutable, 3000),
             (ApplyFailure::Hook, 3000),
             // A webhook must answer within 10 s.
             (ApplyFailure::Timeout, 13_000),
@@ -325,5 +378,89 @@ mod tests {
         assert_eq!(reports[0].1.failure, Some(ApplyFailure::Rejected));
         let last = last_report(&played);
         assert_eq!((last.applied, last.ready, last.failure), (OLD, true, None));
+    }
+
+    #[test]
+    fn an_agent_that_looks_applies_again_at_its_looks() {
+        let agent = AgentSpec {
+            readiness: ReadinessSpec::Looks(LookSpec::KUBEFLEET),
+            applies: ApplyRules {
+                again: ApplyRetry::AtLooks,
+                ..ApplyRules::NONE
+            },
+            ..AGENT
+        };
+        for (failures, expected) in [(1, 5.0), (2, 2.0), (3, 2.4), (100, 900.0)] {
+            let wait = agent.retry_wait(failures).expect("it tries again");
+            assert!(
+                (wait.as_secs_f64() - expected).abs() < 1e-6,
+                "{failures}: {wait}"
+            );
+        }
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
+        let played = play_agent(&world, agent);
+        // Three applies of 3 s, 5 and 2 s between them, and 5 s until the next look.
+        assert_eq!(ready(&played), 21_000);
+    }
+
+    #[test]
+    fn an_apply_that_ends_for_good_is_tried_again_only_with_another_revision() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Immutable, Some(1))];
+        let agent = AgentSpec {
+            applies: ApplyRules {
+                immutable_is_final: true,
+                ..AGENT.applies
+            },
+            ..AGENT
+        };
+        let played = play_agent(&world, agent);
+        let reports = reports(&played);
+        let [(at, report)] = reports[..] else {
+            panic!("one report: {reports:?}")
+        };
+        assert_eq!((at, report.failure), (3000, Some(ApplyFailure::Immutable)));
+        assert_eq!(played.ready_s(), [None]);
+    }
+
+    #[test]
+    fn a_controller_that_applies_hears_of_each_failure_and_decides_on_the_next_attempt() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
+        let agent = AgentSpec {
+            applies: ApplyRules {
+                again: ApplyRetry::ByController,
+                ..ApplyRules::NONE
+            },
+            ..AGENT
+        };
+        let played = play_agent(&world, agent.clone());
+        assert_eq!(
+            reports(&played).len(),
+            1,
+            "the agent does nothing by itself"
+        );
+        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let played = play_agent_with(&world, agent, &[(10.0, again), (20.0, again)]);
+        let failures: Vec<u64> = reports(&played)
+            .iter()
+            .filter(|(_, report)| report.failure.is_some())
+            .map(|(at, _)| *at)
+            .collect();
+        assert_eq!(failures, [3000, 13_000], "equal failures are both told");
+        assert_eq!(ready(&played), 24_000);
+    }
+
+    #[test]
+    fn an_apply_that_is_broken_off_is_not_heard_of() {
+        let mut world = world(ReleaseKind::Update, 1);
+        world.faults.apply = vec![fault(ApplyFailure::Hook, Some(1))];
+        let stop: Intervention = |world, queue| world.break_off(ClusterId(0), queue);
+        let again: Intervention = |world, queue| world.push(ClusterId(0), NEW, queue);
+        let played = play_agent_with(&world, AGENT, &[(1.0, stop), (2.0, again)]);
+        let mut failed = reports(&played).into_iter();
+        assert!(failed.all(|(_, report)| report.failure.is_none()));
+        assert_eq!(ready(&played), 6000);
     }
 }

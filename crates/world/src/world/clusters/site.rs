@@ -38,9 +38,9 @@ pub enum SiteKind {
     /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, no data in 2.5% of seconds. Three carriers, measured while
     /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
-    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%, no data in 15% of seconds. The loss
-    /// limits one connection to 11 Mbit/s; loss and gaps were measured on a moving terminal (Satellite-vs-Cellular),
-    /// the downlink on fixed ones (WetLinks). The round trip is a guess.
+    /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is no data in 15% of seconds.
+    /// The loss limits one connection to 11 Mbit/s; loss and gaps were measured on a moving terminal
+    /// (Satellite-vs-Cellular), the downlink on fixed ones (WetLinks). The round trip is a guess.
     Satellite,
     /// Data centres: 10 Gbit/s, 1 ms. Both are guesses.
     DataCentre,
@@ -224,7 +224,7 @@ mod tests {
                 values.push(format!("a loss of {}", link.loss));
             }
             if let Some(gaps) = link.gaps {
-                values.push(format!("nothing in {} of seconds", gaps.share));
+                values.push(format!("no data in {} of seconds", gaps.share));
             }
             for value in values {
                 assert!(text.contains(&value), "{text}: {value}");

@@ -86,7 +86,7 @@ pub struct CacheSpec {
     /// Time for which a stored blob is served.
     #[serde(deserialize_with = "positive")]
     pub ttl: SimDuration,
-    /// Maximum number of blobs that it fetches simultaneously; a further miss gets a 429 response. Without it there is
+    /// Maximum number of blobs that it fetches simultaneously. A further miss gets a 429 response. Without it there is
     /// no limit.
     #[serde(deserialize_with = "positive")]
     pub upstream_connections: Option<u32>,
@@ -156,7 +156,7 @@ impl CellSpec {
 pub struct SpegelSpec {
     /// Time from a request to a peer's answer, if a peer has the content.
     pub lookup: SimDuration,
-    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`); then the request goes to the registry.
+    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`). Then the request goes to the registry.
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
     #[serde(rename = "peerConnection", with = "unlimited")]
@@ -281,7 +281,7 @@ pub struct LazySpec {
     pub toc: Bytes,
     /// Time of the snapshotter from the last layer's mount until a container can begin to start.
     pub mount: DurationModel,
-    /// Share of images that the streaming service has prepared; other images are pulled as a whole. Drawn for each
+    /// Share of images that the streaming service has prepared. Other images are pulled as a whole. Drawn for each
     /// image once per run.
     pub prepared: Share,
     /// Maximum rate of the background fetch of one layer; 0 MB/s disables it.

@@ -34,7 +34,7 @@ pub struct RegistrySpec {
     pub burst: Option<BurstSpec>,
     /// Load that it sends to clients outside of the fleet. Default: no load.
     pub other_load: Option<OtherLoad>,
-    /// A content delivery network, with slower connections for blobs that have not been downloaded before.
+    /// A content delivery network. Its connections are slower for blobs that have not been downloaded before.
     pub cdn: Option<CdnSpec>,
     /// Effect of round trip and loss on TCP connections.
     pub tcp: TcpSpec,
@@ -397,8 +397,8 @@ pub struct TcpSpec {
     /// Whether transfers start slowly. They begin with ten segments per round trip (RFC 6928) and double up to their
     /// rate.
     pub slow_start: bool,
-    /// Number of round trips to open a connection to one of the registry's hosts: 2 with TLS 1.3 (RFC 8446), 3 with
-    /// TLS 1.2 (RFC 5246), 1 without TLS.
+    /// Number of round trips to open a connection to one of the registry's hosts. It is 2 with TLS 1.3 (RFC 8446), 3
+    /// with TLS 1.2 (RFC 5246), 1 without TLS.
     #[serde(deserialize_with = "positive")]
     pub handshake_round_trips: u32,
     /// Share of the bytes on links that are headers; below 50%.

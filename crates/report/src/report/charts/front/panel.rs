@@ -269,6 +269,7 @@ fn load_words(measure: Measure) -> &'static str {
         Measure::PeakNotReady => "peak number of clusters not ready",
         Measure::ExposedTargets => "clusters that receive the defective release",
         Measure::PeakPromotionsPerPass => "most clusters updated in one pass",
+        Measure::PeakInstances => "most instances of all versions",
         Measure::EgressPeak60s => "registry egress, peak over 60 s",
         Measure::EgressPeak1s => "registry egress, peak over 1 s",
         other => other.column(),

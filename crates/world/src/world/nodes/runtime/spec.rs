@@ -70,8 +70,8 @@ pub struct RuntimeSpec {
     /// attempts. CRI-O: 5 attempts, 2 s doubling to 1 min, honours `Retry-After`.
     #[serde(rename = "retry429")]
     pub retry_429: RetrySpec,
-    /// Number of consecutive 500, 503 or 504 responses that are each followed by an immediate retry. They count as
-    /// attempts of `retry429`. Up to containerd 2.0, and in CRI-O: 0.
+    /// Number of consecutive 500, 503 or 504 responses that an immediate retry follows. They count as attempts of
+    /// `retry429`. Up to containerd 2.0, and in CRI-O: 0.
     #[serde(rename = "retry5xx")]
     pub retry_5xx: u32,
     /// Attempts of a request that gets no response, and the wait between them. Before containerd 2.4, and in CRI-O: 1

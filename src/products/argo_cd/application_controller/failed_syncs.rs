@@ -1,0 +1,237 @@
+//! Syncs that fail in a cluster that answers, and the time-out of a sync.
+//!
+//! Known by reading argoproj/argo-cd v3.5.7, which agrees with 37ee009 here, and its gitops-engine.
+//!
+//! - An object that is refused, or a webhook that does not answer, fails the attempt (`runTasks` in
+//!   `gitops-engine/pkg/sync/sync_context.go`, "one or more objects failed to apply"). Argo CD looks at no text: a
+//!   field that must not change is refused like any other.
+//! - A hook is a Job whose failure ends the attempt ("one or more synchronization tasks completed unsuccessfully"). The
+//!   attempt frees its processor while the hook runs: `SyncAppState` returns, and news of the Job queue the operation.
+//! - A failed attempt is repeated as `retry` of the operation says: 5 times without it, after 10 s, 20 s and so on up
+//!   to 3 min; the operation is Running meanwhile, and then Failed (`processRequestedAppOperation` in
+//!   `controller/appcontroller.go:1692`). The application stays OutOfSync with the health that it has. Automatic sync
+//!   repeats nothing (`autoSync`, "failed previous sync attempt"), and nothing is rolled back.
+//! - `--sync-timeout` counts from the operation's `startedAt`, over all attempts. It ends a hook and a wait for the
+//!   next attempt at once, and an attempt that applies when that has failed. The operation is Failed and not repeated
+//!   (`appcontroller.go:1615`, and `terminating` at 1693). The default is 0: none.
+//!
+//! Left out: objects of a failed attempt that were applied before the one that was refused; the phase Terminating,
+//! which lasts for one request; PostSync and SyncFail hooks; the wait of a hook's end for a processor; the condition
+//! `SyncError` of an application that would sync by itself.
+
+use super::{ApplicationController, ApplicationStep, Attempt, StatusPatch};
+use crate::control_plane::{Clusters, Plane};
+use crate::rollout::ObjectCondition;
+use crate::rollout::argo_cd::{ApplicationView, ArgoCd, OperationMessage, OperationPhase};
+use crate::units::SimTime;
+use crate::world::{ApplyFailure, ClusterId};
+
+/// The message of an operation that its time-out has ended (`terminate` in `sync_context.go`, and `appcontroller.go`).
+const TIMED_OUT: &str = "Operation terminated, triggered by controller sync timeout";
+
+/// The message of an operation whose attempt has failed, abridged.
+const fn failure_message(failure: ApplyFailure) -> &'static str {
+    match failure {
+        ApplyFailure::Rejected => {
+            "one or more objects failed to apply, reason: admission webhook denied the request"
+        }
+        ApplyFailure::Immutable => {
+            "one or more objects failed to apply, reason: Forbidden: updates to statefulset spec for fields other than \
+             'replicas' are forbidden"
+        }
+        ApplyFailure::Hook => {
+            "one or more synchronization tasks completed unsuccessfully, reason: Job has reached the specified backoff \
+             limit"
+        }
+        ApplyFailure::Timeout => {
+            "one or more objects failed to apply, reason: failed calling webhook: context deadline exceeded"
+        }
+        ApplyFailure::NotReady => "waiting for healthy state",
+    }
+}
+
+impl ApplicationController {
+    /// The attempt in progress has begun a hook, which will fail.
+    pub(super) fn hook_runs(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.applications[application].attempt = Some(Attempt::Hook);
+        self.free_processor(application, Attempt::Applying, now, plane);
+    }
+
+    /// The cluster has refused what an attempt applies, or the attempt's hook has failed.
+    pub(super) fn sync_fails(
+        &mut self,
+        application: usize,
+        failure: ApplyFailure,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        let tracked = &mut self.applications[application];
+        let Some(attempt) = tracked
+            .attempt
+            .take_if(|attempt| matches!(attempt, Attempt::Applying | Attempt::Hook))
+        else {
+            return;
+        };
+        tracked.failure = Some(failure_message(failure));
+        self.ever_failed.insert(application);
+        if attempt == Attempt::Applying {
+            self.free_processor(application, attempt, now, plane);
+        }
+        if self.is_timed_out(application, now) {
+            self.terminate(application, now, plane);
+            return;
+        }
+        self.retry(application, now, plane);
+        let tracked = &self.applications[application];
+        if tracked.operation.is_some()
+            && let Some(state) = tracked.state
+        {
+            let message = self.message(application, state.phase);
+            let patch = StatusPatch::Operation(state, message, false);
+            self.patch(application, patch, now, plane);
+        }
+    }
+
+    /// The message of an operation in this phase, if an attempt of it failed in a cluster that answers.
+    pub(super) fn message(
+        &self,
+        application: usize,
+        phase: OperationPhase,
+    ) -> Option<OperationMessage> {
+        let tracked = &self.applications[application];
+        let failure = tracked
+            .failure
+            .filter(|_| phase != OperationPhase::Succeeded)?;
+        Some(OperationMessage {
+            failure,
+            retries: tracked.failed,
+        })
+    }
+
+    /// Whether all that is still to come are attempts without end on clusters that do not answer and never will.
+    pub(in super::super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
+        for &(application, step) in self.agenda.iter() {
+            let is_attempt = match step {
+                ApplicationStep::AttemptEnds => {
+                    self.applications[application].attempt == Some(Attempt::Failing)
+                }
+                ApplicationStep::Again => true,
+                _ => false,
+            };
+            if !is_attempt || !self.fails_without_end(application, clusters) {
+                return false;
+            }
+        }
+        let mut waiting = self
+            .shards
+            .iter()
+            .flat_map(|shard| &shard.operations.waiting);
+        waiting.all(|&application| self.fails_without_end(application, clusters))
+    }
+
+    /// Whether the operation of an application has failed, is repeated without a limit, and its cluster never answers,
+    /// or never applies the revision.
+    fn fails_without_end(&self, application: usize, clusters: &dyn Clusters) -> bool {
+        let tracked = &self.applications[application];
+        let cluster = ClusterId(application as u32);
+        tracked.failed > 0
+            && tracked
+                .operation
+                .is_some_and(|operation| operation.retry_limit < 0)
+            && (clusters.always_fails(cluster)
+                || !clusters.is_online(cluster) && !clusters.is_repair_due(cluster))
+    }
+
+    /// What the Applications show of operations that fail, once one of theirs has failed.
+    pub(in super::super) fn conditions(
+        &self,
+        set: &[ApplicationView],
+        scheduler: &ArgoCd,
+    ) -> Vec<ObjectCondition> {
+        let mut shown = Vec::new();
+        for &application in &self.ever_failed {
+            let object = format!("Application/{}", scheduler.name(application));
+            let live = set[application].live.as_ref();
+            shown.push(
+                match live.and_then(|live| Some((live.operation_state?, live))) {
+                    Some((state, live)) => {
+                        let message = live
+                            .operation_message
+                            .map(|message| message.text(state.phase));
+                        let phase = format!("{:?}", state.phase);
+                        let message = message.unwrap_or_default();
+                        ObjectCondition::new(&object, "operationState", &phase, "", message)
+                    }
+                    None => ObjectCondition::absent(&object, "operationState"),
+                },
+            );
+        }
+        shown
+    }
+
+    /// An operation begins now, and may last only so long.
+    pub(super) fn schedule_time_out(
+        &mut self,
+        application: usize,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        if let Some(limit) = self.settings.sync_timeout {
+            let at = now + limit;
+            let step = ApplicationStep::TimesOut(now);
+            self.agenda.add(at, (application, step), plane);
+        }
+    }
+
+    /// Whether the running operation has lasted as long as it may.
+    fn is_timed_out(&self, application: usize, now: SimTime) -> bool {
+        match (
+            self.settings.sync_timeout,
+            self.applications[application].state,
+        ) {
+            (Some(limit), Some(state)) => now >= state.started_at + limit,
+            _ => false,
+        }
+    }
+
+    /// The operation that began at `begun` has lasted as long as it may, if it still runs. An attempt that has a
+    /// processor ends first.
+    pub(super) fn times_out(
+        &mut self,
+        application: usize,
+        begun: SimTime,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) {
+        let tracked = &mut self.applications[application];
+        let runs = tracked.operation.is_some()
+            && tracked.state.is_some_and(|state| {
+                state.started_at == begun && state.phase == OperationPhase::Running
+            });
+        if !runs
+            || tracked
+                .attempt
+                .is_some_and(|attempt| attempt != Attempt::Hook)
+        {
+            return;
+        }
+        if tracked.attempt.take().is_some() {
+            plane.break_off(ClusterId(application as u32));
+        }
+        self.terminate(application, now, plane);
+    }
+
+    /// The running operation is ended. No attempt of it runs.
+    fn terminate(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
+        self.agenda.cancel_if(
+            |(of, step)| *of == application && matches!(step, ApplicationStep::Again),
+            plane,
+        );
+        let waiting = &mut self.shard(application).operations.waiting;
+        waiting.retain(|other| *other != application);
+        let tracked = &mut self.applications[application];
+        tracked.failure = Some(TIMED_OUT);
+        self.ever_failed.insert(application);
+        self.operation_ends(application, OperationPhase::Failed, now, plane);
+    }
+}

@@ -1,0 +1,123 @@
+//! Sync windows in a run: syncs that wait.
+//!
+//! `sync_windows.rs` has the rules and their source. An application that may sync by itself and is blocked waits for
+//! its first refresh in an open window. A blocked operation is Running without a processor, and is looked at every 30
+//! s; the looks at which it is still blocked change nothing and are left out. Then it waits for a processor like any
+//! other.
+
+use super::super::refresh::next_refresh;
+use super::super::sync_windows::StatusStart;
+use super::{ApplicationController, ApplicationStep};
+use crate::control_plane::Plane;
+use crate::units::{SimDuration, SimTime};
+
+/// The time between two looks at an operation in progress. Source: `appOperationMaxRequeueInterval` in
+/// `controller/appcontroller.go`.
+const LOOK: SimDuration = SimDuration::from_secs(30);
+
+/// The reason for which an application waits for a window.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in super::super) enum WindowWait {
+    /// Automated sync begins no operation.
+    Comparison,
+    /// An operation is blocked.
+    Operation,
+}
+
+impl WindowWait {
+    /// The product's own words.
+    pub(in super::super) const fn message(self) -> &'static str {
+        match self {
+            Self::Comparison => "Sync prevented by sync window",
+            Self::Operation => "Sync operation blocked by sync window",
+        }
+    }
+}
+
+impl ApplicationController {
+    /// Whether an operation of an application may go on. If not, it gives its processor up and waits.
+    pub(super) fn may_sync(
+        &mut self,
+        application: usize,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> bool {
+        let tracked = &mut self.applications[application];
+        let of_status = tracked.status_start;
+        tracked.status_start = match tracked.state {
+            Some(state) => StatusStart::At(state.started_at),
+            None => of_status,
+        };
+        tracked.window_wait = None;
+        if self.windows.can_sync(application, now, of_status) {
+            return true;
+        }
+        tracked.window_wait = Some(WindowWait::Operation);
+        self.shard(application).operations.taken -= 1;
+        if let Some(at) = self.windows.next_look(application, now, LOOK) {
+            self.agenda
+                .add(at, (application, ApplicationStep::Unblocked), plane);
+        }
+        false
+    }
+
+    /// Whether automated sync of an application may begin an operation. If not, a refresh will look again.
+    pub(super) fn may_begin(
+        &mut self,
+        application: usize,
+        now: SimTime,
+        plane: &mut Plane<'_>,
+    ) -> bool {
+        self.applications[application].window_wait = None;
+        if self.windows.can_sync(application, now, StatusStart::Never) {
+            return true;
+        }
+        self.applications[application].window_wait = Some(WindowWait::Comparison);
+        if self.applications[application].refresh_due {
+            return false;
+        }
+        if let Some(at) = self.first_refresh_in_window(application, now) {
+            self.applications[application].refresh_due = true;
+            self.agenda
+                .add(at, (application, ApplicationStep::WindowRefresh), plane);
+        }
+        false
+    }
+
+    /// The first refresh after `now` at which an application may be synced.
+    fn first_refresh_in_window(&self, application: usize, now: SimTime) -> Option<SimTime> {
+        let name = &self.names[application];
+        let mut from = self.windows.opens_after(application, now)?;
+        loop {
+            let at = next_refresh(&self.settings, &self.streams, name, from);
+            if self.windows.can_sync(application, at, StatusStart::Never) {
+                return Some(at);
+            }
+            from = self.windows.opens_after(application, at)?;
+        }
+    }
+
+    /// The applications that wait for a window, why, and when the first may be synced.
+    pub(in super::super) fn waiting_for_windows(&self, now: SimTime) -> WaitingForWindows {
+        let mut found = WaitingForWindows::default();
+        for (index, tracked) in self.applications.iter().enumerate() {
+            let Some(wait) = tracked.window_wait else {
+                continue;
+            };
+            found.applications.push(index);
+            found.reason.get_or_insert(wait);
+            let opens = self.windows.opens_after(index, now);
+            found.opens = [found.opens, opens].into_iter().flatten().min();
+        }
+        found
+    }
+}
+
+/// Applications that wait for a window.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct WaitingForWindows {
+    pub(in super::super) applications: Vec<usize>,
+    pub(in super::super) reason: Option<WindowWait>,
+    /// When the first may be synced. `None`: not within the run.
+    pub(in super::super) opens: Option<SimTime>,
+}

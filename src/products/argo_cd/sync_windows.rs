@@ -1,0 +1,562 @@
+//! Argo CD's sync windows: when the applications of a project may be synced.
+//!
+//! Follows argoproj/argo-cd 37ee0097, `SyncWindows` in `pkg/apis/application/v1alpha1/types.go`:
+//! - A window has five cron fields as robfig/cron reads them, without descriptors, and a duration. It is active from
+//!   just after the expression fires to just before the duration is over. The expression is read in UTC, on a clock
+//!   that is ahead of UTC by the offset that the window's `timeZone` has now (`scheduleOffsetByTimeZone`). So a change
+//!   of the clocks moves a window at once, also one that is open, and no time is skipped or repeated.
+//! - A window is of an application if one of its lists matches: the application's name, the name or the address of its
+//!   destination, or the destination's namespace; with `andOperator` each list that is there must (`Matches`).
+//! - An active deny window blocks. Without one, an active allow window lets syncs through. With neither, an allow
+//!   window that is not active blocks (`CanSync`). `manualSync` lets only the syncs of users through, of which there
+//!   are none here: a RollingSync's operations are marked as automated, as are those of automated sync.
+//! - `syncOverrun`: an operation goes on in a closed window if the start in `status.operationState` was in an open
+//!   one, provided that all active deny windows, or else all allow windows, have it. When a new operation is looked at
+//!   for the first time, that start is the one of the operation before it (`processRequestedAppOperation` passes the
+//!   application as it was), so that a new operation may begin in a closed window.
+//! - Automated sync begins no operation in a closed window (`Sync prevented by sync window`, `appcontroller.go`); the
+//!   next refresh looks again. An operation that was requested is Running, `Sync operation blocked by sync window`,
+//!   and is looked at again every 30 s (`SyncAppState` in `sync.go`, `appOperationMaxRequeueInterval`). It keeps its
+//!   row.
+//!
+//! Refused: an invalid expression or duration, with which Argo CD would block every sync of the application, and what
+//! `SyncWindow.Validate` refuses. An unknown `timeZone` is UTC, as in the product, with a note.
+//!
+//! How sure: by reading; the expressions are compared with robfig/cron itself. Left out: windows of global projects;
+//! looks that the events of an application add to those every 30 s; a change of the clocks between the start of an
+//! operation and a look at `syncOverrun`. An operation before the release counts as started in an open window.
+
+use serde::Deserialize;
+
+use super::ArgoCdStrategy;
+use super::glob::glob_matches;
+use crate::calendar::{CalendarStart, FiveFieldCron, OpenSpans, TimeSpan, UnixSeconds, Zone};
+use crate::document::context::{Context, Document};
+use crate::document::path::Path;
+use crate::document::reader::Kind;
+use crate::products::Fleet;
+use crate::products::fields::{self, ObjectKind};
+use crate::products::words::first_names;
+use crate::rollout::parse_duration;
+use crate::units::{SimDuration, SimTime, counted};
+
+/// How far ahead an explanation looks for an open window.
+const FORESIGHT: SimDuration = SimDuration::from_hours(32 * 24);
+
+const PROJECT: ObjectKind = ObjectKind::of("AppProject");
+
+/// An `AppProject`, as far as it decides.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct ProjectFile {
+    spec: ProjectFields,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct ProjectFields {
+    sync_windows: Vec<SyncWindowFields>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct SyncWindowFields {
+    kind: String,
+    schedule: String,
+    duration: String,
+    applications: Vec<String>,
+    namespaces: Vec<String>,
+    clusters: Vec<String>,
+    time_zone: String,
+    and_operator: bool,
+    sync_overrun: bool,
+}
+
+/// The application of an entry of the fleet, as windows select it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WindowedApplication {
+    pub(super) name: String,
+    /// The destination's name. Empty: it is named by its address.
+    pub(super) cluster: String,
+    /// The destination has an address, which nothing here knows.
+    pub(super) has_server: bool,
+    /// The destination's namespace. `None`: nothing here knows it.
+    pub(super) namespace: Option<String>,
+}
+
+impl ArgoCdStrategy {
+    /// The applications of a fleet as windows select them. `document`: the ApplicationSet. Without one, a destination
+    /// has the name of its entry.
+    pub(super) fn windowed(
+        &self,
+        document: Option<&Document>,
+        fleet: Fleet<'_>,
+    ) -> Vec<WindowedApplication> {
+        let destination = Path::of("spec")
+            .key("template")
+            .key("spec")
+            .key("destination");
+        let mut has_server = false;
+        let mut namespace = None;
+        if let Some(document) = document {
+            let server = document.text(&destination.key("server"));
+            has_server = server.is_some_and(|server| !server.is_empty());
+            let text = document.text(&destination.key("namespace")).unwrap_or("");
+            namespace = (!text.contains("{{")).then(|| text.to_owned());
+        }
+        let mut windowed = Vec::new();
+        for (index, cluster) in fleet.world.clusters.iter().enumerate() {
+            let (name, _) = self.application(index, &cluster.name, &cluster.labels);
+            windowed.push(WindowedApplication {
+                name,
+                cluster: if has_server {
+                    String::new()
+                } else {
+                    cluster.name.clone()
+                },
+                has_server,
+                namespace: namespace.clone(),
+            });
+        }
+        windowed
+    }
+}
+
+/// A checked window.
+#[derive(Clone, Debug, PartialEq)]
+struct SyncWindow {
+    is_deny: bool,
+    cron: FiveFieldCron,
+    duration: SimDuration,
+    zone: Zone,
+    has_overrun: bool,
+    /// For each entry of the fleet, whether the window is of its application.
+    has: Vec<bool>,
+}
+
+impl SyncWindow {
+    /// The times from the start to `horizon` at which it is active.
+    fn spans(&self, start: &CalendarStart, horizon: SimTime) -> OpenSpans {
+        let mut spans = OpenSpans::default();
+        let end = start.instant(horizon) + 1;
+        let mut from = start.at();
+        while from < end {
+            let to = match self.zone.next_change(from) {
+                Some(change) => change.min(end),
+                None => end,
+            };
+            self.add_spans(from, to, start, &mut spans);
+            from = to;
+        }
+        spans
+    }
+
+    /// Adds the times from `from` to `to`, between which the clocks are not changed.
+    fn add_spans(
+        &self,
+        from: UnixSeconds,
+        to: UnixSeconds,
+        start: &CalendarStart,
+        spans: &mut OpenSpans,
+    ) {
+        let ahead = self.zone.offset(from);
+        let seconds = (self.duration.as_nanos() / 1_000_000_000) as i64;
+        let mut fired = from + ahead - seconds;
+        while let Some(next) = self.cron.next(fired, &Zone::utc()) {
+            fired = next;
+            let begins = next - ahead;
+            if begins >= to {
+                return;
+            }
+            let begin = start.since_start(begins.max(from));
+            let end = start.since_start((begins + seconds).min(to));
+            if let (Some(begin), Some(end)) = (begin, end) {
+                spans.add(TimeSpan {
+                    from: begin,
+                    to: end,
+                    has_begun: begins < from,
+                });
+            }
+        }
+    }
+}
+
+/// The sync windows of a project, and the start of the rollout.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SyncWindows {
+    start: CalendarStart,
+    windows: Vec<SyncWindow>,
+}
+
+/// The start of the operation in an application's status, when a sync is looked at.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) enum StatusStart {
+    /// No operation ever ran.
+    #[default]
+    Never,
+    /// The last one ran before the release.
+    BeforeRelease,
+    /// It began at this time.
+    At(SimTime),
+}
+
+impl SyncWindows {
+    /// Reads the project in a file. `path`: the place of the file's name. `None`: a problem was reported.
+    pub(super) fn read(
+        name: &str,
+        path: &Path,
+        start: Option<&CalendarStart>,
+        applications: &[WindowedApplication],
+        context: &mut Context<'_>,
+    ) -> Option<Self> {
+        let documents = fields::objects(name, &PROJECT, path, context)?;
+        let [document] = documents.as_slice() else {
+            let message = "the file has several projects, and applications are of one";
+            context.report(path, message, "keep the project of the applications");
+            return None;
+        };
+        let file: ProjectFile = context.read_from(document, &Path::default(), |error| {
+            !matches!(error.kind, Kind::UnknownField { .. })
+        })?;
+        let Some(start) = start else {
+            let message = "windows have dates and times, and the rollout starts at none";
+            let help = "add e.g. `startsAt: 2026-03-28 22:00 Europe/Berlin` to the experiment";
+            context.report(path, message, help);
+            return None;
+        };
+        if file.spec.sync_windows.is_empty() {
+            context
+                .notes
+                .push(format!("{name}: the project has no sync windows"));
+        }
+        let mut windows = Vec::new();
+        for (index, fields) in file.spec.sync_windows.iter().enumerate() {
+            let place = Path::of("spec").key("syncWindows").index(index);
+            note_zone(fields, name, document, &place, context);
+            windows.push(read_window(
+                fields,
+                applications,
+                document,
+                &place,
+                context,
+            )?);
+        }
+        Some(Self {
+            start: start.clone(),
+            windows,
+        })
+    }
+
+    /// One line: the applications that have windows, how many may not sync at the start, and when the first may.
+    pub(super) fn in_words(&self, names: &[String]) -> String {
+        let run = RunWindows::new(self, SimTime::ZERO + FORESIGHT);
+        let mut windowed = Vec::new();
+        let mut blocked = 0;
+        let mut first: Option<SimTime> = None;
+        for (index, name) in names.iter().enumerate() {
+            if run.of(index).is_empty() {
+                continue;
+            }
+            windowed.push(name.clone());
+            if !run.can_sync(index, SimTime::ZERO, StatusStart::Never) {
+                blocked += 1;
+                let opens = run.opens_after(index, SimTime::ZERO);
+                first = [first, opens].into_iter().flatten().min();
+            }
+        }
+        let mut line = format!(
+            "sync windows ({}): {} of {} ({})",
+            self.windows.len(),
+            windowed.len(),
+            counted(names.len(), "application"),
+            first_names(&windowed)
+        );
+        if blocked == 0 {
+            line.push_str(", all may sync at the start");
+            return line;
+        }
+        line.push_str(&format!("; blocked at the start: {blocked}"));
+        match first {
+            Some(at) => line.push_str(&format!(
+                "; the first may sync from {}",
+                self.time_in_words(at)
+            )),
+            None => line.push_str("; no window opens within 32 days"),
+        }
+        line
+    }
+
+    /// A simulated time as a date, in the zone of the start.
+    pub(super) fn time_in_words(&self, at: SimTime) -> String {
+        self.start.zone().in_words(self.start.instant(at))
+    }
+}
+
+/// The windows of one run, as times of it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct RunWindows {
+    spans: Vec<OpenSpans>,
+    is_deny: Vec<bool>,
+    has_overrun: Vec<bool>,
+    /// For each entry of the fleet, the windows of its application. Empty: there are no windows at all.
+    of: Vec<Vec<usize>>,
+}
+
+impl RunWindows {
+    pub(super) fn new(windows: &SyncWindows, horizon: SimTime) -> Self {
+        let mut run = Self::default();
+        let count = windows.windows.first().map_or(0, |window| window.has.len());
+        run.of = vec![Vec::new(); count];
+        for (index, window) in windows.windows.iter().enumerate() {
+            run.spans.push(window.spans(&windows.start, horizon));
+            run.is_deny.push(window.is_deny);
+            run.has_overrun.push(window.has_overrun);
+            for (application, has) in window.has.iter().enumerate() {
+                if *has {
+                    run.of[application].push(index);
+                }
+            }
+        }
+        run
+    }
+
+    fn of(&self, application: usize) -> &[usize] {
+        self.of.get(application).map_or(&[], Vec::as_slice)
+    }
+
+    /// Whether an application may be synced at a time (`CanSync`). `started`: of the operation in its status.
+    pub(super) fn can_sync(&self, application: usize, at: SimTime, started: StatusStart) -> bool {
+        let mut denies = Vec::new();
+        let mut allows = Vec::new();
+        let mut is_allowed = false;
+        for &window in self.of(application) {
+            let is_active = self.spans[window].is_inside(at);
+            if !self.is_deny[window] {
+                allows.push(window);
+                is_allowed |= is_active;
+            } else if is_active {
+                denies.push(window);
+            }
+        }
+        let blocking = if denies.is_empty() {
+            allows
+        } else {
+            denies.clone()
+        };
+        if denies.is_empty() && (is_allowed || blocking.is_empty()) {
+            return true;
+        }
+        let overruns = blocking.iter().all(|window| self.has_overrun[*window]);
+        overruns
+            && match started {
+                StatusStart::Never => false,
+                StatusStart::BeforeRelease => true,
+                StatusStart::At(then) => self.can_sync(application, then, StatusStart::Never),
+            }
+    }
+
+    /// The first time after `at` from which an application may be synced, if there is one within the run.
+    pub(super) fn opens_after(&self, application: usize, at: SimTime) -> Option<SimTime> {
+        let mut edges = Vec::new();
+        for &window in self.of(application) {
+            for span in self.spans[window].spans() {
+                edges.extend([span.from, span.to]);
+            }
+        }
+        edges.retain(|edge| *edge >= at);
+        edges.sort_unstable();
+        for edge in edges {
+            let after = edge + SimDuration::from_nanos(1);
+            for time in [edge, after] {
+                if time > at && self.can_sync(application, time, StatusStart::Never) {
+                    return Some(time);
+                }
+            }
+        }
+        None
+    }
+
+    /// The first of the times `from + period`, `from + 2 period` and so on at which an application may be synced.
+    pub(super) fn next_look(
+        &self,
+        application: usize,
+        from: SimTime,
+        period: SimDuration,
+    ) -> Option<SimTime> {
+        let mut opens = self.opens_after(application, from)?;
+        loop {
+            let since = opens.saturating_since(from).as_nanos();
+            let looks = since.div_ceil(period.as_nanos()).max(1);
+            let at = from + SimDuration::from_nanos(looks * period.as_nanos());
+            if self.can_sync(application, at, StatusStart::Never) {
+                return Some(at);
+            }
+            opens = self.opens_after(application, at)?;
+        }
+    }
+}
+
+/// A field of a window that cannot be used.
+struct WindowProblem {
+    field: &'static str,
+    message: String,
+    help: &'static str,
+}
+
+impl WindowProblem {
+    const fn new(field: &'static str, message: String, help: &'static str) -> Self {
+        Self {
+            field,
+            message,
+            help,
+        }
+    }
+}
+
+const BLOCKS_ALL: &str =
+    "with this, Argo CD blocks every sync of the applications: `invalid sync windows`";
+
+/// Reads a window at its place in a project. `None`: a problem was reported.
+fn read_window(
+    fields: &SyncWindowFields,
+    applications: &[WindowedApplication],
+    document: &Document,
+    place: &Path,
+    context: &mut Context<'_>,
+) -> Option<SyncWindow> {
+    match checked(fields, applications) {
+        Ok(window) => Some(window),
+        Err(problem) => {
+            let path = place.key(problem.field);
+            let reported = document.at(&path, problem.message);
+            context.problems.push(reported.with_help(problem.help));
+            None
+        }
+    }
+}
+
+fn checked(
+    fields: &SyncWindowFields,
+    applications: &[WindowedApplication],
+) -> Result<SyncWindow, WindowProblem> {
+    if fields.kind != "allow" && fields.kind != "deny" {
+        let message = format!("kind '{}' mismatch: can only be allow or deny", fields.kind);
+        return Err(WindowProblem::new(
+            "kind",
+            message,
+            "Argo CD refuses this too",
+        ));
+    }
+    let cron = FiveFieldCron::parse(&fields.schedule).map_err(|error| {
+        let message = format!("cannot parse schedule '{}': {error}", fields.schedule);
+        WindowProblem::new("schedule", message, BLOCKS_ALL)
+    })?;
+    let duration = parse_duration(&fields.duration).ok_or_else(|| {
+        let message = format!("cannot parse duration '{}'", fields.duration);
+        WindowProblem::new("duration", message, BLOCKS_ALL)
+    })?;
+    let mut has = Vec::new();
+    for application in applications {
+        has.push(is_of(fields, application)?);
+    }
+    Ok(SyncWindow {
+        is_deny: fields.kind == "deny",
+        cron,
+        duration,
+        zone: Zone::load(&fields.time_zone).unwrap_or_else(Zone::utc),
+        has_overrun: fields.sync_overrun,
+        has,
+    })
+}
+
+/// Whether a window is of an application (`Matches`).
+fn is_of(
+    window: &SyncWindowFields,
+    application: &WindowedApplication,
+) -> Result<bool, WindowProblem> {
+    let is_and = window.and_operator;
+    let mut names = window.applications.iter();
+    let mut is_matched = names.any(|pattern| glob_matches(pattern, &application.name));
+    let mut is_set = !window.applications.is_empty();
+    if is_and && !is_matched && is_set {
+        return Ok(false);
+    }
+    if !is_and && is_matched {
+        return Ok(true);
+    }
+    if !window.clusters.is_empty() {
+        is_set = true;
+        is_matched = matches_cluster(window, application)?;
+    }
+    if is_and && !is_matched && is_set {
+        return Ok(false);
+    }
+    if !is_and && is_matched {
+        return Ok(true);
+    }
+    if !window.namespaces.is_empty() {
+        is_matched = matches_namespace(window, application)?;
+    }
+    Ok(is_matched)
+}
+
+fn matches_cluster(
+    window: &SyncWindowFields,
+    application: &WindowedApplication,
+) -> Result<bool, WindowProblem> {
+    for pattern in &window.clusters {
+        let is_name = !application.cluster.is_empty();
+        if pattern == "*" || is_name && glob_matches(pattern, &application.cluster) {
+            return Ok(true);
+        }
+    }
+    if application.has_server {
+        return Err(WindowProblem {
+            field: "clusters",
+            message: format!(
+                "the destination of `{}` is an address, which the fleet does not have",
+                application.name
+            ),
+            help: "name the destination by `name` in the template, or select by `applications`",
+        });
+    }
+    Ok(false)
+}
+
+fn matches_namespace(
+    window: &SyncWindowFields,
+    application: &WindowedApplication,
+) -> Result<bool, WindowProblem> {
+    if window.namespaces.iter().any(|pattern| pattern == "*") {
+        return Ok(true);
+    }
+    let Some(namespace) = &application.namespace else {
+        return Err(WindowProblem {
+            field: "namespaces",
+            message: format!(
+                "the namespace of the destination of `{}` is not known",
+                application.name
+            ),
+            help: "name an ApplicationSet with `file` whose template has one, or select by `applications`",
+        });
+    };
+    let mut patterns = window.namespaces.iter();
+    Ok(patterns.any(|pattern| glob_matches(pattern, namespace)))
+}
+
+/// Notes a zone that the product does not know, and takes for UTC.
+fn note_zone(
+    fields: &SyncWindowFields,
+    name: &str,
+    document: &Document,
+    place: &Path,
+    context: &mut Context<'_>,
+) {
+    let is_written = document.tree.get(&place.key("timeZone")).is_some();
+    if is_written && Zone::load(&fields.time_zone).is_none() {
+        context.notes.push(format!(
+            "{name}: {place}: `{}` is not a time zone; Argo CD takes UTC",
+            fields.time_zone
+        ));
+    }
+}

@@ -1,0 +1,268 @@
+//! The statements of KubeFleet's document.
+
+use super::readings::kubefleet::{
+    approval_of_canary, begins, begins_with_the_run, delete_stage, empty_stage, end_of_production,
+    explained_begin, failed, first_five, held_by_approval, production_after_approval,
+    production_order, run_ends, snapshot_kept, stage_order, stage_sizes, tasks_begin,
+    wait_after_staging,
+};
+use super::readings::{accepted, at_once, outcome};
+use super::{DocumentStatement, prose, read};
+
+pub(super) const STATEMENTS: &[DocumentStatement] = &[
+    read(
+        (
+            "K1",
+            "A placement with the strategy External needs update runs.",
+        ),
+        ("external", "whether a rolling update takes it"),
+        accepted,
+        "refused",
+        "kubeFleetStaged",
+    ),
+    read(
+        ("K2", "RollingUpdate is the default strategy."),
+        ("default-placement", "whether it is accepted"),
+        accepted,
+        "accepted",
+        "",
+    ),
+    read(
+        ("K3", "The example strategy has three stages."),
+        ("example-run", "order of the stages"),
+        stage_order,
+        "staging, canary, production",
+        "",
+    ),
+    read(
+        (
+            "K4",
+            "The example run, without a state, starts the rollout.",
+        ),
+        ("run-as-it-is", "clusters that are instructed"),
+        begins,
+        "begins",
+        "updates nothing: its state is never `Run`",
+    ),
+    read(
+        ("K5", "The rollout begins with the run."),
+        ("run-as-it-is", "explanation of the run"),
+        explained_begin,
+        "begins",
+        "updates nothing: its state is never `Run`",
+    ),
+    read(
+        ("K6", "Stages go in their order."),
+        ("example-run", "order of the stages"),
+        stage_order,
+        "staging, canary, production",
+        "",
+    ),
+    read(
+        ("K7", "Each stage must have a unique name."),
+        ("same-name", "whether two stages may share one"),
+        accepted,
+        "refused",
+        "each stage must have a unique name",
+    ),
+    read(
+        ("K8", "A stage selects members by labels."),
+        ("no-tasks", "clusters of the stages"),
+        stage_sizes,
+        "3, 2, 3",
+        "",
+    ),
+    read(
+        ("K9", "sortingLabelKey: the order of the label's integers."),
+        ("example-run", "order of production"),
+        production_order,
+        "prod-b, prod-c, prod-a",
+        "",
+    ),
+    read(
+        ("K10", "Without the key: the order of names."),
+        ("no-key", "first clusters of 14"),
+        first_five,
+        "prod-1, prod-2, stg-1, stg-10, stg-11",
+        "",
+    ),
+    read(
+        (
+            "K11",
+            "The key orders clusters that have the label; the others come last, by name.",
+        ),
+        ("label-missing", "end of the run"),
+        outcome,
+        "complete",
+        "without the sorting label a cluster goes by its name",
+    ),
+    read(
+        ("K12", "By default the next stage begins at once."),
+        ("no-tasks", "time between two stages"),
+        wait_after_staging,
+        "at once",
+        "",
+    ),
+    read(
+        ("K13", "Tasks begin after all clusters of the stage."),
+        (
+            "staging-away",
+            "start of the next stage, with a wait of 1 h",
+        ),
+        tasks_begin,
+        "after all clusters",
+        "",
+    ),
+    read(
+        ("K14", "At most one task of each type."),
+        ("two-approvals", "whether two approvals are accepted"),
+        accepted,
+        "refused",
+        "pproval",
+    ),
+    read(
+        ("K15", "Both tasks must be satisfied."),
+        ("example-run", "end of the run after production"),
+        end_of_production,
+        "1 h",
+        "",
+    ),
+    read(
+        ("K16", "TimedWait lasts its time."),
+        ("example-run", "time between staging and canary"),
+        wait_after_staging,
+        "1 h",
+        "",
+    ),
+    read(
+        ("K17", "TimedWait needs a waitTime."),
+        ("no-wait-time", "whether it is accepted without"),
+        accepted,
+        "refused",
+        "aitTime",
+    ),
+    read(
+        (
+            "K18",
+            "The approval request is named by run and stage, and shown in the status.",
+        ),
+        ("example-run", "name in the statuses"),
+        approval_of_canary,
+        "example-run-canary",
+        "example-run-after-canary",
+    ),
+    read(
+        (
+            "K19",
+            "A user approves, and only then the next stage begins.",
+        ),
+        ("approved", "start of production"),
+        production_after_approval,
+        "after the approval",
+        "",
+    ),
+    read(
+        ("K20", "Without an approval it does not go on."),
+        ("never-approved", "rule that holds the run, and the stage"),
+        held_by_approval,
+        "afterStageTasks, named",
+        "",
+    ),
+    read(
+        ("K21", "With External the rollout begins only with a run."),
+        ("run-later", "start with a run after 10 min"),
+        begins_with_the_run,
+        "with the run",
+        "",
+    ),
+    read(
+        (
+            "K22",
+            "A run has placementName, resourceSnapshotIndex and a strategy's name.",
+        ),
+        ("run-as-it-is", "whether it is accepted"),
+        accepted,
+        "accepted",
+        "",
+    ),
+    read(
+        ("K23", "One cluster at a time."),
+        ("concurrency", "clusters that update at once"),
+        at_once,
+        "1",
+        "up to `maxConcurrency` at once",
+    ),
+    read(
+        ("K24", "A delete stage removes what is no longer scheduled."),
+        ("example-run", "reason of the delete stage"),
+        delete_stage,
+        "StageUpdatingSucceeded",
+        "",
+    ),
+    read(
+        ("K25", "The run succeeds when all stages do."),
+        ("example-run", "condition Succeeded of the run"),
+        run_ends,
+        "True UpdateRunSucceeded",
+        "",
+    ),
+    read(
+        (
+            "K26",
+            "It fails if the placement is deleted, or if scheduling changes.",
+        ),
+        ("placement-deleted", "run after the deletion"),
+        failed,
+        "failed",
+        "",
+    ),
+    read(
+        ("K26", "The same if members change so that scheduling does."),
+        (
+            "scheduling-changes",
+            "run after a member has another stage's label",
+        ),
+        failed,
+        "failed",
+        "",
+    ),
+    read(
+        (
+            "K27",
+            "A run keeps its snapshot of the strategy: later changes have no effect.",
+        ),
+        ("strategy-edited", "stages after the edit"),
+        snapshot_kept,
+        "waits 1 h, staging, canary, production",
+        "",
+    ),
+    read(
+        ("K28", "Every picked cluster is in one stage."),
+        ("in-no-stage", "whether a cluster in no stage is accepted"),
+        accepted,
+        "refused",
+        "stage",
+    ),
+    read(
+        ("K28", "And in no other."),
+        (
+            "in-two-stages",
+            "whether a cluster in two stages is accepted",
+        ),
+        accepted,
+        "refused",
+        "stage",
+    ),
+    read(
+        ("K29", "Tasks guard each stage, also one without clusters."),
+        ("empty-stage", "next stage behind a wait of 1 h"),
+        empty_stage,
+        "waits",
+        "an empty stage skips its tasks",
+    ),
+    prose(
+        "K30",
+        "The request has labels, and is approved with kubectl patch.",
+        "how an approval is written",
+    ),
+];

@@ -1,0 +1,119 @@
+//! Applies that fail under KubeFleet, told as whole simulations of a small fleet.
+//!
+//! An apply takes 1 s in its cluster. What follows from a failure is known by reading the source
+//! (`docs/schedulers.md`).
+
+use fleetsim::results::{RunOutcome, RunRecord};
+use fleetsim::sim;
+
+use super::common::{folder_with, loaded};
+
+const STAGED: &str =
+    "kubeFleetStaged: {stages: [{name: all, labelSelector: {}, maxConcurrency: 4}]}";
+const ROLLING: &str = "kubeFleetRolling: {maxUnavailable: 40%}";
+
+/// The update of ten clusters with this strategy and these failing applies.
+fn update(strategy: &str, applies: &str) -> RunRecord {
+    let text = format!(
+        "name: failures
+question: What does a failed apply do?
+seed: 5
+replicates: 1
+horizon: 24h
+fleet: [{{name: 'c-{{01..10}}', nodes: 1}}]
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 5 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: shop}}]
+faults: {{apply: {applies}}}
+agent: {{instructionDelay: 0 s, apply: 1 s, applySpread: 0, reportDelay: 0 s}}
+strategies:
+  tested: {{{strategy}}}
+"
+    );
+    let folder = folder_with(&[("experiment.yaml", &text)]);
+    let experiment = loaded(folder.path());
+    sim::run_in_detail(&experiment.variants[0], experiment.seed, 0)
+        .expect("the strategy starts no process")
+}
+
+/// Seconds from the instruction of a cluster to its apply.
+fn took(record: &RunRecord, name: &str) -> f64 {
+    let row = record.clusters.iter().find(|row| row.cluster == name);
+    let row = row.expect("the cluster exists");
+    row.applied_s.expect("applied") - row.instructed_s.expect("instructed")
+}
+
+#[test]
+fn clusters_that_reject_their_work_keep_their_places_and_are_named() {
+    let words = "Applied is False on c-02, c-04 (Failed to apply the manifest (error: an error is returned by the \
+                 API server: admission webhook denied the request))";
+    for strategy in [STAGED, ROLLING] {
+        let record = update(strategy, "[{clusters: [c-02, c-04], kind: rejected}]");
+        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{strategy}");
+        assert_eq!(
+            record.run.targets_done, 8,
+            "{strategy}: the others go through"
+        );
+        let held = record.run.held();
+        assert!(held.contains(words), "{held}");
+        let mut rows = record
+            .statuses
+            .iter()
+            .filter(|row| row.condition == "failedPlacements");
+        let row = rows
+            .find(|row| row.object.contains("c-04"))
+            .expect("it is shown");
+        assert_eq!(
+            (&*row.status, &*row.reason),
+            ("False", "ManifestApplyFailed")
+        );
+        assert!(
+            row.message
+                .ends_with("admission webhook denied the request)"),
+            "{row:?}"
+        );
+    }
+}
+
+#[test]
+fn failing_clusters_use_up_the_limit_of_both_kinds_of_rollout() {
+    for (strategy, rule) in [(STAGED, "maxConcurrency"), (ROLLING, "maxUnavailable")] {
+        let record = update(strategy, "[{share: 100%, kind: immutable}]");
+        assert_eq!(record.run.outcome, RunOutcome::Stalled, "{strategy}");
+        let instructed = record
+            .clusters
+            .iter()
+            .filter(|row| row.instructed_s.is_some());
+        assert_eq!(instructed.count(), 4, "{strategy}");
+        assert_eq!(record.run.held_by, rule, "{strategy}");
+    }
+}
+
+#[test]
+fn a_failed_apply_is_tried_again_at_the_looks_of_the_agent() {
+    for strategy in [STAGED, ROLLING] {
+        let record = update(
+            strategy,
+            "[{clusters: [c-01], kind: rejected, attempts: 4}]",
+        );
+        assert_eq!(
+            record.run.outcome,
+            RunOutcome::Complete,
+            "{}",
+            record.run.held()
+        );
+        // Five applies of 1 s, and 5, 2, 2.4 and 2.88 s between them. The work generator comes before the first.
+        let more = took(&record, "c-01") - took(&record, "c-02");
+        assert!((more - (4.0 + 12.28)).abs() < 0.5, "{strategy}: {more}");
+        let last = record
+            .statuses
+            .iter()
+            .rev()
+            .find(|row| row.condition == "failedPlacements");
+        assert_eq!(
+            last.expect("it was shown").status,
+            "",
+            "{strategy}: it no longer fails"
+        );
+    }
+}
