@@ -148,6 +148,7 @@ impl PlanAnswers<'_> {
         let own = variants.find(|other| other.label == *variant);
         Winner {
             variant,
+            left: mean_left(&own_runs),
             values: self.task.objectives(own_runs),
             setting: own.and_then(|own| objective.rank(&own.settings)),
         }
@@ -176,9 +177,6 @@ impl PlanAnswers<'_> {
     ) -> StrategyAnswer {
         let is_confirmed = leader.is_none_or(|at| race.race.is_confirmed(at));
         let is_decided = is_confirmed && !states.contains(&CandidateStatus::Undecided);
-        // An uncertain answer is not offered for pasting. Of many settings, some are as good as the best one, and it
-        // is enough that the limits are met.
-        let is_offered = is_decided || (self.task.plan.tries.is_some() && is_confirmed);
         let mut answer = StrategyAnswer {
             strategy: race.key.strategy.clone(),
             variant: None,
@@ -197,7 +195,9 @@ impl PlanAnswers<'_> {
         answer.variant = Some(self.label(race, leader));
         answer.reach = ReachRange::of(&race.runs[leader].iter().collect::<Vec<&RunRow>>());
         answer.kept = Some(race.race.kept(leader));
-        if is_offered {
+        // Of many settings, some are as good as the best one, and it is enough that the limits are met: the record has
+        // its snippet, and the plan in words does not offer it for pasting.
+        if is_decided || (self.task.plan.tries.is_some() && is_confirmed) {
             let variant = self.task.variant(race.variants[leader]);
             answer.snippet = variant.scenario.strategy.snippet();
         }
@@ -307,6 +307,12 @@ impl PlanAnswers<'_> {
             measure.is_late_if_missing() && measure.of(row).is_none()
         })
     }
+}
+
+/// The mean number of targets that runs leave on the old version.
+fn mean_left(runs: &[&RunRow]) -> f64 {
+    let left: u64 = runs.iter().map(|run| run.targets - run.targets_done).sum();
+    left as f64 / runs.len().max(1) as f64
 }
 
 /// The value of each limit, if it is finite, and the number of runs beyond it.

@@ -14,6 +14,8 @@ use crate::results::Statistic;
 pub(super) struct Winner<'a> {
     /// The label of its variant.
     pub(super) variant: &'a String,
+    /// The mean number of targets that its runs leave on the old version.
+    pub(super) left: f64,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
     /// The value of the setting that is the objective. `None`: the objective is a measure.
@@ -63,15 +65,27 @@ impl Winner<'_> {
     }
 }
 
-/// The best of the winners. `candidates`: the number of those of all strategies.
+/// The winners that leave the fewest targets behind.
+fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
+    let left = winners.iter().map(|winner| winner.left);
+    let fewest = left.fold(f64::INFINITY, f64::min);
+    winners
+        .iter()
+        .filter(|winner| winner.left <= fewest)
+        .collect()
+}
+
+/// The best of the winners: a strategy that leaves more targets behind than another is not, however fast it is.
+/// `candidates`: the number of those of all strategies.
 pub(super) fn best<'a>(
     winners: &[Winner<'a>],
     over: Statistic,
     confidence: f64,
     candidates: usize,
 ) -> Option<BestAnswer<'a>> {
-    let mut best = winners.first()?;
-    for other in &winners[1..] {
+    let winners = with_fewest_left(winners);
+    let mut best = *winners.first()?;
+    for &other in &winners[1..] {
         if other.is_better(best, over) {
             best = other;
         }
@@ -105,6 +119,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, less| Winner {
             variant: &names[at],
+            left: 0.0,
             values: values(&names[at], less),
             setting: None,
         };
@@ -131,6 +146,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, setting| Winner {
             variant: &names[at],
+            left: 0.0,
             values: Vec::new(),
             setting: Some(setting),
         };
@@ -152,5 +168,19 @@ mod tests {
             Some(answer(0, true))
         );
         assert_eq!(best(&[], over, 0.95, 4), None);
+    }
+
+    #[test]
+    fn a_strategy_that_leaves_more_targets_behind_is_never_the_best() {
+        let names = ["fast".to_owned(), "whole".to_owned()];
+        let winner = |at: usize, left, seconds| Winner {
+            variant: &names[at],
+            left,
+            values: vec![seconds; 200],
+            setting: None,
+        };
+        let winners = [winner(0, 3.0, 10.0), winner(1, 0.0, 60.0)];
+        let best = best(&winners, Statistic::Mean, 0.95, 4).expect("there are two");
+        assert_eq!((best.variant.as_str(), best.is_shown), ("whole", true));
     }
 }
