@@ -117,9 +117,11 @@ impl PlanAnswers<'_> {
         answers: &'a [StrategyAnswer],
     ) -> Option<BestAnswer<'a>> {
         let mut races = Vec::new();
+        let mut candidates = 0;
         for race in self.races {
             if race.key.world == world {
                 races.push(race);
+                candidates += race.variants.len();
             }
         }
         let mut winners = Vec::new();
@@ -128,7 +130,6 @@ impl PlanAnswers<'_> {
                 winners.push(self.winner(variant, &races));
             }
         }
-        let candidates = races.iter().map(|race| race.variants.len()).sum();
         let plan = self.task.plan;
         best(&winners, plan.objective.over(), plan.confidence, candidates)
     }
@@ -311,7 +312,10 @@ impl PlanAnswers<'_> {
 
 /// The mean number of targets that runs leave on the old version.
 fn mean_left(runs: &[&RunRow]) -> f64 {
-    let left: u64 = runs.iter().map(|run| run.targets - run.targets_done).sum();
+    let mut left = 0;
+    for run in runs {
+        left += run.targets - run.targets_done;
+    }
     left as f64 / runs.len().max(1) as f64
 }
 

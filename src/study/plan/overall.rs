@@ -172,14 +172,21 @@ mod tests {
 
     #[test]
     fn a_strategy_that_leaves_more_targets_behind_is_never_the_best() {
-        let names = ["fast".to_owned(), "whole".to_owned()];
-        let winner = |at: usize, left, seconds| Winner {
-            variant: &names[at],
-            left,
-            values: vec![seconds; 200],
-            setting: None,
-        };
-        let winners = [winner(0, 3.0, 10.0), winner(1, 0.0, 60.0)];
+        let [fast, whole] = ["fast", "whole"].map(str::to_owned);
+        let winners = [
+            Winner {
+                variant: &fast,
+                left: 3.0,
+                values: vec![10.0; 200],
+                setting: None,
+            },
+            Winner {
+                variant: &whole,
+                left: 0.0,
+                values: vec![60.0; 200],
+                setting: None,
+            },
+        ];
         let best = best(&winners, Statistic::Mean, 0.95, 4).expect("there are two");
         assert_eq!((best.variant.as_str(), best.is_shown), ("whole", true));
     }
