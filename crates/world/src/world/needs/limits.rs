@@ -1,7 +1,7 @@
 //! The limits of registries, regions, mirrors and regional caches, against what a release asks them for.
 
 use super::demand::{RegistryDemand, ReleaseDemand};
-use super::{NeededAmount, ResourceNeed};
+use super::need::{NeededAmount, ResourceNeed};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::registry::load_spec::OtherLoad;
 use crate::world::registry::spec::{HostSpec, PullQuota, QuotaScope, RegistrySpec, RequestLimit};

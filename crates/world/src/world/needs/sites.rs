@@ -3,7 +3,7 @@
 use super::content::{ClusterNodes, NeededBlob, ReleaseContent, total_bytes};
 use super::demand::ReleaseDemand;
 use super::limits::over_link;
-use super::{NeededAmount, ResourceNeed};
+use super::need::{NeededAmount, ResourceNeed};
 use crate::world::distribution::spec::{CachePlace, DistributionKind};
 use crate::world::nodes::runtime::spec::SlotScope;
 use crate::world::registry::tcp::path_cap;
@@ -19,7 +19,7 @@ struct SlowestSite {
 /// The slowest cluster by each kind of resource.
 #[derive(Default)]
 struct SlowestSites {
-    /// In the order of [`ClusterView::all`].
+    /// In the order of [`SiteView::all`].
     kinds: Vec<Option<SlowestSite>>,
 }
 
@@ -53,7 +53,7 @@ pub(super) fn site_needs(
             Some((before, blobs)) if before == nodes => blobs,
             _ => content.of_one_node(&nodes, world.images.len()),
         };
-        let view = ClusterView {
+        let view = SiteView {
             world,
             demand,
             at,
@@ -75,7 +75,7 @@ pub(super) fn site_needs(
 }
 
 /// A cluster with what one of its nodes needs.
-struct ClusterView<'w> {
+struct SiteView<'w> {
     world: &'w WorldSpec,
     demand: &'w ReleaseDemand,
     at: usize,
@@ -83,7 +83,7 @@ struct ClusterView<'w> {
     blobs: &'w [&'w NeededBlob],
 }
 
-impl ClusterView<'_> {
+impl SiteView<'_> {
     /// Its needs, one of each kind.
     fn all(&self) -> [Option<ResourceNeed>; 7] {
         [
