@@ -1,13 +1,14 @@
 //! `fleetsim explain`: the effects of each strategy on this fleet, before any simulation.
 
 mod distribution;
+mod needs;
 
 use std::fmt::Write as _;
 
 use clap::Args;
 use fleetsim::results::grouped;
 use fleetsim::scenario::{Experiment, Scenario, Variant};
-use fleetsim::units::{Bytes, BytesPerSec, SimDuration, counted};
+use fleetsim::units::{Bytes, counted};
 use fleetsim::world::{
     FactorModel, ImageSpec, OtherLoad, RegistrySpec, ReleaseKind, RequestLimit, SizeModel,
     WorldSpec,
@@ -128,10 +129,11 @@ fn fleet(scenario: &Scenario, target: &str) -> String {
     for line in distribution::lines(world) {
         let _ = writeln!(text, "{line}");
     }
+    text.push_str(&needs::table(world));
     text
 }
 
-/// Returns the sizes of an image, and the minimum time to pull it.
+/// The sizes of an image.
 fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     let mut is_drawn = false;
     let mut total = Bytes::ZERO;
@@ -141,16 +143,8 @@ fn image(world: &WorldSpec, image: &ImageSpec, nodes: u64) -> String {
     }
     let new = new_to_node(world, image);
     let all = Bytes::new(new.get() * nodes);
-    let egress = world.registry_at(image.registry).egress;
-    let floor = if egress == BytesPerSec::UNLIMITED {
-        String::new()
-    } else {
-        let time = all.time_at(egress).unwrap_or(SimDuration::MAX);
-        format!(", which takes its registry's link {time}")
-    };
     format!(
-        "image {}: {}, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}{floor}; \
-             failed pulls add to it, caches and peers take from it\n",
+        "image {}: {}, {total}; {new} of it new to a node{}{}\n  one pull by every node: {all}\n",
         image.name,
         counted(image.layers.len(), "layer"),
         if world.release == ReleaseKind::Update {

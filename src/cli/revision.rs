@@ -36,7 +36,7 @@ pub(super) fn experiment(place: &Path) -> Result<Option<PathBuf>, String> {
         let top = current.repository.top().display();
         let fix = "name a branch, a tag or a commit that was fetched";
         return Err(format!(
-            "{nothing}, and no revision `{revision}` in the repository {top}; {fix}"
+            "no such revision: `{revision}` in the repository {top}; {fix}"
         ));
     }
     let entry = current.entry(revision, path)?;

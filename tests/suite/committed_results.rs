@@ -390,7 +390,7 @@ fn check_plan(folder: &Path, results: &Path) {
         .plan
         .as_ref()
         .expect("it was loaded for its plan");
-    checked_provenance(&experiment, results);
+    let format = checked_provenance(&experiment, results).schema_version;
     let rows = committed_rows(results);
     let row = |label: &str, replicate: u32| {
         rows.iter()
@@ -398,7 +398,7 @@ fn check_plan(folder: &Path, results: &Path) {
     };
     experiment.variants.par_iter().for_each(|variant| {
         let first = row(&variant.label, 0).expect("every candidate runs at least once");
-        simulated_again(variant, experiment.seed, first);
+        simulated_again(variant, experiment.seed, first, format);
     });
     let recorded = |variant: usize, replicate: u32| {
         let label = &experiment.variants[variant].label;

@@ -116,17 +116,18 @@ fn the_same_version_twice_has_no_difference() {
     let (printed, code) = compared(home.path(), &["old", "old"]);
     assert_eq!(code, 0, "{printed}");
     assert!(
-        printed.contains(" as before.") && printed.contains("No setting differs."),
+        printed.contains("Identical: no setting and no measure differs.")
+            && printed.contains(" as before."),
         "{printed}"
     );
     let (comment, _) = compared(home.path(), &["old", "old", "--format", "markdown"]);
     assert!(
-        comment.starts_with("### fleetsim: no measure of the rollout changes\n"),
+        comment.starts_with("### fleetsim: the versions are identical\n"),
         "{comment}"
     );
     let (json, _) = compared(home.path(), &["old", "old", "--format", "json"]);
     assert!(
-        json.contains("\"schema_version\": 1") && !json.contains("\"is_same\": false"),
+        json.contains("\"schema_version\": 2") && !json.contains("\"is_same\": false"),
         "{json}"
     );
 }
@@ -144,6 +145,68 @@ fn a_limit_that_the_new_version_exceeds_sets_the_exit_code_and_fails_a_test_case
     );
     let junit = fs::read_to_string(home.path().join("limits.xml")).expect("written");
     assert!(junit.contains("failures=\"1\""), "{junit}");
+}
+
+#[test]
+fn a_violation_that_the_old_version_has_is_named_and_does_not_fail_the_check() {
+    let home = folder_with(&[]);
+    version(&home.path().join("old"), "  maxUnavailable: 50%\n", 20);
+    version(&home.path().join("new"), "  maxUnavailable: 100%\n", 20);
+    let (printed, code) = compared(home.path(), &["old", "new"]);
+    assert_eq!(code, 0, "{printed}");
+    let words = "as before: `from-git` exceeds `peak_pulls <= 20`: ";
+    assert!(
+        printed.contains(words) && printed.contains("(before: "),
+        "{printed}"
+    );
+    let (comment, code) = compared(home.path(), &["old", "new", "--format", "markdown"]);
+    assert!(
+        code == 0 && comment.contains("- as before: `from-git` exceeds `peak_pulls <= 20`: "),
+        "{comment}"
+    );
+    version(&home.path().join("good"), TEN, 20);
+    let (comment, code) = compared(home.path(), &["good", "new", "--format", "markdown"]);
+    assert!(
+        code == 99
+            && comment.starts_with(
+                "### fleetsim: `from-git` now exceeds `peak_pulls <= 20`\n\n- **new:** `from-git` exceeds "
+            ),
+        "{comment}"
+    );
+}
+
+/// Twenty clusters, some of them offline for good, of which this many may be unavailable.
+fn with_offline(folder: &Path, name: &str, max_unavailable: u32) {
+    let experiment = format!(
+        "
+name: cmp
+seed: 3
+replicates: 10
+horizon: 2h
+fleet: [{{name: 'edge-{{01..20}}', nodes: 1, site: store}}]
+registry: {{egress: 1 Gbit/s}}
+faults: {{offline: {{share: 5%}}}}
+release:
+  images: [{{name: shop, manifest: {{layers: [{{size: 125 MB}}]}}}}]
+  workloads: [{{kind: DaemonSet, image: shop}}]
+strategies: {{a: {{rancherFleet: {{maxUnavailable: {max_unavailable}}}}}}}
+"
+    );
+    fs::write(folder.join(name), experiment).expect("written");
+}
+
+#[test]
+fn unfinished_runs_of_both_versions_are_said() {
+    let home = folder_with(&[]);
+    with_offline(home.path(), "before.yaml", 1);
+    with_offline(home.path(), "after.yaml", 2);
+    let (printed, code) = compared(home.path(), &["before.yaml", "after.yaml"]);
+    assert_eq!(code, 0, "{printed}");
+    let words = "`a` finishes in 8 of 10 runs (before: 6 of 10); the median run completes in ";
+    assert!(
+        printed.contains(words) && printed.contains("One unfinished run is blocked"),
+        "{printed}"
+    );
 }
 
 #[test]
@@ -232,7 +295,7 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
     assert!(missing.contains(no_file), "{missing}");
     let (missing, code) = compared(home.path(), &["mian:rollouts/shop", "rollouts/shop"]);
     assert_eq!(code, 2, "{missing}");
-    assert!(missing.contains("no revision `mian`"), "{missing}");
+    assert!(missing.contains("no such revision: `mian`"), "{missing}");
     let outside = folder_with(&[]);
     let (missing, code) = compared(
         outside.path(),

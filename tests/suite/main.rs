@@ -22,6 +22,7 @@ mod endless_runs;
 mod event_churn;
 mod examples;
 mod excerpts;
+mod explain;
 mod explore;
 mod export;
 mod external_processes;

@@ -25,7 +25,7 @@ use crate::products::{
     Targets, TunedSetting, UpstreamProgram, version,
 };
 use crate::rollout::RuleSet;
-use crate::rollout::kubefleet::staged::{RunError, explain};
+use crate::rollout::kubefleet::staged::{RunBehaviour, RunError, explain};
 use crate::rollout::kubefleet::{
     ClusterResourcePlacement, ClusterStagedUpdateStrategy, InvalidField, KubeFleetBugs,
     KubeFleetVersion, MemberCluster, PickingPlacement, PlacementSpec, RollingUpdateConfig,
@@ -390,7 +390,8 @@ fn check_stages(
             context,
         );
     } else if is_whole {
-        let error = picked.find_map(|clusters| explain(strategy, rules, clusters).err());
+        let behaviour = RunBehaviour::of(rules);
+        let error = picked.find_map(|clusters| explain(strategy, behaviour, clusters).err());
         if let Some(error) = error {
             let field = place_of(strategy, &error);
             let help = "KubeFleet takes the strategy, and its run fails for this reason";

@@ -4,14 +4,21 @@ use super::{KubeFleetRolling, KubeFleetStaged, UpdateRun, UpdateRuns, picked_by}
 use crate::products::words::{by, table};
 use crate::products::{Fleet, StrategyExplanation};
 use crate::rollout::kubefleet::rolling::explain as explain_rolling;
-use crate::rollout::kubefleet::staged::{StageExplanation, explain as explain_staged};
+use crate::rollout::kubefleet::staged::{
+    RunBehaviour, StageExplanation, explain as explain_staged,
+};
 use crate::rollout::kubefleet::{RuleSet, RunState};
 use crate::world::{ClusterSpec, DurationModel, NEW, ReleaseKind};
 
 pub(super) fn staged(strategy: &KubeFleetStaged, clusters: &[ClusterSpec]) -> StrategyExplanation {
     let first = strategy.updates.runs.first().map_or(0, |run| run.placement);
     let picked = picked_by(&strategy.updates, first, clusters);
-    let explained = explain_staged(&strategy.strategy, strategy.rules, picked);
+    let behaviour = RunBehaviour {
+        rules: strategy.rules,
+        version: strategy.version,
+        bugs: strategy.upstream_bugs,
+    };
+    let explained = explain_staged(&strategy.strategy, behaviour, picked);
     let explained = explained.expect("a run of a checked strategy can be initialized");
     let mut lines = stages(&explained.stages);
     if explained.stages.iter().any(asks_for_approval) {

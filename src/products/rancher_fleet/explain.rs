@@ -14,6 +14,7 @@ const CLUSTERS_SHOWN: usize = 3;
 pub(super) fn explain(
     strategy: &RancherFleetStrategy,
     clusters: &[FleetCluster],
+    first_deployments: usize,
 ) -> StrategyExplanation {
     let explained = explain_bundle(&strategy.strategy, strategy.rules, clusters);
     let explained = explained.expect("a checked strategy makes partitions");
@@ -26,6 +27,9 @@ pub(super) fn explain(
         ));
     }
     lines.extend(strategy.schedules_in_words(clusters));
+    if strategy.rules == RuleSet::Shipped && first_deployments > 0 {
+        lines.push(first_deployment_line(first_deployments, &explained));
+    }
     let summary = format!("Rancher Fleet, {}", by(strategy.rules));
     let mut warnings = [strategy.ignored.clone(), explained.warnings].concat();
     if strategy.paused {
@@ -39,6 +43,16 @@ pub(super) fn explain(
         lines,
         warnings,
     }
+}
+
+/// What holds first deployments back, and what does not: `maxUnavailable` counts deployments, and a cluster without one
+/// gets it in any case (`create_and_stage()` in the rules of a pass).
+fn first_deployment_line(count: usize, explained: &BundleExplanation) -> String {
+    let BundleExplanation { targets, batch, .. } = explained;
+    format!(
+        "first deployments: {count} of {targets} clusters run nothing yet, and maxUnavailable holds none of them back; \
+         each pass creates up to {batch}"
+    )
 }
 
 fn limits(

@@ -56,7 +56,10 @@ impl Strategy for RancherFleetStrategy {
     }
 
     fn explain(&self, fleet: Fleet<'_>) -> StrategyExplanation {
-        explain::explain(self, &clusters(fleet))
+        let first_deployments = (0..fleet.len())
+            .filter(|&cluster| fleet.world.installed(cluster).is_none())
+            .count();
+        explain::explain(self, &clusters(fleet), first_deployments)
     }
 
     fn notes(&self, fleet: Fleet<'_>) -> Vec<String> {

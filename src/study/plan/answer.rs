@@ -117,9 +117,11 @@ impl PlanAnswers<'_> {
         answers: &'a [StrategyAnswer],
     ) -> Option<BestAnswer<'a>> {
         let mut races = Vec::new();
+        let mut candidates = 0;
         for race in self.races {
             if race.key.world == world {
                 races.push(race);
+                candidates += race.variants.len();
             }
         }
         let mut winners = Vec::new();
@@ -128,7 +130,6 @@ impl PlanAnswers<'_> {
                 winners.push(self.winner(variant, &races));
             }
         }
-        let candidates = races.iter().map(|race| race.variants.len()).sum();
         let plan = self.task.plan;
         best(&winners, plan.objective.over(), plan.confidence, candidates)
     }
@@ -148,6 +149,7 @@ impl PlanAnswers<'_> {
         let own = variants.find(|other| other.label == *variant);
         Winner {
             variant,
+            left: mean_left(&own_runs),
             values: self.task.objectives(own_runs),
             setting: own.and_then(|own| objective.rank(&own.settings)),
         }
@@ -176,9 +178,6 @@ impl PlanAnswers<'_> {
     ) -> StrategyAnswer {
         let is_confirmed = leader.is_none_or(|at| race.race.is_confirmed(at));
         let is_decided = is_confirmed && !states.contains(&CandidateStatus::Undecided);
-        // An uncertain answer is not offered for pasting. Among many settings, some are as good as the best one, so it
-        // is sufficient that the limits are met.
-        let is_offered = is_decided || (self.task.plan.tries.is_some() && is_confirmed);
         let mut answer = StrategyAnswer {
             strategy: race.key.strategy.clone(),
             variant: None,
@@ -197,7 +196,9 @@ impl PlanAnswers<'_> {
         answer.variant = Some(self.label(race, leader));
         answer.reach = ReachRange::of(&race.runs[leader].iter().collect::<Vec<&RunRow>>());
         answer.kept = Some(race.race.kept(leader));
-        if is_offered {
+        // Of many settings, some are as good as the best one, and it is enough that the limits are met: the record has
+        // its snippet, and the plan in words does not offer it for pasting.
+        if is_decided || (self.task.plan.tries.is_some() && is_confirmed) {
             let variant = self.task.variant(race.variants[leader]);
             answer.snippet = variant.scenario.strategy.snippet();
         }
@@ -307,6 +308,15 @@ impl PlanAnswers<'_> {
             measure.is_late_if_missing() && measure.of(row).is_none()
         })
     }
+}
+
+/// The mean number of targets that runs leave on the old version.
+fn mean_left(runs: &[&RunRow]) -> f64 {
+    let mut left = 0;
+    for run in runs {
+        left += run.targets - run.targets_done;
+    }
+    left as f64 / runs.len().max(1) as f64
 }
 
 /// Returns the value of each limit, if it is finite, and the number of runs beyond it.

@@ -15,6 +15,8 @@ use crate::results::Statistic;
 pub(super) struct Winner<'a> {
     /// The label of the strategy's best variant.
     pub(super) variant: &'a String,
+    /// The mean number of targets that its runs leave on the old version.
+    pub(super) left: f64,
     /// The objective of each run.
     pub(super) values: Vec<f64>,
     /// The value of the setting that is the objective. `None`: the objective is a measure.
@@ -64,15 +66,27 @@ impl Winner<'_> {
     }
 }
 
-/// Returns the best of the winners. `candidates`: the number of candidates of all strategies.
+/// The winners that leave the fewest targets behind.
+fn with_fewest_left<'w, 'a>(winners: &'w [Winner<'a>]) -> Vec<&'w Winner<'a>> {
+    let left = winners.iter().map(|winner| winner.left);
+    let fewest = left.fold(f64::INFINITY, f64::min);
+    winners
+        .iter()
+        .filter(|winner| winner.left <= fewest)
+        .collect()
+}
+
+/// The best of the winners: a strategy that leaves more targets behind than another is not, however fast it is.
+/// `candidates`: the number of those of all strategies.
 pub(super) fn best<'a>(
     winners: &[Winner<'a>],
     over: Statistic,
     confidence: f64,
     candidates: usize,
 ) -> Option<BestAnswer<'a>> {
-    let mut best = winners.first()?;
-    for other in &winners[1..] {
+    let winners = with_fewest_left(winners);
+    let mut best = *winners.first()?;
+    for &other in &winners[1..] {
         if other.is_better(best, over) {
             best = other;
         }
@@ -107,6 +121,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, less| Winner {
             variant: &names[at],
+            left: 0.0,
             values: values(&names[at], less),
             setting: None,
         };
@@ -133,6 +148,7 @@ mod tests {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, setting| Winner {
             variant: &names[at],
+            left: 0.0,
             values: Vec::new(),
             setting: Some(setting),
         };
@@ -154,5 +170,26 @@ mod tests {
             Some(answer(0, true))
         );
         assert_eq!(best(&[], over, 0.95, 4), None);
+    }
+
+    #[test]
+    fn a_strategy_that_leaves_more_targets_behind_is_never_the_best() {
+        let [fast, whole] = ["fast", "whole"].map(str::to_owned);
+        let winners = [
+            Winner {
+                variant: &fast,
+                left: 3.0,
+                values: vec![10.0; 200],
+                setting: None,
+            },
+            Winner {
+                variant: &whole,
+                left: 0.0,
+                values: vec![60.0; 200],
+                setting: None,
+            },
+        ];
+        let best = best(&winners, Statistic::Mean, 0.95, 4).expect("there are two");
+        assert_eq!((best.variant.as_str(), best.is_shown), ("whole", true));
     }
 }

@@ -204,7 +204,7 @@ impl StalledSet<'_> {
         if behind.is_empty() {
             return None;
         }
-        let waiting = self.list(|a| self.is_behind_steps(a, open) && !self.is_complete(a));
+        let waiting = self.list(|a| self.waits_behind(a, open));
         let mut explanation = format!(
             "step {open} is complete when all of it is Healthy; not yet: {}",
             self.reasons(&behind)
@@ -219,6 +219,14 @@ impl StalledSet<'_> {
     fn is_selected_by(&self, application: u32, step: u32) -> bool {
         let mut steps = self.set.plan.steps_of(application);
         steps.any(|other| other == step)
+    }
+
+    /// Whether an application of a step behind the first `open` is still to be synced. With a new commit, an
+    /// application of a later step that was synced for another reason already runs it.
+    fn waits_behind(&self, application: u32, open: usize) -> bool {
+        self.is_behind_steps(application, open)
+            && !self.is_complete(application)
+            && !self.application(application).is_synced_as_wanted()
     }
 
     /// Returns whether the first step of an application is not among the first `open` steps.

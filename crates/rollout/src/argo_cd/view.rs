@@ -249,6 +249,20 @@ impl ApplicationView {
         self.generated.is_some() && !self.is_valid()
     }
 
+    /// Whether the application has the generated parameters and is Synced to the wanted revision, healthy or not.
+    pub(super) fn is_synced_as_wanted(&self) -> bool {
+        let (Some(generated), Some(live)) = (&self.generated, &self.live) else {
+            return false;
+        };
+        live.spec.parameters == generated.parameters
+            && live.sync == SyncStatus::Synced
+            && !live.revisions.is_empty()
+            && live
+                .revisions
+                .iter()
+                .all(|revision| *revision == generated.wanted)
+    }
+
     /// Returns whether the application is complete: the object has the generated parameters, and is Synced and
     /// Healthy. An application that is no longer generated is complete once it does not exist.
     pub fn is_done(&self) -> bool {

@@ -15,6 +15,7 @@
 //! | `faults` | everything that can fail |
 //! | `token_bucket`, `backoff` | rate limits and exponential back-off |
 //! | `meter`, `totals` | peaks, time series and totals, and the laws that they must satisfy |
+//! | `needs` | what a release needs of each resource, before any simulation |
 //! | `spec`, `quantity`, [`calibration`] | settings, and the sources of their values |
 //!
 //! # Ownership
@@ -60,6 +61,7 @@ mod event;
 mod faults;
 mod ids;
 mod meter;
+mod needs;
 mod nodes;
 mod quantity;
 mod registry;
@@ -85,6 +87,7 @@ pub use event::*;
 pub use faults::spec::*;
 pub use ids::{ClusterId, NEW, NOTHING, NodeId, OLD, PodId, PullId};
 pub use meter::{Bin, ClusterPhase, EgressMeter, Gauge, Meter};
+pub use needs::{NeededAmount, ResourceNeed, resource_needs};
 pub use nodes::catalog::{MOST_IMAGES, MOST_LAYERS};
 pub use nodes::order::PullOrder;
 pub use nodes::pull_error::{PullError, PullFacts};

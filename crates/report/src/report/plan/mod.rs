@@ -226,7 +226,7 @@ fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer
         rules.dedup();
         let rules = rules.join(" or ");
         return format!(
-            "{}: no {setting} finishes in every run{}.",
+            "{}: no {setting} finishes in every run{}. If some clusters may stay behind, write `minimise: t99_median`.",
             answer.strategy,
             blocked_by(&rules)
         );
@@ -304,7 +304,7 @@ fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     let unit = Limit::parse(&plan.limits[at]).ok()?.measure().unit();
     let value = match value {
         Some(value) => in_unit(value, unit),
-        None => "never reached".to_owned(),
+        None => "not reached before the horizon".to_owned(),
     };
     let runs = match unfinished(candidate) {
         Some(unfinished) if unit == "s" => unfinished,
@@ -405,14 +405,27 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 
+/// How many runs an exhaustive search takes compared with those of a plan. A plan takes more than a search with few
+/// replicates, since it confirms its answer.
+fn compared_effort(exhaustive: u64, own: u64) -> String {
+    let times = exhaustive as f64 / own.max(1) as f64;
+    if times >= 1.05 {
+        format!(", {times:.1} times as many")
+    } else if times <= 0.95 {
+        ", fewer than this search, which confirms its answer with more runs of each".to_owned()
+    } else {
+        ", as many".to_owned()
+    }
+}
+
 /// The number of runs, and how to get more certain answers.
 fn effort(plan: &PlanRecord, width: usize) -> String {
-    let times = plan.exhaustive_runs as f64 / plan.runs.max(1) as f64;
     let mut text = format!(
-        "{}. An exhaustive search with {} of each candidate takes {}, {times:.1} times as many.",
+        "{}. An exhaustive search with {} of each candidate takes {}{}.",
         counted(plan.runs, "run"),
         counted(plan.replicates, "replicate"),
         counted(plan.exhaustive_runs, "run"),
+        compared_effort(plan.exhaustive_runs, plan.runs),
     );
     if let Some(most) = plan.stopped_at {
         text.push_str(&format!(
@@ -428,7 +441,8 @@ fn effort(plan: &PlanRecord, width: usize) -> String {
             count(tried as f64),
             count(tuned.settings as f64)
         ));
-    } else if plan.questions.iter().any(is_open) {
+    }
+    if plan.questions.iter().any(is_open) {
         let more = if plan.stopped_at.is_some() {
             "raise `plan.runs`"
         } else {
@@ -476,4 +490,25 @@ fn agreement(plan: &PlanRecord, exhaustive: &ExhaustiveSearch) -> String {
         }
     }
     text + "."
+}
+
+#[cfg(test)]
+mod effort_tests {
+    use super::compared_effort;
+
+    #[test]
+    fn an_effort_is_compared_in_words_that_match_its_numbers() {
+        let cases = [
+            (360, 129, ", 2.8 times as many"),
+            (100, 100, ", as many"),
+            (
+                12,
+                120,
+                ", fewer than this search, which confirms its answer with more runs of each",
+            ),
+        ];
+        for (exhaustive, own, words) in cases {
+            assert_eq!(compared_effort(exhaustive, own), words);
+        }
+    }
 }

@@ -6,10 +6,11 @@ use super::candidate;
 use crate::report::wrap::wrapped;
 use crate::results::{PlanRecord, Snippet, grouped};
 
-/// The distinct snippets to paste into the products' own files, with the variants that they are for.
+/// The snippets to paste into the products' own files, each once, with the variants that it is for: those of certain
+/// answers.
 pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     let answers = plan.questions.iter().flat_map(|question| &question.answers);
-    let offered = answers.filter(|answer| answer.is_decided || answer.snippet.is_some());
+    let offered = answers.filter(|answer| answer.is_decided);
     let found = grouped(
         offered.filter_map(|answer| Some((answer.snippet.as_ref(), answer.variant.as_deref()?))),
     );

@@ -196,7 +196,7 @@ fn compared(candidate: &Candidate, at: usize, limit: &Limit) -> String {
     }
     match value {
         Some(value) => in_unit(value, limit.measure().unit()),
-        None => "never".to_owned(),
+        None => "> horizon".to_owned(),
     }
 }
 

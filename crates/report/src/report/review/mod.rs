@@ -9,6 +9,7 @@
 mod pairs;
 mod settings;
 mod text;
+mod violations;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,9 +24,10 @@ use fleetsim_units::stats;
 use pairs::Paired;
 pub use settings::SettingChange;
 pub use text::{review_markdown, review_text};
+use violations::{ViolationReview, violations};
 
 /// The version of the JSON form; raised when a field changes its name or meaning.
-const SCHEMA_VERSION: u32 = 1;
+const SCHEMA_VERSION: u32 = 2;
 
 /// One version of an experiment.
 #[derive(Clone, Debug)]
@@ -49,6 +51,8 @@ pub struct Review {
     /// The name of the new version.
     new: String,
     seed: u64,
+    /// Limits that the new version exceeds: the new violations first, then those that the old version had already.
+    violations: Vec<ViolationReview>,
     /// Settings that differ, and input files with different contents.
     settings: Vec<SettingChange>,
     /// Variants that both versions have, in the order of the new one.
@@ -70,8 +74,10 @@ struct VariantReview {
     stages: [u64; 2],
     /// Number of runs in which all reachable clusters became ready.
     finished: [u64; 2],
-    /// The rule that blocked unfinished runs of the new version, if the old one has fewer of them.
+    /// The rule that blocked unfinished runs of the new version. `None`: all of them finished.
     held_by: Option<String>,
+    /// Whether all runs of both versions finished.
+    is_whole: bool,
     measures: Vec<MeasureReview>,
     /// Mean paired differences of the parts of the critical path, the largest first.
     causes: Vec<CauseReview>,
@@ -92,6 +98,9 @@ struct MeasureReview {
     high: Option<f64>,
     /// Whether the values are equal in every pair of runs.
     is_same: bool,
+    /// The time at which runs end in any case, in seconds: a time that is not reached is longer.
+    #[serde(skip)]
+    horizon_s: f64,
 }
 
 /// A part of the critical path.
@@ -116,11 +125,13 @@ impl Review {
             ));
         }
         let [olds, news] = [old, new].map(|side| side.results.variants());
+        let paired = pairs::paired(&olds, &news);
+        let violations = violations(&old.results, &news, &new.results, &paired);
         let Paired {
             pairs,
             only_old,
             only_new,
-        } = pairs::paired(&olds, &news);
+        } = paired;
         if pairs.is_empty() {
             return Err(format!(
                 "the versions have no variant in common: {} has {}, {} has {}; give the strategy the same name in both",
@@ -130,19 +141,33 @@ impl Review {
                 only_new.join(", ")
             ));
         }
+        let [before, after] = [old, new].map(|side| side.results.provenance.horizon_s);
+        let horizon_s = before.min(after);
         Ok(Self {
             schema_version: SCHEMA_VERSION,
             old: old.name.clone(),
             new: new.name.clone(),
             seed,
+            violations,
             settings: settings::changes(old, new),
             variants: pairs
                 .iter()
-                .map(|(old, new)| VariantReview::of(old, new, seed))
+                .map(|(old, new)| VariantReview::of(old, new, seed, horizon_s))
                 .collect(),
             only_old,
             only_new,
         })
+    }
+
+    /// Whether the new version exceeds a limit that the old one meets or does not assert.
+    #[must_use]
+    pub fn has_new_violation(&self) -> bool {
+        self.violations.iter().any(ViolationReview::is_new)
+    }
+
+    /// Whether neither a setting nor a measure differs.
+    fn is_identical(&self) -> bool {
+        self.settings.is_empty() && self.is_same()
     }
 
     /// Returns whether no measure of any variant differs.
@@ -157,13 +182,16 @@ impl Review {
 
 impl VariantReview {
     /// Compares a variant that both versions have.
-    fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64) -> Self {
+    fn of(old: &VariantResults<'_>, new: &VariantResults<'_>, seed: u64, horizon_s: f64) -> Self {
         // One version may have more runs: only replicates that both have are compared.
         let both = [in_both(old, new), in_both(new, old)];
         let [old, new] = &both;
         let columns = FilledColumn::shown(&both);
         let measures: Vec<_> = columns
-            .map(|column| MeasureReview::of(column, old, new, seed))
+            .map(|column| MeasureReview {
+                horizon_s,
+                ..MeasureReview::of(column, old, new, seed)
+            })
             .collect();
         let mut causes: Vec<CauseReview> = PARTS
             .iter()
@@ -171,17 +199,14 @@ impl VariantReview {
             .collect();
         causes.sort_by(|a, b| b.difference_s.abs().total_cmp(&a.difference_s.abs()));
         let finished = [old, new].map(|variant| variant.finished() as u64);
-        let held_by = if new.finished() < old.finished() {
-            new.unfinished().map(RunRow::held)
-        } else {
-            None
-        };
+        let held_by = new.unfinished().map(RunRow::held);
         Self {
             variant: new.name().to_owned(),
             pairs: new.runs.len() as u64,
             stages: [old, new].map(stages),
             finished,
             held_by,
+            is_whole: old.is_whole() && new.is_whole(),
             measures,
             causes,
         }
@@ -276,6 +301,7 @@ impl MeasureReview {
             low: mean.map(|mean| mean.low),
             high: mean.map(|mean| mean.high),
             is_same: differences.iter().all(|difference| *difference == 0.0),
+            horizon_s: f64::INFINITY,
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Both begin with the change of the completion time and its cause. Measures that do not differ share one line. Only
 //! numbers depend on the runs, so two reviews of the same change have the same text.
 
-use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview};
+use super::{CauseReview, MeasureReview, Review, SettingChange, VariantReview, ViolationReview};
 use crate::report::answer::sentence::listed;
 use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
@@ -17,11 +17,11 @@ const SETTINGS_MAX: usize = 12;
 const VARIANTS_MAX: usize = 6;
 
 impl MeasureReview {
-    /// `24.3 min`; `never` for a time that is not reached.
+    /// `24.3 min`; `more than 48 h` for a time that is not reached before the horizon.
     fn value(&self, value: Option<f64>) -> String {
         match (value, self.unit) {
             (Some(value), _) => with_unit(value, self.unit),
-            (None, "s") => in_unit(f64::INFINITY, self.unit),
+            (None, "s") => format!("more than {}", in_unit(self.horizon_s, self.unit)),
             (None, _) => "–".to_owned(),
         }
     }
@@ -99,27 +99,54 @@ fn in_one_unit(values: [f64; 3], unit: &str) -> [String; 3] {
 }
 
 impl VariantReview {
-    /// `completes in 14.1 min instead of 24.3 min`.
+    /// `completes in 14.1 min instead of 24.3 min`; before it, the runs that finish, where some do not.
     fn headline(&self) -> String {
+        let [old, new] = self.finished;
+        let pairs = counted(self.pairs, "run");
+        match self.is_whole {
+            true => self.time_words(),
+            false if old == new => format!(
+                "finishes in {new} of {pairs}, as before; {}",
+                self.time_words()
+            ),
+            false => format!(
+                "finishes in {new} of {pairs} (before: {old} of {}); {}",
+                self.pairs,
+                self.time_words()
+            ),
+        }
+    }
+
+    /// `completes in 14.1 min instead of 24.3 min`.
+    fn time_words(&self) -> String {
+        let verb = if self.is_whole {
+            "completes"
+        } else {
+            "the median run completes"
+        };
         let Some(time) = self.time() else {
             return "no completion time".to_owned();
         };
         match (time.old, time.new) {
-            (None, None) => "completes in neither version".to_owned(),
-            (Some(_), None) => format!("no longer completes (before: {})", time.value(time.old)),
+            (None, None) => format!("{verb} in neither version"),
+            (Some(_), None) => format!(
+                "{} (before: {})",
+                verb.replace("completes", "no longer completes"),
+                time.value(time.old)
+            ),
             (None, Some(_)) => format!(
-                "completes in {}; before, it did not complete",
+                "{verb} in {}; before, it did not complete",
                 time.value(time.new)
             ),
-            _ if time.is_same => format!("completes in {} as before", time.value(time.new)),
+            _ if time.is_same => format!("{verb} in {} as before", time.value(time.new)),
             _ if !time.is_clear() && time.low.is_some() => {
                 format!(
-                    "completes in {}; the change is within chance",
+                    "{verb} in {}; the change is within chance",
                     time.value(time.new)
                 )
             }
             _ => format!(
-                "completes in {} instead of {}",
+                "{verb} in {} instead of {}",
                 time.value(time.new),
                 time.value(time.old)
             ),
@@ -144,12 +171,8 @@ impl VariantReview {
         if before != after {
             sentences.push(format!("Stages: {before} → {after}."));
         }
-        let [old, new] = self.finished;
         if let Some(rule) = self.held_by.as_ref().filter(|rule| !rule.is_empty()) {
-            sentences.push(format!(
-                "{new} of {} runs complete (before: {old}), blocked by {rule}.",
-                self.pairs
-            ));
+            sentences.push(format!("One unfinished run is blocked by {rule}."));
         }
         sentences.join(" ")
     }
@@ -216,7 +239,60 @@ impl SettingChange {
     }
 }
 
+impl ViolationReview {
+    /// As [`ViolationReview::in_words`], with texts of the experiment quoted.
+    fn in_markdown(&self) -> String {
+        let (variant, limit) = (code(&self.variant), code(&self.limit));
+        let (verb, value) = (self.verb(), &self.value);
+        match &self.before {
+            None => format!("**new:** {variant} {verb} {limit}: {value}"),
+            Some(before) => {
+                format!("as before: {variant} {verb} {limit}: {value} (before: {before})")
+            }
+        }
+    }
+}
+
 impl Review {
+    /// The verdict in one line: new violations, or else the change of the time, and violations as before.
+    fn title(&self) -> String {
+        let (new, before): (Vec<_>, Vec<_>) = self
+            .violations
+            .iter()
+            .partition(|violation| violation.is_new());
+        let as_before = match before.len() {
+            0 => String::new(),
+            count => format!(" ({} as before)", counted(count, "violation")),
+        };
+        let verdict = match new.as_slice() {
+            [] => self.change(),
+            [only] => format!(
+                "{} now {} {}",
+                code(&only.variant),
+                only.verb(),
+                code(&only.limit)
+            ),
+            several => counted(several.len(), "new violation"),
+        };
+        verdict + &as_before
+    }
+
+    /// The change of the times in one line.
+    fn change(&self) -> String {
+        match self.variants.as_slice() {
+            _ if self.is_identical() => "the versions are identical".to_owned(),
+            _ if self.is_same() => "no measure of the rollout changes".to_owned(),
+            [only] => format!("{} {}", code(&only.variant), only.headline()),
+            several => {
+                let changed = several
+                    .iter()
+                    .filter(|variant| variant.time().is_some_and(MeasureReview::is_clear))
+                    .count();
+                format!("{changed} of {} rollouts take another time", several.len())
+            }
+        }
+    }
+
     /// The settings that differ, one per line.
     fn setting_lines(&self) -> Vec<String> {
         let shown = self.settings.iter().take(SETTINGS_MAX);
@@ -257,6 +333,15 @@ impl Review {
 #[must_use]
 pub fn review_text(review: &Review, width: usize) -> String {
     let mut text = format!("{} → {}\n\n", review.old, review.new);
+    if review.is_identical() {
+        text.push_str("Identical: no setting and no measure differs.\n");
+    }
+    for violation in &review.violations {
+        text.push_str(&wrapped(&violation.in_words(), width, "  "));
+    }
+    if review.is_identical() || !review.violations.is_empty() {
+        text.push('\n');
+    }
     for variant in &review.variants {
         let cause = variant.cause();
         let sentence = format!("`{}` {}. {cause}", variant.variant, variant.headline());
@@ -302,21 +387,18 @@ pub fn review_text(review: &Review, width: usize) -> String {
 #[must_use]
 pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     let mut text = String::new();
-    let head = match review.variants.as_slice() {
-        _ if review.is_same() => "no measure of the rollout changes".to_owned(),
-        [only] => format!("{} {}", code(&only.variant), only.headline()),
-        several => {
-            let changed = several
-                .iter()
-                .filter(|variant| variant.time().is_some_and(MeasureReview::is_clear))
-                .count();
-            format!("{changed} of {} rollouts take another time", several.len())
-        }
-    };
+    let head = review.title();
     text.push_str(&format!("### fleetsim: {head}\n"));
+    if !review.violations.is_empty() {
+        text.push('\n');
+    }
+    for violation in &review.violations {
+        text.push_str(&format!("- {}\n", violation.in_markdown()));
+    }
+    let is_in_title = !review.has_new_violation() && !review.is_same();
     for variant in &review.variants {
         let (rows, unchanged) = variant.rows();
-        if review.variants.len() > 1 {
+        if review.variants.len() > 1 || !is_in_title {
             text.push_str(&format!(
                 "\n**{}** {}\n",
                 code(&variant.variant),

@@ -101,6 +101,7 @@ impl SetStory {
                 ("template", Some(generated)) => {
                     (generated.parameters, generated.wanted) = (number(), Revision(number()));
                 }
+                ("commit", Some(generated)) => generated.wanted = Revision(number()),
                 ("move", Some(generated)) => generated.labels = env(argument.expect("where to")),
                 ("drop", generated) => *generated = None,
                 ("add", generated) => *generated = Some(Generated::new(env("dev"), 1, Revision(1))),

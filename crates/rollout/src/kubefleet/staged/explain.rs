@@ -2,7 +2,7 @@
 
 use super::super::super::TargetId;
 use super::super::super::text::{NAMED, count};
-use super::super::{MemberCluster, RuleSet};
+use super::super::{KubeFleetVersion, MemberCluster, RuleSet};
 use super::{RunBehaviour, RunError, StageConfig, StageTask, StagedUpdateRun, StrategySpec};
 
 /// A strategy applied to a fleet.
@@ -37,7 +37,7 @@ pub struct StageExplanation {
 /// The reason why the run could not be initialized.
 pub fn explain(
     strategy: &StrategySpec,
-    rules: RuleSet,
+    behaviour: RunBehaviour,
     clusters: Vec<MemberCluster>,
 ) -> Result<StagedExplanation, RunError> {
     let newest = String::new();
@@ -45,7 +45,7 @@ pub fn explain(
         String::new(),
         newest,
         Some(strategy.clone().with_defaults()),
-        RunBehaviour::of(rules),
+        behaviour,
         clusters,
     );
     let mut stages: Vec<StageExplanation> = Vec::new();
@@ -54,7 +54,7 @@ pub fn explain(
         let stage = explain_stage(&run, index, targets);
         let is_twice = stages.iter().any(|before| before.name == stage.name);
         let config = run.inputs.config(index);
-        all_warnings.extend(warnings(&stage, config, is_twice, rules));
+        all_warnings.extend(warnings(&stage, config, is_twice, behaviour));
         stages.push(stage);
     }
     if run.clusters().is_empty() {
@@ -95,12 +95,39 @@ fn tasks(tasks: &[StageTask]) -> Vec<String> {
     texts
 }
 
+/// What becomes of the tasks of a stage without clusters. Empty without tasks.
+///
+/// By `pkg/controllers/updaterun/execution.go` of kubefleet-dev/kubefleet: v0.3.1 waits for them as in every stage, and
+/// e160c1c skips the stage.
+fn tasks_of_empty(stage: &StageExplanation, behaviour: RunBehaviour) -> String {
+    let mut waits = Vec::new();
+    for (when, tasks) in [
+        ("before", &stage.before_tasks),
+        ("after", &stage.after_tasks),
+    ] {
+        if !tasks.is_empty() {
+            waits.push(format!("{} {when} it", tasks.join(" and ")));
+        }
+    }
+    if waits.is_empty() || behaviour.rules == RuleSet::Documented {
+        return String::new();
+    }
+    match behaviour.version {
+        KubeFleetVersion::V0_3 => format!(
+            "; KubeFleet 0.3 waits for its tasks all the same: {}",
+            waits.join(", ")
+        ),
+        KubeFleetVersion::Main => "; its tasks are skipped".to_owned(),
+    }
+}
+
 fn warnings(
     stage: &StageExplanation,
     config: &StageConfig,
     is_twice: bool,
-    rules: RuleSet,
+    behaviour: RunBehaviour,
 ) -> Vec<String> {
+    let rules = behaviour.rules;
     let mut warnings = Vec::new();
     let title = format!("stage `{}`", stage.name);
     if is_twice {
@@ -109,13 +136,12 @@ fn warnings(
         ));
     }
     if stage.count == 0 {
-        warnings.push(match (&config.label_selector, rules) {
-            (None, _) => {
-                format!("{title} has no labelSelector and therefore selects no cluster; `{{}}` selects all")
-            }
-            (Some(_), RuleSet::Shipped) => format!("{title} selects no cluster; its tasks are skipped"),
-            (Some(_), RuleSet::Documented) => format!("{title} selects no cluster"),
-        });
+        let why = match &config.label_selector {
+            None => "has no labelSelector and therefore selects no cluster, while `{}` selects all",
+            Some(_) => "selects no cluster",
+        };
+        let tasks = tasks_of_empty(stage, behaviour);
+        warnings.push(format!("{title} {why}{tasks}"));
         return warnings;
     }
     if stage.max_concurrency >= stage.count as i64 && stage.count > 1 {
@@ -162,7 +188,11 @@ mod tests {
 
     fn explained(yaml: &str, rules: RuleSet) -> Result<StagedExplanation, RunError> {
         let strategy = serde_saphyr::from_str(yaml).expect(yaml);
-        explain(&strategy, rules, clusters(&[("0", 2), ("1", 10)]))
+        explain(
+            &strategy,
+            RunBehaviour::of(rules),
+            clusters(&[("0", 2), ("1", 10)]),
+        )
     }
 
     const YAML: &str = "stages: [
@@ -218,8 +248,8 @@ mod tests {
                 "stages: [{name: no, labelSelector: {matchLabels: {ring: '9'}}}, {name: none}, {name: all, labelSelector: {}}]",
                 RuleSet::Shipped,
                 &[
-                    "stage `no` selects no cluster; its tasks are skipped",
-                    "stage `none` has no labelSelector and therefore selects no cluster; `{}` selects all",
+                    "stage `no` selects no cluster",
+                    "stage `none` has no labelSelector and therefore selects no cluster, while `{}` selects all",
                 ],
             ),
             (
@@ -248,5 +278,32 @@ mod tests {
             first: vec!["m00".to_owned(), "m01".to_owned()],
         };
         assert_eq!(error, Err(expected));
+    }
+
+    #[test]
+    fn the_tasks_of_an_empty_stage_are_skipped_or_waited_for_by_version() {
+        let yaml = "stages: [
+            {name: no, labelSelector: {matchLabels: {ring: '9'}}, beforeStageTasks: [{type: Approval}],
+             afterStageTasks: [{type: TimedWait, waitTime: 1h}]}, {name: all, labelSelector: {}}]";
+        let strategy: StrategySpec = serde_saphyr::from_str(yaml).expect(yaml);
+        let cases = [
+            (
+                KubeFleetVersion::V0_3,
+                "stage `no` selects no cluster; KubeFleet 0.3 waits for its tasks all the same: Approval before it, \
+                 TimedWait 1h after it",
+            ),
+            (
+                KubeFleetVersion::Main,
+                "stage `no` selects no cluster; its tasks are skipped",
+            ),
+        ];
+        for (version, warning) in cases {
+            let behaviour = RunBehaviour {
+                version,
+                ..RunBehaviour::of(RuleSet::Shipped)
+            };
+            let found = explain(&strategy, behaviour, clusters(&[("0", 2)])).expect(yaml);
+            assert_eq!(found.warnings[0], warning);
+        }
     }
 }

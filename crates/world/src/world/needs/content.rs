@@ -1,0 +1,169 @@
+//! The blobs of a release, and how many nodes of a cluster need each.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::world::clusters::spec::WorkloadKind;
+use crate::world::spec::{ImageSpec, LayerSpec, ReleaseKind, Uncompressed, WorldSpec};
+
+/// A layer or a config of the new revision. Images that share a layer share its blob.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct NeededBlob {
+    /// Indexes of the images that it is a part of.
+    pub(super) images: Vec<usize>,
+    /// Bytes over the wire that a container needs before it can start.
+    pub(super) bytes: f64,
+    /// Bytes on disk. 0 for a config, and where images are pulled lazily.
+    pub(super) unpacked: f64,
+    /// Seconds to unpack it alone.
+    pub(super) unpack_s: f64,
+    /// It is a config, which a runtime requests before the layers.
+    pub(super) is_config: bool,
+    /// A node that runs the previous revision holds it.
+    is_held: bool,
+}
+
+/// The blobs of the new revision.
+#[derive(Debug)]
+pub(super) struct ReleaseContent {
+    pub(super) blobs: Vec<NeededBlob>,
+}
+
+impl ReleaseContent {
+    pub(super) fn of(world: &WorldSpec) -> Self {
+        let mut held: BTreeSet<&str> = BTreeSet::new();
+        if world.release == ReleaseKind::Update {
+            for image in &world.images {
+                held.extend(image.previous.iter().map(|layer| layer.digest.as_str()));
+            }
+        }
+        let mut blobs: Vec<NeededBlob> = Vec::new();
+        let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+        for (number, image) in world.images.iter().enumerate() {
+            blobs.push(config(image, number));
+            for layer in image.distinct_layers() {
+                let digest = layer.digest.as_str();
+                if let Some(&at) = known.get(digest) {
+                    blobs[at].images.push(number);
+                    continue;
+                }
+                known.insert(digest, blobs.len());
+                let mut blob = layer_blob(world, layer, number);
+                blob.is_held = held.contains(digest);
+                blobs.push(blob);
+            }
+        }
+        Self { blobs }
+    }
+
+    /// The nodes of a cluster that need a blob, at least.
+    pub(super) fn nodes_with(&self, cluster: &ClusterNodes, blob: usize) -> u32 {
+        let blob = &self.blobs[blob];
+        if blob.is_held && cluster.runs_previous {
+            return 0;
+        }
+        let nodes = blob.images.iter().map(|&image| cluster.of_image[image]);
+        nodes.max().unwrap_or(0)
+    }
+
+    /// The blobs that one node of a cluster needs: those that all of its nodes need, or those of one image if they are
+    /// more.
+    pub(super) fn of_one_node(&self, cluster: &ClusterNodes, images: usize) -> Vec<&NeededBlob> {
+        let mut best: Vec<&NeededBlob> = Vec::new();
+        for image in (0..images).map(Some).chain([None]) {
+            let mut needed = Vec::new();
+            for (at, blob) in self.blobs.iter().enumerate() {
+                let is_part = match image {
+                    Some(image) => blob.images.contains(&image) && cluster.of_image[image] > 0,
+                    None => self.nodes_with(cluster, at) == cluster.nodes,
+                };
+                if is_part && self.nodes_with(cluster, at) > 0 {
+                    needed.push(blob);
+                }
+            }
+            if total_bytes(&needed) > total_bytes(&best) {
+                best = needed;
+            }
+        }
+        best
+    }
+}
+
+/// The bytes of some blobs over the wire.
+pub(super) fn total_bytes(blobs: &[&NeededBlob]) -> f64 {
+    blobs.iter().map(|blob| blob.bytes).sum()
+}
+
+/// The config of an image.
+fn config(image: &ImageSpec, number: usize) -> NeededBlob {
+    NeededBlob {
+        images: vec![number],
+        bytes: image.config.typical().get() as f64,
+        unpacked: 0.0,
+        unpack_s: 0.0,
+        is_config: true,
+        is_held: false,
+    }
+}
+
+/// A layer of an image.
+fn layer_blob(world: &WorldSpec, layer: &LayerSpec, number: usize) -> NeededBlob {
+    let node = &world.node;
+    let compressed = layer.compressed.typical().get() as f64;
+    let unpacked = match &layer.uncompressed {
+        Uncompressed::Ratio(ratio) => compressed * ratio,
+        Uncompressed::Size(size) => size.typical().get() as f64,
+        Uncompressed::AsSent => compressed,
+    };
+    let gzip = node.unpack_rate.typical().get();
+    let decompress_s = match layer.uncompressed {
+        // Where a disk is in the way, the disk alone decides.
+        Uncompressed::AsSent if node.disk.is_some() => 0.0,
+        _ if layer.is_zstd => unpacked / (gzip * node.zstd_factor.max(1.0)),
+        _ => unpacked / gzip,
+    };
+    let mut blob = NeededBlob {
+        images: vec![number],
+        bytes: compressed,
+        unpacked,
+        unpack_s: decompress_s + node.unpack_per_layer.typical().as_secs_f64(),
+        is_config: false,
+        is_held: false,
+    };
+    if let Some(lazy) = &world.distribution.lazy {
+        blob.bytes *= lazy.start_fraction.get();
+        (blob.unpacked, blob.unpack_s) = (0.0, 0.0);
+    }
+    blob
+}
+
+/// The nodes of a cluster that pull each image.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct ClusterNodes {
+    pub(super) nodes: u32,
+    /// By image: at least so many. The scheduler puts each new pod on a node with the fewest of them.
+    pub(super) of_image: Vec<u32>,
+    /// The previous revision runs in it.
+    runs_previous: bool,
+}
+
+impl ClusterNodes {
+    pub(super) fn of(world: &WorldSpec, at: usize) -> Self {
+        let cluster = &world.clusters[at];
+        let nodes = (cluster.nodes.typical().get().round() as u32).max(1);
+        let mut of_image = vec![0; world.images.len()];
+        let gets_release = !cluster.offline && !cluster.paused && cluster.registered;
+        for workload in world.workloads.iter().filter(|_| gets_release) {
+            let pulling = match workload.kind {
+                WorkloadKind::Deployment { replicas, .. } => replicas.min(nodes),
+                WorkloadKind::DaemonSet { .. } => nodes,
+            };
+            let most: &mut u32 = &mut of_image[workload.image];
+            *most = pulling.max(*most);
+        }
+        Self {
+            nodes,
+            of_image,
+            runs_previous: world.installed(at).is_some(),
+        }
+    }
+}

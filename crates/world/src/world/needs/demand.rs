@@ -1,0 +1,268 @@
+//! The bytes and requests of a release by where they go: registries, regions, mirrors, caches and clusters.
+
+use std::collections::BTreeSet;
+
+use super::content::{ClusterNodes, ReleaseContent};
+use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::spec::WorldSpec;
+
+/// What one registry is asked for.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct RegistryDemand {
+    pub(super) bytes: f64,
+    /// First requests of a pull, which are answered with the address of the token service.
+    pub(super) challenges: u64,
+    /// Requests that resolve a tag.
+    pub(super) heads: u64,
+    /// Lists of platforms.
+    pub(super) indexes: u64,
+    /// Manifests of a platform, which a quota counts.
+    pub(super) manifests: u64,
+    /// Configs and layers.
+    pub(super) blobs: u64,
+    /// The most manifests of one cluster.
+    pub(super) most_manifests: u64,
+}
+
+/// What a release asks for in all.
+#[derive(Debug)]
+pub(super) struct ReleaseDemand {
+    /// By registry, as in [`WorldSpec::registry_at`].
+    pub(super) registries: Vec<RegistryDemand>,
+    /// By region: bytes over its link.
+    pub(super) regions: Vec<f64>,
+    /// By mirror: bytes that it sends.
+    pub(super) mirrors: Vec<f64>,
+    /// By region: bytes that the region's cache sends.
+    pub(super) region_caches: Vec<f64>,
+    /// By cluster: bytes over its downlink.
+    pub(super) downlinks: Vec<f64>,
+    /// By cluster: bytes that the cluster's cache sends.
+    pub(super) caches: Vec<f64>,
+    /// What a place that fetches once for several clusters has.
+    fetched: BTreeSet<SharedFetch>,
+}
+
+/// A blob or a manifest at a place that fetches it once.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct SharedFetch {
+    /// The region or the cell.
+    place: usize,
+    /// The image whose manifest it is.
+    manifest: Option<usize>,
+    blob: Option<usize>,
+}
+
+/// How often the nodes of a cluster fetch something from a registry.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum FetchCopies {
+    /// Each node by itself.
+    EachNode,
+    /// Once for the cluster.
+    OncePerCluster,
+    /// Once for all clusters of a region.
+    OncePerRegion(usize),
+    /// Once for all instances of a cell, behind the downlink of its first.
+    OncePerCell(usize),
+}
+
+impl FetchCopies {
+    fn of(world: &WorldSpec, cluster: usize) -> Self {
+        match &world.distribution.kind {
+            DistributionKind::Direct => Self::EachNode,
+            DistributionKind::Cache(cache) => match (cache.per, world.clusters[cluster].region) {
+                (CachePlace::Cluster, _) => Self::OncePerCluster,
+                (CachePlace::Region, Some(region)) => Self::OncePerRegion(region),
+                (CachePlace::Region, None) => Self::EachNode,
+            },
+            DistributionKind::Cells(cells) => {
+                let cells = (cells.count as usize).min(world.clusters.len()).max(1);
+                Self::OncePerCell(cluster % cells)
+            }
+            // Blobs that are discarded cannot be served to a peer.
+            DistributionKind::Spegel(_) if !world.node.keep_blobs => Self::EachNode,
+            DistributionKind::Spegel(_) | DistributionKind::Pieces(_) => Self::OncePerCluster,
+        }
+    }
+
+    /// The cluster behind whose downlink the bytes for a cluster arrive.
+    const fn host(self, cluster: usize) -> usize {
+        match self {
+            Self::OncePerCell(cell) => cell,
+            _ => cluster,
+        }
+    }
+}
+
+/// A cluster, with everything that decides where its bytes come from.
+struct ClusterRoute<'w> {
+    world: &'w WorldSpec,
+    content: &'w ReleaseContent,
+    cluster: usize,
+    nodes: ClusterNodes,
+    copies: FetchCopies,
+}
+
+impl ClusterRoute<'_> {
+    /// The mirror that serves an image to this cluster.
+    fn mirror_of(&self, image: usize) -> Option<usize> {
+        let region = self.world.clusters[self.cluster].region;
+        let mut mirrors = self.world.distribution.mirrors.iter();
+        mirrors.position(|mirror| Some(mirror.region) == region && mirror.holds.contains(&image))
+    }
+
+    /// Where a blob comes from. `None`: several places could send it.
+    fn source_of(&self, blob: usize) -> Option<BlobOrigin> {
+        let mut found = None;
+        for &image in &self.content.blobs[blob].images {
+            if self.nodes.of_image[image] == 0 {
+                continue;
+            }
+            let origin = match self.mirror_of(image) {
+                Some(mirror) => BlobOrigin::Mirror(mirror),
+                None => BlobOrigin::Registry(self.world.images[image].registry),
+            };
+            if found.is_some_and(|other| other != origin) {
+                return None;
+            }
+            found = Some(origin);
+        }
+        found
+    }
+}
+
+/// Where a blob comes from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum BlobOrigin {
+    Mirror(usize),
+    Registry(usize),
+}
+
+impl ReleaseDemand {
+    pub(super) fn of(world: &WorldSpec, content: &ReleaseContent) -> Self {
+        let clusters = world.clusters.len();
+        let mut demand = Self {
+            registries: vec![RegistryDemand::default(); world.registries.len() + 1],
+            regions: vec![0.0; world.regions.len()],
+            mirrors: vec![0.0; world.distribution.mirrors.len()],
+            region_caches: vec![0.0; world.regions.len()],
+            downlinks: vec![0.0; clusters],
+            caches: vec![0.0; clusters],
+            fetched: BTreeSet::new(),
+        };
+        for cluster in 0..clusters {
+            let route = ClusterRoute {
+                world,
+                content,
+                cluster,
+                nodes: ClusterNodes::of(world, cluster),
+                copies: FetchCopies::of(world, cluster),
+            };
+            for blob in 0..content.blobs.len() {
+                demand.add_blob(&route, blob);
+            }
+            let before: Vec<u64> = demand.registries.iter().map(|of| of.manifests).collect();
+            for image in 0..world.images.len() {
+                demand.add_manifests(&route, image);
+            }
+            for (registry, before) in demand.registries.iter_mut().zip(before) {
+                let own = registry.manifests - before;
+                registry.most_manifests = registry.most_manifests.max(own);
+            }
+        }
+        demand
+    }
+
+    /// The copies that a cluster fetches of what `nodes` of its nodes need.
+    fn copies(&mut self, route: &ClusterRoute<'_>, nodes: u32, fetch: SharedFetch) -> u32 {
+        match route.copies {
+            FetchCopies::EachNode => nodes,
+            FetchCopies::OncePerCluster => nodes.min(1),
+            FetchCopies::OncePerRegion(place) | FetchCopies::OncePerCell(place) => {
+                let is_first = nodes > 0 && self.fetched.insert(SharedFetch { place, ..fetch });
+                u32::from(is_first)
+            }
+        }
+    }
+
+    /// Adds a blob that a cluster needs.
+    fn add_blob(&mut self, route: &ClusterRoute<'_>, number: usize) {
+        let blob = &route.content.blobs[number];
+        let nodes = route.content.nodes_with(&route.nodes, number);
+        if nodes == 0 {
+            return;
+        }
+        let on_nodes = blob.bytes * f64::from(nodes);
+        let origin = route.source_of(number);
+        let registry = match origin {
+            Some(BlobOrigin::Mirror(mirror)) => {
+                self.mirrors[mirror] += on_nodes;
+                self.downlinks[route.cluster] += on_nodes;
+                return;
+            }
+            Some(BlobOrigin::Registry(registry)) => registry,
+            None => return,
+        };
+        let fetch = SharedFetch {
+            place: 0,
+            manifest: None,
+            blob: Some(number),
+        };
+        let copies = self.copies(route, nodes, fetch);
+        let fetched = blob.bytes * f64::from(copies);
+        self.registries[registry].bytes += fetched;
+        // A lazily pulled layer is read in parts.
+        if blob.is_config || route.world.distribution.lazy.is_none() {
+            self.registries[registry].blobs += u64::from(copies);
+        }
+        let host = route.copies.host(route.cluster);
+        if let Some(region) = route.world.clusters[host].region {
+            self.regions[region] += fetched;
+        }
+        match route.copies {
+            FetchCopies::OncePerRegion(region) => {
+                self.region_caches[region] += on_nodes;
+                self.downlinks[host] += on_nodes;
+            }
+            _ => self.downlinks[host] += fetched,
+        }
+        self.caches[route.cluster] += on_nodes;
+    }
+
+    /// Adds the requests of the pulls of an image, apart from those for blobs.
+    fn add_manifests(&mut self, route: &ClusterRoute<'_>, image: usize) {
+        let nodes = route.nodes.of_image[image];
+        if nodes == 0 || route.mirror_of(image).is_some() {
+            return;
+        }
+        let kind = &route.world.distribution.kind;
+        let fetch = SharedFetch {
+            place: 0,
+            manifest: Some(image),
+            blob: None,
+        };
+        let copies = match kind {
+            // Swarms exchange layers only.
+            DistributionKind::Pieces(_) => nodes,
+            _ => self.copies(route, nodes, fetch),
+        };
+        // A cache needs no token, and asks for each tag again.
+        let is_cached = matches!(
+            kind,
+            DistributionKind::Cache(_) | DistributionKind::Cells(_)
+        ) && route.copies != FetchCopies::EachNode;
+        let (challenges, heads) = if is_cached {
+            (0, nodes)
+        } else {
+            (copies, copies)
+        };
+        let spec = &route.world.images[image];
+        let registry = &mut self.registries[spec.registry];
+        if route.world.registry_at(spec.registry).tokens {
+            registry.challenges += u64::from(challenges);
+        }
+        registry.heads += u64::from(heads);
+        registry.indexes += u64::from(copies) * u64::from(spec.index);
+        registry.manifests += u64::from(copies);
+    }
+}

@@ -1,0 +1,38 @@
+//! What a release needs of each resource in all, what the resource's limit gives, and the least time that follows.
+//!
+//! Each time is a lower bound: every cluster gets the release, nothing fails and nothing is retried, no rule of a
+//! product holds anything back, and each cache and each group of peers fetches a layer once. A resource is looked at
+//! alone. What is drawn counts with its median, or its mean where that is the parameter.
+//!
+//! Left out: the faults of an experiment, outages of a registry, losses by overload, gaps of links, limits of
+//! connections to a host, what peers can send, and the kubelet's own limits. Clusters that are offline, paused or
+//! without an agent need nothing.
+//!
+//! How we know: `tests.rs` compares the bounds with simulated runs. In random worlds no bound exceeds the simulated
+//! time, and where one resource is slow by construction its bound is that time.
+
+mod content;
+mod demand;
+mod limits;
+mod need;
+mod sites;
+#[cfg(test)]
+mod tests;
+
+use crate::world::spec::WorldSpec;
+use content::ReleaseContent;
+use demand::ReleaseDemand;
+pub use need::{NeededAmount, ResourceNeed};
+
+/// The needs of a release, the one with the largest least time first. Resources without a limit are left out.
+#[must_use]
+pub fn resource_needs(world: &WorldSpec) -> Vec<ResourceNeed> {
+    let content = ReleaseContent::of(world);
+    let demand = ReleaseDemand::of(world, &content);
+    let mut needs = limits::registry_needs(world, &demand);
+    needs.extend(limits::shared_link_needs(world, &demand));
+    needs.extend(sites::site_needs(world, &content, &demand));
+    needs.retain(|need| !need.least.is_zero());
+    needs.sort_by_key(|need| std::cmp::Reverse(need.least));
+    needs
+}

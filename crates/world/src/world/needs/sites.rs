@@ -1,0 +1,238 @@
+//! The limits of each cluster and of a node in it, against what a release asks of them: the slowest of each kind.
+
+use super::content::{ClusterNodes, NeededBlob, ReleaseContent, total_bytes};
+use super::demand::ReleaseDemand;
+use super::limits::over_link;
+use super::need::{NeededAmount, ResourceNeed};
+use crate::world::distribution::spec::{CachePlace, DistributionKind};
+use crate::world::nodes::runtime::spec::SlotScope;
+use crate::world::registry::tcp::path_cap;
+use crate::world::spec::WorldSpec;
+use fleetsim_units::{Bytes, BytesPerSec, SimDuration};
+
+/// The need of the slowest cluster, and how many others are as slow.
+struct SlowestSite {
+    need: ResourceNeed,
+    alike: usize,
+}
+
+/// The slowest cluster by each kind of resource.
+#[derive(Default)]
+struct SlowestSites {
+    /// In the order of [`SiteView::all`].
+    kinds: Vec<Option<SlowestSite>>,
+}
+
+impl SlowestSites {
+    /// Keeps a need if it is slower than those of this kind so far.
+    fn note(&mut self, kind: usize, need: Option<ResourceNeed>) {
+        if self.kinds.len() <= kind {
+            self.kinds.resize_with(kind + 1, || None);
+        }
+        let Some(need) = need else { return };
+        match &mut self.kinds[kind] {
+            Some(slowest) if need.least < slowest.need.least => {}
+            Some(slowest) if need.least == slowest.need.least => slowest.alike += 1,
+            place => *place = Some(SlowestSite { need, alike: 0 }),
+        }
+    }
+}
+
+/// The needs of clusters and of nodes.
+pub(super) fn site_needs(
+    world: &WorldSpec,
+    content: &ReleaseContent,
+    demand: &ReleaseDemand,
+) -> Vec<ResourceNeed> {
+    let mut slowest = SlowestSites::default();
+    let mut latest: Option<(ClusterNodes, Vec<&NeededBlob>)> = None;
+    for at in 0..world.clusters.len() {
+        let nodes = ClusterNodes::of(world, at);
+        // Most clusters are like the one before.
+        let blobs = match latest {
+            Some((before, blobs)) if before == nodes => blobs,
+            _ => content.of_one_node(&nodes, world.images.len()),
+        };
+        let view = SiteView {
+            world,
+            demand,
+            at,
+            blobs: &blobs,
+        };
+        for (kind, need) in view.all().into_iter().enumerate() {
+            slowest.note(kind, need);
+        }
+        latest = Some((nodes, blobs));
+    }
+    let mut needs = Vec::new();
+    for SlowestSite { mut need, alike } in slowest.kinds.into_iter().flatten() {
+        if alike > 0 {
+            need.resource.push_str(&format!(" and {alike} alike"));
+        }
+        needs.push(need);
+    }
+    needs
+}
+
+/// A cluster with what one of its nodes needs.
+struct SiteView<'w> {
+    world: &'w WorldSpec,
+    demand: &'w ReleaseDemand,
+    at: usize,
+    /// The blobs that one node needs.
+    blobs: &'w [&'w NeededBlob],
+}
+
+impl SiteView<'_> {
+    /// Its needs, one of each kind.
+    fn all(&self) -> [Option<ResourceNeed>; 7] {
+        [
+            self.downlink(),
+            self.cache(),
+            self.connections(),
+            self.card(),
+            self.peers(),
+            self.unpacking(),
+            self.disk(),
+        ]
+    }
+
+    /// `downlink of van-001`.
+    fn named(&self, what: &str) -> String {
+        format!("{what} {}", self.world.clusters[self.at].name)
+    }
+
+    fn data_share(&self) -> f64 {
+        self.world.registry.tcp.data_share()
+    }
+
+    fn downlink(&self) -> Option<ResourceNeed> {
+        let rate = self.world.clusters[self.at].downlink.typical();
+        let bytes = self.demand.downlinks[self.at];
+        over_link(self.named("downlink of"), bytes, rate, self.data_share())
+    }
+
+    fn cache(&self) -> Option<ResourceNeed> {
+        let DistributionKind::Cache(cache) = &self.world.distribution.kind else {
+            return None;
+        };
+        if cache.per != CachePlace::Cluster {
+            return None;
+        }
+        let bytes = self.demand.caches[self.at];
+        over_link(
+            self.named("cache of"),
+            bytes,
+            cache.egress,
+            self.data_share(),
+        )
+    }
+
+    /// The connections of a node to the registry, which window, loss and round trip limit.
+    fn connections(&self) -> Option<ResourceNeed> {
+        let is_direct = self.world.distribution.kind == DistributionKind::Direct;
+        if !is_direct || !self.world.distribution.mirrors.is_empty() {
+            return None;
+        }
+        let cluster = &self.world.clusters[self.at];
+        let registry = &self.world.registry;
+        if !self.world.registries.is_empty() {
+            return None;
+        }
+        let path = path_cap(registry, cluster.rtt.typical(), cluster.loss);
+        let cdn = registry.cdn.map(|cdn| cdn.warm);
+        let caps = [path, cdn].into_iter().flatten();
+        let cap = caps.map(BytesPerSec::get).fold(f64::INFINITY, f64::min);
+        if !cap.is_finite() || cap <= 0.0 {
+            return None;
+        }
+        let open = self.connections_at_once();
+        let bytes = total_bytes(self.blobs);
+        let largest = self.blobs.iter().map(|blob| blob.bytes).fold(0.0, f64::max);
+        let seconds = (largest / cap).max(bytes / (cap * open as f64));
+        Some(ResourceNeed {
+            resource: self.named("connections of a node of"),
+            amount: NeededAmount::Bytes(Bytes::new(bytes.round() as u64)),
+            limit: format!("{open} of {}", BytesPerSec::new(cap)),
+            least: SimDuration::from_secs_f64(seconds),
+        })
+    }
+
+    /// The most connections that a node can use at once for what it needs.
+    fn connections_at_once(&self) -> usize {
+        let runtime = &self.world.node.runtime;
+        let slots = runtime.download_slots as usize;
+        let pulls = self
+            .world
+            .node
+            .parallel_pulls()
+            .min(self.world.images.len());
+        let slots = match runtime.slot_scope {
+            SlotScope::Node => slots,
+            SlotScope::Image => slots * pulls,
+        };
+        // Configs come beside the layers.
+        let layers = self.blobs.iter().filter(|blob| !blob.is_config).count();
+        (slots.min(layers) + self.blobs.len() - layers).max(1)
+    }
+
+    /// A node's network card. Copies within a cell cross none.
+    fn card(&self) -> Option<ResourceNeed> {
+        if matches!(self.world.distribution.kind, DistributionKind::Cells(_)) {
+            return None;
+        }
+        let rate = self.world.node.nic.typical();
+        let bytes = total_bytes(self.blobs);
+        let name = self.named("network card of a node of");
+        over_link(name, bytes, rate, self.data_share())
+    }
+
+    /// What a node receives from its peers.
+    fn peers(&self) -> Option<ResourceNeed> {
+        let DistributionKind::Pieces(pieces) = &self.world.distribution.kind else {
+            return None;
+        };
+        let layers: Vec<&NeededBlob> = (self.blobs.iter().copied())
+            .filter(|blob| !blob.is_config)
+            .collect();
+        let name = self.named("peers of a node of");
+        over_link(name, total_bytes(&layers), pieces.peer_in, 1.0)
+    }
+
+    /// Decompression: of one image after another, unless several layers or images are unpacked at once.
+    fn unpacking(&self) -> Option<ResourceNeed> {
+        let node = &self.world.node;
+        let lanes = match node.unpack_slots {
+            1 => node.parallel_pulls().min(self.world.images.len()).max(1),
+            slots => slots as usize,
+        };
+        let mut bytes = 0.0;
+        let mut total_s = 0.0;
+        let mut longest_s: f64 = 0.0;
+        for blob in self.blobs {
+            bytes += blob.unpacked;
+            total_s += blob.unpack_s;
+            longest_s = longest_s.max(blob.unpack_s);
+        }
+        Some(ResourceNeed {
+            resource: self.named("unpacking on a node of"),
+            amount: NeededAmount::Bytes(Bytes::new(bytes.round() as u64)),
+            limit: format!("{} of one layer", node.unpack_rate.typical()),
+            least: SimDuration::from_secs_f64(longest_s.max(total_s / lanes as f64)),
+        })
+    }
+
+    /// The disk, beyond what memory holds.
+    fn disk(&self) -> Option<ResourceNeed> {
+        let (rate, buffer) = self.world.node.disk.as_ref()?.limit()?;
+        let rate = rate.typical();
+        let bytes: f64 = self.blobs.iter().map(|blob| blob.unpacked).sum();
+        let waits = (bytes - buffer.get() as f64).max(0.0);
+        Some(ResourceNeed {
+            resource: self.named("disk of a node of"),
+            amount: NeededAmount::Bytes(Bytes::new(bytes.round() as u64)),
+            limit: format!("{rate}, and {buffer} in memory"),
+            least: SimDuration::from_secs_f64(waits / rate.get()),
+        })
+    }
+}

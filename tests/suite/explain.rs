@@ -1,0 +1,134 @@
+//! `fleetsim explain`: what a release needs against the limits of each resource, and what each product does.
+
+use super::common::{fleetsim, folder_with, text};
+
+/// What is printed for an experiment.
+fn explained(experiment: &str) -> String {
+    let home = folder_with(&[("experiment.yaml", experiment)]);
+    let output = fleetsim(home.path())
+        .args(["explain", "."])
+        .assert()
+        .success();
+    text(&output.get_output().stdout)
+}
+
+/// The first row of the first table of needs, without the spaces between its columns.
+fn first_need(experiment: &str) -> String {
+    let printed = explained(experiment);
+    let mut lines = printed
+        .lines()
+        .skip_while(|line| !line.starts_with("needs against limits"));
+    let row = lines.nth(2).unwrap_or_else(|| panic!("no need: {printed}"));
+    let cells: Vec<&str> = row.split("  ").map(str::trim).collect();
+    let cells: Vec<&str> = cells.into_iter().filter(|cell| !cell.is_empty()).collect();
+    cells.join(" | ")
+}
+
+#[test]
+fn the_resource_that_needs_the_most_time_comes_first() {
+    let vans = "
+name: vans
+fleet: [{name: 'van-{001..500}', nodes: 1, downlink: 5 Mbit/s, rtt: 80 ms}]
+registry: {egress: 10 Gbit/s}
+release:
+  images: [{name: app, manifest: {layers: [{digest: base, size: 500 MB}, {size: 400 MB}]},
+            previous: {layers: [{digest: base, size: 500 MB}, {digest: old, size: 400 MB}]}}]
+  workloads: [{kind: Deployment, image: app}]
+strategies: {fleet: {rancherFleet: {}}}
+";
+    let need = first_need(vans);
+    assert!(
+        need.starts_with("downlink of van-001 and 499 alike | 400 MB | 5 Mbit/s | 10 min 40 s"),
+        "{need}"
+    );
+    let region = "
+name: crossing
+fleet: [{name: home, nodes: 5, region: lan, downlink: 1 Gbit/s}]
+regions: [{name: lan, bandwidth: 16 Mbit/s}]
+registry: {egress: 1 Gbit/s}
+release:
+  kind: initial
+  images: [{name: app, manifest: {layers: [{size: 600 MB}]}}]
+  workloads: [{kind: DaemonSet, image: app}]
+strategies: {all: {allAtOnce: {}}}
+";
+    let need = first_need(region);
+    assert!(
+        need.starts_with("link of region lan | 3 GB | 16 Mbit/s | 25 min"),
+        "{need}"
+    );
+    let quota = "
+name: hub
+fleet: [{name: prod, nodes: 30, downlink: 1 Gbit/s}]
+registry: {preset: docker-hub-signed-in}
+release:
+  images: [{name: 'a', manifest: {layers: [{size: 1 MB}]}}, {name: 'b', manifest: {layers: [{size: 1 MB}]}},
+           {name: 'c', manifest: {layers: [{size: 1 MB}]}}, {name: 'd', manifest: {layers: [{size: 1 MB}]}},
+           {name: 'e', manifest: {layers: [{size: 1 MB}]}}, {name: 'f', manifest: {layers: [{size: 1 MB}]}},
+           {name: 'g', manifest: {layers: [{size: 1 MB}]}}, {name: 'h', manifest: {layers: [{size: 1 MB}]}}]
+  workloads:
+    - {kind: DaemonSet, image: a}
+    - {kind: DaemonSet, image: b}
+    - {kind: DaemonSet, image: c}
+    - {kind: DaemonSet, image: d}
+    - {kind: DaemonSet, image: e}
+    - {kind: DaemonSet, image: f}
+    - {kind: DaemonSet, image: g}
+    - {kind: DaemonSet, image: h}
+strategies: {all: {allAtOnce: {}}}
+";
+    // 240 pulls, 200 in each 6 h.
+    let need = first_need(quota);
+    assert!(
+        need.starts_with("registry, pull quota | 240 pulls | 200 pulls in 6 h"),
+        "{need}"
+    );
+}
+
+#[test]
+fn first_deployments_are_not_held_back_by_max_unavailable() {
+    let experiment = |kind: &str| {
+        format!(
+            "
+name: first
+fleet: [{{name: 'c-{{001..100}}', nodes: 1}}]
+release:
+  kind: {kind}
+  images: [{{name: app, manifest: {{layers: [{{size: 60 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies: {{stock: {{rancherFleet: {{maxUnavailable: 2}}}}}}
+"
+        )
+    };
+    let words = "first deployments: 100 of 100 clusters run nothing yet, and maxUnavailable holds none of them back; \
+                 each pass creates up to 50";
+    assert!(explained(&experiment("initial")).contains(words));
+    assert!(!explained(&experiment("update")).contains("first deployments: "));
+}
+
+#[test]
+fn an_empty_stage_is_explained_by_version() {
+    let experiment = |version: &str| {
+        format!(
+            "
+name: stages
+fleet: [{{name: 'm-{{1..3}}', labels: {{region: east}}, nodes: 1}}]
+release:
+  images: [{{name: app, manifest: {{layers: [{{size: 50 MB}}]}}}}]
+  workloads: [{{kind: Deployment, image: app}}]
+strategies:
+  staged:
+    kubeFleetStaged:
+      version: {version}
+      stages:
+        - {{name: nobody, labelSelector: {{matchLabels: {{region: west}}}},
+           afterStageTasks: [{{type: TimedWait, waitTime: 1h}}]}}
+        - {{name: all, labelSelector: {{matchLabels: {{region: east}}}}, maxConcurrency: 3}}
+"
+        )
+    };
+    let waits = "KubeFleet 0.3 waits for its tasks all the same: TimedWait 1h after it";
+    assert!(explained(&experiment("\"0.3\"")).contains(waits));
+    let main = explained(&experiment("main"));
+    assert!(main.contains("stage `nobody` selects no cluster; its tasks are skipped"));
+}
