@@ -11,7 +11,7 @@ pub struct TargetSet {
     levels: Vec<Vec<u64>>,
     /// The number of members in each block of [`BLOCK`] indices.
     blocks: Vec<usize>,
-    /// The exclusive upper bound of indices.
+    /// The exclusive upper bound of the indices.
     universe: usize,
 }
 
@@ -66,7 +66,7 @@ impl TargetSet {
     /// Adds or removes the index. Returns whether this changed the set.
     ///
     /// # Panics
-    /// If an index to add is not below the size.
+    /// If the index is to be added and is not below the size.
     pub fn set(&mut self, index: u32, is_member: bool) -> bool {
         let mut at = index as usize;
         assert!(

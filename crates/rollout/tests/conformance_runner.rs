@@ -129,7 +129,7 @@ fn only_existing_cases_run_compressed_or_not() {
 #[test]
 fn a_changed_expectation_is_reported_with_its_case() {
     let changes = [
-        // the changed part, its new value, and how the report shows it
+        // the changed part of a case, its new value, and how the report shows the disagreement
         (
             r#""promoted":"0""#,
             r#""promoted":"0-1""#,

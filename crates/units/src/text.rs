@@ -27,7 +27,7 @@ impl UnitError {
         }
     }
 
-    /// Returns the same error for a setting that also accepts a word, with the word in the example.
+    /// Returns this error for a setting that also accepts a word, with the word in the example.
     pub(super) fn or_word(self, word: &str) -> Self {
         if !self.message.contains("write e.g.") {
             return self;
@@ -118,8 +118,8 @@ impl WithUnit for SimDuration {
         to: |span| span.as_nanos() as f64,
     };
 
-    /// Reads `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`. A single `0` needs no
-    /// unit.
+    /// Reads a duration: `250ms`, `90s`, `1.5 h`, or several units in a row as in Go, `1h2m3.5s`. A single `0` needs
+    /// no unit.
     fn parse(value: &str) -> Result<Self, UnitError> {
         let mut rest = value.trim();
         let mut nanos = None;
@@ -261,7 +261,7 @@ fn shortest<T: WithUnit>(value: T) -> String {
     if let Some(UnitText { text, .. }) = shortest {
         return text;
     }
-    // No number in any unit parses to exactly this value: print the nearest, without the noise of the last digit.
+    // No number in any unit parses to exactly this value: print the nearest number, without rounding noise.
     let unit = notation.printed.last().expect("a kind has units");
     let rounded = (base / notation.size(unit) * 1e9).round() / 1e9;
     UnitText::new(rounded, unit).text

@@ -130,14 +130,14 @@ impl Add<SimDuration> for SimTime {
 
 impl Sub for SimTime {
     type Output = SimDuration;
-    /// See [`SimTime::since`].
+    /// Returns the span from `earlier` to `self`; see [`SimTime::since`].
     fn sub(self, earlier: Self) -> SimDuration {
         self.since(earlier)
     }
 }
 
 impl SimDuration {
-    /// Subtracts `other`, down to zero.
+    /// Subtracts `other`; the result is at least zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self::from_nanos(self.nanos.saturating_sub(other.nanos))

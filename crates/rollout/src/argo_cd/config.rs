@@ -142,9 +142,9 @@ pub struct ApplicationSetSyncPolicy {
 pub enum ApplicationsSync {
     /// Create only: the sync of an existing application is never requested.
     CreateOnly,
-    /// All but delete.
+    /// Create and update, but never delete.
     CreateUpdate,
-    /// All but update: the sync of an existing application is never requested.
+    /// Create and delete, but never update: the sync of an existing application is never requested.
     CreateDelete,
     /// Create, update and delete.
     #[default]

@@ -14,7 +14,7 @@ use super::view::{ApplicationView, AutoSync};
 use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
-/// The rule of a hold that ends after a time, if a pass follows.
+/// The rule that is reported during the grace period. Its hold ends after a time, if another pass follows.
 pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 
 impl ArgoCd {

@@ -54,9 +54,10 @@ pub struct StepBudget {
     pub total: usize,
     /// Rows that are Pending or Progressing.
     pub updating: usize,
-    /// Whether it was used up when a row of the step was processed, in any status. The product logs this.
+    /// Whether the budget was used up when a row of the step was processed, whatever its status. The product logs
+    /// this.
     pub is_used_up: bool,
-    /// Whether it blocked an application in this pass.
+    /// Whether the budget blocked an application in this pass.
     pub has_blocked: bool,
     /// Whether `maxUpdate` could not be read.
     pub is_unreadable: bool,

@@ -96,8 +96,8 @@ impl ArgoCd {
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
     /// applications in `changed` differ from those of the last such pass. The first pass, and a pass after a change of
-    /// spec or labels, examines all applications. `store` performs the writes of the set's status. It gets whether the
-    /// write changes anything, and returns when it is accepted, if it is.
+    /// spec or labels, examines all applications. `store` performs the writes of the set's status. It returns the time
+    /// at which a write is accepted, or `None` if the write is refused.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.

@@ -50,31 +50,31 @@ impl RolloutStatus {
 /// Why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
 pub enum Message {
-    /// No text.
+    /// An empty message.
     #[error("")]
     #[default]
     Empty,
     /// The application has no row yet.
     #[error("No Application status found, defaulting status to Waiting")]
     New,
-    /// It is at another revision.
+    /// The application is at another revision.
     #[error("Application has pending changes, setting status to Waiting")]
     Revision,
-    /// Its spec must change.
+    /// The application's spec must change.
     #[error("Application has pending changes (spec differs), setting status to Waiting")]
     Spec,
-    /// Both its revision and its spec differ.
+    /// Both the application's revision and its spec differ.
     #[error(
         "Application has pending changes (revision and spec differ), setting status to Waiting"
     )]
     RevisionAndSpec,
-    /// It was already Synced and Healthy before any sync was requested.
+    /// The application was already Synced and Healthy before any sync was requested.
     #[error("Application resource has synced, updating status to Healthy")]
     SyncedHealthy,
-    /// It was already Synced, but not Healthy, before any sync was requested.
+    /// The application was already Synced, but not Healthy, before any sync was requested.
     #[error("Application resource has synced, updating status to Progressing")]
     SyncedNotHealthy,
-    /// Its step and budget allow its update.
+    /// The application's step and its budget allow the update.
     #[error(
         "Application moved to Pending status, watching for the Application resource to start Progressing"
     )]
@@ -90,10 +90,10 @@ pub enum Message {
     /// The requested operation failed.
     #[error("Application resource completed a sync, updating status from Pending to Progressing")]
     OperationFailed,
-    /// It cannot be synced: `InvalidSpecError` or `UnknownError`.
+    /// The application cannot be synced: `InvalidSpecError` or `UnknownError`.
     #[error("Application resource has error and cannot sync, updating status to Progressing")]
     ApplicationError,
-    /// It became Synced and Healthy.
+    /// The application became Synced and Healthy.
     #[error("Application resource became Healthy, updating status from Progressing to Healthy")]
     Arrived,
 }

@@ -80,24 +80,24 @@ pub enum Rollout {
 /// `InvalidRolloutConfig`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RolloutConfig {
-    /// Status false.
+    /// The condition is false: the steps have no errors.
     Valid,
-    /// Status true, with this reason. It has no effect.
+    /// The condition is true, with this reason. It does not affect the rollout.
     Invalid(IssueKind),
 }
 
 /// `ErrorOccurred`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorOccurred {
-    /// Status false.
+    /// The condition `ErrorOccurred` is false.
     No,
-    /// `ApplicationValidationError`.
+    /// An application is invalid: reason `ApplicationValidationError`.
     Validation {
         /// The first invalid application.
         first: TargetId,
         /// Number of invalid applications.
         applications: usize,
     },
-    /// `ApplicationSetRolloutError`: a RollingSync without steps.
+    /// A RollingSync has no steps: reason `ApplicationSetRolloutError`.
     NoSteps,
 }

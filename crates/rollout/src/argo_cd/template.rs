@@ -152,7 +152,7 @@ impl ApplicationSetSpec {
     }
 }
 
-/// An expression in a label that has no value.
+/// An expression without a value, in a label of the template.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct OpenExpression {
     /// The label of the application.

@@ -9,7 +9,7 @@ use super::quota::Usage;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
-/// Why the API rejects a request. It displays as the message to the user.
+/// Why the API rejects a request. Its `Display` is the message to the user.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
@@ -22,10 +22,10 @@ pub enum ApiError {
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
-    /// The deployment is not paused, but has this status value and reason.
+    /// The deployment cannot be continued because it is not paused. Contains its status value and reason.
     #[error("Cannot continue a deployment with status: {0} and reason: {1}")]
     Continue(&'static str, &'static str),
-    /// The deployment has finished.
+    /// The deployment cannot be cancelled because it has finished. Contains its status value and reason.
     #[error("Cannot cancel a deployment with status: {0} and reason: {1}")]
     Cancel(&'static str, &'static str),
 }

@@ -30,7 +30,7 @@ pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
     cap(deployment).saturating_sub(existing)
 }
 
-/// Returns the maximum: "never exceeding 50 instances + 5 max-in-flight".
+/// Returns the maximum number of instances: "never exceeding 50 instances + 5 max-in-flight".
 pub(super) fn cap(deployment: &Deployment) -> u64 {
     let instances = deployment
         .original_instances

@@ -98,7 +98,7 @@ struct StalledDeployment<'a> {
     /// The new process.
     process: &'a Process,
     counts: InstanceCounts,
-    /// Number of new instances that it scales to.
+    /// Number of new instances that the deployment scales to.
     goal: u32,
     /// Whether the pass is rolled back because of an error.
     fails: bool,
@@ -109,7 +109,7 @@ struct QuotaDemand {
     /// The name of the limit.
     rule: &'static str,
     unit: &'static str,
-    /// The demand of the app, including its usage.
+    /// The app's demand, including its present usage.
     wanted: u64,
     has: u64,
     /// The usage of other apps.

@@ -43,12 +43,12 @@ impl Json {
         fields.iter().any(|(name, _)| name == key)
     }
 
-    /// Returns whether it is neither null nor false, which makes it true in Ruby.
+    /// Returns whether the value is neither null nor false, which makes it true in Ruby.
     pub(super) fn is_truthy(&self) -> bool {
         !matches!(self, Self::Null | Self::Bool(false))
     }
 
-    /// Returns whether it is null, false or empty, which makes it blank in Rails.
+    /// Returns whether the value is null, false or empty, which makes it blank in Rails.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Null | Self::Bool(false) => true,

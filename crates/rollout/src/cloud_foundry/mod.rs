@@ -75,10 +75,10 @@ pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
     /// Instances of a superseded canary still count as old in the pass that removes them. So the oldest process loses
-    /// too many instances, by this number. Off: the pass counts the remaining instances.
+    /// too many instances: as many as the canary had. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// The pass that removes an interim process does not finish the deployment. The next pass finishes it. Off: it
-    /// finishes immediately.
+    /// The pass that removes an interim process does not finish the deployment. The next pass finishes it. Off: the
+    /// deployment finishes immediately.
     pub interim_trap: bool,
 }
 

@@ -22,7 +22,7 @@ pub(super) fn pass(
 ) -> Pass<ProcessAction, Vec<Deployment>> {
     let mut draft = Draft::new(view);
     let mut deployments = view.deployments.clone();
-    // The lists are made before any change, and do not contain paused or finished deployments.
+    // The lists are created before any change, and do not contain paused or finished deployments.
     for state in [
         DeploymentState::Deploying,
         DeploymentState::Canceling,

@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn as_documented_halves_are_rounded_down() {
-        // The reference: the number from 1 with the smallest distance, or the smaller of two.
+        // The reference: search from 1 for the number with the smallest distance; of two such numbers the smaller
+        // wins.
         for instances in 1..120_u32 {
             for weight in 1..=100_u8 {
                 let distance = |canary: &u32| {

@@ -1,8 +1,8 @@
 //! An app with a deployment in progress, when another deployment supersedes it.
 //!
-//! [`AppView::create`] supersedes it, and passes handle its process. Left out: a superseded deployment that had itself
-//! superseded another one (so there is one interim process), interim instances that are not routable yet, and a step
-//! of 100%, which keeps no old instances.
+//! [`AppView::create`] supersedes the deployment, and passes handle its process. Left out: a superseded deployment
+//! that had itself superseded another one (so there is one interim process), interim instances that are not routable
+//! yet, and a step of 100%, which keeps no old instances.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -18,9 +18,9 @@ use super::view::{AppView, Deployment, DeploymentState};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Superseded {
-    /// Number of instances of its process, all of them routable; at least 1.
+    /// Number of instances of the deployment's process, all of them routable; at least 1.
     pub instances: u32,
-    /// Its state.
+    /// The deployment's state.
     pub state: SupersededState,
 }
 
@@ -38,7 +38,7 @@ pub enum SupersededState {
 }
 
 impl SupersededState {
-    /// Returns whether a pass removes its instances immediately.
+    /// Returns whether a pass immediately removes the instances of a deployment in this state.
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
     }
@@ -125,9 +125,9 @@ mod tests {
         let all = CloudFoundryBugs::ALL;
         let none = CloudFoundryBugs::NONE;
         let cases = [
-            // 5 + 5 is the app's number, so nothing changes: the one new instance does not exist yet.
+            // 5 + 5 is the app's number, so the pass changes nothing: the one new instance is not routable yet.
             (Deploying, all, (5, Some(5))),
-            // 6 + 5 is one too many: it is removed from the six although the purge removes the five.
+            // 6 + 5 is one too many: one of the 6 is removed, although the purge already removes the 5.
             (Paused, all, (5, Some(0))),
             (Prepaused, all, (5, Some(0))),
             (Paused, none, (6, Some(0))),

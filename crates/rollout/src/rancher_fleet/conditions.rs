@@ -46,8 +46,8 @@ impl RancherFleet {
         ]
     }
 
-    /// Returns the conditions that the GitRepo called `name` shows for its bundle. It copies the bundle's condition
-    /// `ready`, and has its own state and counts.
+    /// Returns the conditions that the GitRepo called `name` shows for its bundle. The GitRepo copies the bundle's
+    /// condition `ready`, and has its own state and counts.
     pub fn git_repo_conditions(
         name: &str,
         ready: &ObjectCondition,
@@ -152,8 +152,8 @@ mod tests {
                 })
                 .collect()
         };
-        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo the others are
-        // OutOfSync, and no cluster is ready.
+        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo, clusters that are
+        // not promoted are OutOfSync, and no cluster is ready.
         assert_eq!(
             words(fleet.bundle_conditions("app", &pass.status)),
             [

@@ -13,8 +13,8 @@
 //!
 //! The document contradicts itself in two places, which are resolved as follows:
 //!
-//! - "Once ≤4 clusters are NotReady" it continues in one example, "until less than 10" in another with a limit of 10.
-//!   Here the rollout continues at the limit, and pauses above it.
+//! - In one example the rollout continues "once ≤4 clusters are NotReady", in another with a limit of 10 it pauses
+//!   "until less than 10" are. Here the rollout continues at the limit, and pauses above it.
 //! - By default `maxUnavailable` is 100%, so "all partitions appear Ready" and the check between partitions is
 //!   "ineffective". Yet `maxUnavailablePartitions: 1` with only `autoPartitionSize: 10%` is said to wait until each
 //!   partition is Ready and to limit 200 clusters to about 40 image pulls. Here, if `maxUnavailablePartitions` is set

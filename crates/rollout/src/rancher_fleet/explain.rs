@@ -14,8 +14,7 @@ use super::{RuleSet, by_name};
 pub struct BundleExplanation {
     /// The partitions and the limits.
     pub plan: Partitioning,
-    /// The limit of each partition: it counts against `maxUnavailablePartitions` while more clusters than this are
-    /// pending.
+    /// Each partition counts against `maxUnavailablePartitions` while more clusters than this are pending.
     pub gates: Vec<i64>,
     /// Number of clusters.
     pub targets: usize,

@@ -173,7 +173,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules do not have it.
+    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let mut waiting = Vec::new();
         for partition in self.reached() {
@@ -279,8 +279,8 @@ impl StalledBundle<'_> {
         Some(Hold::new(first_rule?, texts.join("; ")))
     }
 
-    /// Returns the clusters that are not done, by reason. Clusters that the rollout waits for are first; it can
-    /// complete without paused and unregistered clusters.
+    /// Returns the clusters that are not done, by reason. Clusters that block the rollout come first; paused and
+    /// unregistered clusters do not block it.
     fn held_groups(&self) -> [HeldGroup; 6] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
@@ -341,8 +341,8 @@ impl StalledBundle<'_> {
         })
     }
 
-    /// Returns a text to append to a sentence about `targets`: those whose apply failed, with the message of the
-    /// first.
+    /// Returns a text to append to a sentence about `targets`: the targets whose apply failed, with the first one's
+    /// message.
     fn failures_among(&self, targets: &[u32]) -> String {
         let mut failed = targets.to_vec();
         failed.retain(|target| self.has_failed(*target));

@@ -80,8 +80,8 @@ pub struct RancherFleet {
 
 impl RancherFleet {
     /// Creates a scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view
-    /// shows which clusters are targets; before the first pass all are. Clusters with equal names are updated in list
-    /// order; Fleet does not define their order.
+    /// shows which clusters are targets; before the first pass, all clusters are targets. Clusters with equal names
+    /// are updated in list order; Fleet does not define their order.
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
@@ -109,7 +109,7 @@ impl RancherFleet {
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
-    /// Replaces the clusters, like a change of their labels or groups. All are targets until the next pass.
+    /// Replaces the clusters, like a change of their labels or groups. All clusters are targets until the next pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
         let strategy = std::mem::take(&mut self.strategy);
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
@@ -187,7 +187,7 @@ impl RancherFleet {
         decision
     }
 
-    /// Takes the ledger and applies these changes to it, if it covers them.
+    /// Takes the ledger out of the scheduler, updated with these changes. `None`: it does not cover all of them.
     fn take_ledger(&mut self, view: &BundleView, changed: &TargetSet) -> Option<BundleLedger> {
         let mut ledger = self.ledger.take()?;
         ledger.update(view, changed).then_some(ledger)

@@ -1,8 +1,8 @@
 //! Runs the recorded cases of every product in a folder, and reports how many agree.
 //!
-//! It accepts the arguments that `cargo test` passes to every test: a suite runs if its name contains one of the
-//! filters (or equals one, with `--exact`); `--skip`, `--list` and `--ignored` have their usual meaning, and all other
-//! options are accepted without effect.
+//! The program accepts the arguments that `cargo test` passes to every test: a suite runs if its name contains one of
+//! the filters (or equals one, with `--exact`); `--skip`, `--list` and `--ignored` have their usual meaning, and all
+//! other options are accepted without effect.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,9 +11,9 @@ use super::suite::Suite;
 
 /// A product's recorded cases.
 pub struct Product {
-    /// The sub-folder with its files.
+    /// The sub-folder with the product's files.
     pub folder: &'static str,
-    /// Compares all cases in this folder; kinds without a file are left out.
+    /// Compares all cases in a folder; kinds of cases without a file are left out.
     pub suites: fn(&Path) -> Vec<Suite>,
 }
 

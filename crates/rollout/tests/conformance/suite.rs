@@ -9,16 +9,16 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Compares one case. The error has the location, the expected and the actual value.
+/// Compares one case. The error contains the location, the expected value and the actual value.
 pub type Check = fn(&Value) -> Result<(), String>;
 
 /// Recorded cases of one kind, compared with our code.
 pub struct Suite {
-    /// `<product>/<kind>`.
+    /// The suite's name: `<product>/<kind>`.
     pub name: String,
     /// Number of cases that were compared.
     pub cases: usize,
-    /// One text for each case that disagrees: its id, the location, the expected and the actual value.
+    /// One text for each case that disagrees, with its id, the location, the expected value and the actual value.
     pub disagreements: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) ->
 /// Deserializes a part of a record.
 ///
 /// # Panics
-/// If it has another type.
+/// If the part does not have the requested type.
 pub fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
     T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
 }

@@ -1,4 +1,4 @@
-//! Files that others name, unfinished files, and untrusted text on a terminal.
+//! Reading untrusted files, removing temporary files, and printing untrusted text to a terminal.
 //!
 //! Someone else's results, shards, experiments and exports are not trusted; `docs/security.md` describes the limits.
 //!

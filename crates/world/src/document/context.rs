@@ -64,12 +64,14 @@ impl Context<'_> {
         entries.iter().map(|(key, _)| key.text.clone()).collect()
     }
 
-    /// Returns whether nothing at or below `path` was skipped. Otherwise a missing value there is not an error.
+    /// Returns whether nothing at or below `path` was skipped. If something was skipped, a missing value there is not
+    /// an error.
     pub fn is_untouched(&self, path: &Path) -> bool {
         !self.struck.iter().any(|struck| struck.overlaps(path))
     }
 
-    /// Returns whether no entry of the list at `list` was skipped, whatever happened inside its entries.
+    /// Returns whether no entry of the list at `list` was itself skipped. Skipped values inside its entries do not
+    /// matter.
     pub fn is_whole(&self, list: &Path) -> bool {
         for struck in self.struck {
             let is_entry = struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
@@ -80,8 +82,8 @@ impl Context<'_> {
         true
     }
 
-    /// Returns the value at `path`, with `base` for everything that is not written. Errors are not reported, because
-    /// reading the document has reported them. `deep`: see [`Node::over`].
+    /// Returns the value at `path`, and completes it with `base` wherever the document has no value. Errors are not
+    /// reported, because reading the document has reported them. `deep`: see [`Node::over`].
     pub fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
         let Some(mut written) = self.tree.get(path).cloned() else {
             return base;
@@ -128,7 +130,8 @@ impl Context<'_> {
     }
 
     /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their locations in
-    /// it, and the others are ignored; `None` if any was reported. Paths passed to `counts` start at `base`.
+    /// that document, and other errors are ignored. `None`: an error was reported. Paths passed to `counts` start at
+    /// `base`.
     pub fn read_from<T: DeserializeOwned>(
         &mut self,
         document: &Document,

@@ -11,7 +11,7 @@ use super::named_file::NamedFile;
 use super::wording::Wording;
 use fleetsim_units::io::printable;
 
-/// The message if no content of a file may be shown.
+/// The message that replaces an error's own message if no content of a file may be shown.
 const NOT_AS_EXPECTED: &str = "the content is not valid here";
 
 /// Maximum number of problems that are shown: one or two screens.
@@ -20,20 +20,20 @@ const MOST_SHOWN: usize = 20;
 /// Maximum number of characters that are shown on either side of a problem's location.
 const MOST_BESIDE: usize = 120;
 
-/// A parsed value, or all problems with it.
+/// A parsed value, or all problems with the text.
 pub type OrProblems<T> = Result<T, Vec<Problem>>;
 
-/// A parsed value, or the first problem with it.
+/// A parsed value, or the first problem with the text.
 pub type OrProblem<T> = Result<T, Box<Problem>>;
 
 /// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Source {
-    /// The path under which the user finds it.
+    /// The path under which the user finds the file.
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// The file if an experiment names it. `None`: errors may quote it.
+    /// The file, if an experiment names it, so that errors may have to withhold its text. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
 
@@ -43,7 +43,7 @@ impl Source {
         Self::of_file(name, text, None)
     }
 
-    /// Creates the text of a file. `file`: set if an experiment names it.
+    /// Creates the text of a file. `file`: the file if an experiment names it, otherwise `None`.
     pub(super) fn of_file(
         name: impl Into<String>,
         text: impl Into<String>,
@@ -61,7 +61,7 @@ impl Source {
         Self::of_file(&self.name, text, self.file.clone())
     }
 
-    /// Returns why errors must not quote the text. `None`: they may.
+    /// Returns why errors must not quote the text. `None`: errors may quote it.
     fn withheld(&self) -> Option<&'static str> {
         self.file.as_ref()?.withheld()
     }

@@ -74,11 +74,11 @@ pub struct ProposalView {
 /// An Application object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProposalObject {
-    /// The revision in its spec, as last written.
+    /// The revision in the object's spec, as last written.
     pub revision: Revision,
-    /// Whether its sync to that revision has succeeded.
+    /// Whether a sync to `revision` has succeeded.
     pub is_synced: bool,
-    /// Its current health.
+    /// The application's current health.
     pub health: Health,
 }
 
@@ -151,7 +151,7 @@ impl ProposedRollingUpdate {
                     limit: None,
                 }];
             }
-            // One by one.
+            // No steps: change the applications one by one.
             Some([]) => {
                 proposed.stages = vec![Stage {
                     members: order,

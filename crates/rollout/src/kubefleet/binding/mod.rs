@@ -33,15 +33,15 @@ pub struct ApplyStrategy(pub u32);
 /// One binding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
-    /// Determines the order of a rolling update.
+    /// The binding's name, which determines its position in the order of a rolling update.
     pub name: String,
     /// The cluster.
     pub target: TargetId,
-    /// Its state.
+    /// The binding's state.
     pub state: BindingState,
-    /// Whether it is Unscheduled and was previously Bound.
+    /// Whether the binding is Unscheduled and was previously Bound.
     pub was_bound: bool,
-    /// The policy snapshot under which it was scheduled.
+    /// The policy snapshot under which the binding was scheduled.
     pub policy: u32,
     /// The resource snapshot assigned to the cluster. `None`: not assigned yet.
     pub snapshot: Option<Revision>,
@@ -49,7 +49,7 @@ pub struct Binding {
     pub apply_strategy: Option<ApplyStrategy>,
     /// Incremented by every change of the spec.
     pub generation: u64,
-    /// Whether it is marked for deletion; it exists until the cluster is cleaned up.
+    /// Whether the binding is marked for deletion; it exists until the cluster is cleaned up.
     pub deleting: bool,
     /// RolloutStarted, which the rollout writes: whether the spec may be applied to the cluster, and the observed
     /// generation. `None`: not written yet.
@@ -59,7 +59,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Creates a binding like the scheduler.
+    /// Creates a binding in the state in which the scheduler creates it.
     pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
         Self {
             name,
@@ -102,17 +102,17 @@ impl Binding {
         }
     }
 
-    /// Returns whether the rollout of its current spec has started.
+    /// Returns whether the rollout of the binding's current spec has started.
     pub fn has_started(&self) -> bool {
         self.rollout_started == Some((true, self.generation))
     }
 
-    /// Returns whether its RolloutStarted condition is False for the current spec.
+    /// Returns whether the binding's RolloutStarted condition is False for the current spec.
     pub(super) fn is_marked_blocked(&self) -> bool {
         self.rollout_started == Some((false, self.generation))
     }
 
-    /// Returns whether its cluster has finished its current spec: available, or its difference reported.
+    /// Returns whether the cluster has finished the binding's current spec: available, or its difference reported.
     pub fn has_succeeded(&self) -> bool {
         use WorkState::{Available, AvailableUntrackable, DiffReported};
         matches!(
@@ -121,7 +121,8 @@ impl Binding {
         )
     }
 
-    /// Returns whether upstream considers it failed. As shipped, this includes clusters that are still in progress.
+    /// Returns whether upstream considers the binding failed. As shipped, this includes clusters that are still in
+    /// progress.
     pub fn has_failed(&self, bugs: KubeFleetBugs) -> bool {
         self.work_state().is_failure(bugs)
     }
@@ -162,7 +163,7 @@ impl Binding {
         self.set_rollout_started(true);
     }
 
-    /// Marks it for deletion if it is not marked yet.
+    /// Marks the binding for deletion if it is not marked yet.
     pub(super) fn delete(&mut self) {
         if !self.deleting {
             self.deleting = true;

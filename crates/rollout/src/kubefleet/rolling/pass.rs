@@ -25,9 +25,10 @@ use fleetsim_units::{SimDuration, SimTime};
 const SCANNED_MAX: usize = 100;
 
 impl RollingUpdate {
-    /// Runs one pass of the rollout reconciler over all bindings. Its status has the request to the queue.
+    /// Runs one pass of the rollout reconciler over all bindings. The status of the decision tells the queue when to
+    /// run the next pass.
     ///
-    /// [`RollingStatus::blocked`] lists only bindings that do not show this yet.
+    /// [`RollingStatus::blocked`] lists only blocked bindings whose conditions do not show this yet.
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> RollingDecision {
         self.sets = None;
         self.reconcile_changed(now, view, &TargetSet::default())
@@ -64,7 +65,7 @@ impl RollingUpdate {
         decision
     }
 
-    /// Returns all clusters whose binding is blocked by this pass, which must be the last.
+    /// Returns all clusters whose binding is blocked by this pass, which must be the last one that ran.
     pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
         let mut blocked = Vec::new();
         let Some(sets) = &self.sets else {

@@ -9,11 +9,11 @@ use super::super::{BindingState, KubeFleetBugs};
 pub struct RollingView {
     /// Number of requested clusters. `None`: all that match.
     pub requested: Option<u32>,
-    /// How its resources are applied.
+    /// How the placement's resources are applied.
     pub apply_strategy: ApplyStrategy,
-    /// The newest version of its resources, if any.
+    /// The newest version of the placement's resources, if any.
     pub latest_snapshot: Option<Revision>,
-    /// Its bindings.
+    /// The placement's bindings.
     pub bindings: Bindings,
 }
 
@@ -73,9 +73,9 @@ pub enum RollingError {
 /// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
-    /// How it asks the queue to requeue.
+    /// How the queue should requeue the placement.
     pub next: QueueRequest,
-    /// Why it must be repeated. `None`: it succeeded.
+    /// Why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RollingError>,
     /// The counters. `None`: the pass ended before it counted.
     pub counts: Option<BindingCounts>,
@@ -137,7 +137,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only the placement's apply strategy in the bindings that a pass patches.
+    /// Stores only one result of a pass: the bindings that it patches have the placement's apply strategy.
     pub fn store_patched(&mut self, targets: &[TargetId]) {
         for target in targets {
             for binding in self.bindings.of_mut(*target) {
@@ -149,7 +149,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only that the rollout of these bindings has started or is blocked.
+    /// Stores only one result of a pass: the rollout of these bindings has started or is blocked.
     ///
     /// # Panics
     /// If a cluster has no binding.
@@ -161,7 +161,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only that a pass rolls or deletes a binding.
+    /// Stores only one result of a pass: a binding that it rolls or deletes.
     ///
     /// # Panics
     /// If the cluster has no binding.

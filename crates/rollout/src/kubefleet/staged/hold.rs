@@ -1,6 +1,6 @@
 //! The rule that blocks a staged run, with numbers and names.
 //!
-//! Derived from the status after one more pass at the time of the last one.
+//! KubeFleet itself does not report this rule; it is derived from a further pass at the time of the last one.
 
 use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
@@ -40,7 +40,7 @@ impl StagedUpdateRun {
         Some(self.reason(view, &run, &status))
     }
 
-    /// Returns the end of a timed wait that runs concurrently with this approval.
+    /// Returns the end of the timed wait of the stage that waits for this approval. `None`: no wait is in progress.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
         let mut stages = 0..self.run.stages.len();
         let index =
@@ -219,7 +219,7 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     unfinished
 }
 
-/// Returns the end of a timed wait after a stage, once its clusters are done.
+/// Returns the end of a stage's timed wait. `None`: the stage's clusters are not all done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
     let progress = stage.progressing?;
     if progress.reason.status() != ConditionStatus::False {

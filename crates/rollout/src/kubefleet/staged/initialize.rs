@@ -1,7 +1,7 @@
 //! Initializes a run, and checks at the start of every later pass that its inputs have not changed.
 //!
-//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. The check leaves out conditions out
-//! of sequence, and more clusters updating than allowed, which only other writers could cause.
+//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. Left out: the checks that only
+//! other writers could fail, for conditions out of sequence and for more concurrent clusters than allowed.
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;

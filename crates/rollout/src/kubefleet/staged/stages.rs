@@ -30,7 +30,7 @@ impl RunInputs {
             [task] => task.kind == "Approval",
             _ => false,
         };
-        // The document has no tasks before a stage.
+        // Under the documented rules, a stage has no tasks before it.
         if self.behaviour.rules == RuleSet::Shipped && !is_valid_before {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
@@ -107,7 +107,7 @@ impl RunInputs {
         let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
         let value = match (labels.get(key), self.behaviour.rules) {
             (Some(value), _) => value.as_str(),
-            // The documentation of the type: clusters without the label are ordered by name.
+            // The documentation of the type says that clusters without the label are ordered by name.
             (None, RuleSet::Documented) => return Ok(LAST),
             (None, RuleSet::Shipped) => "",
         };

@@ -48,8 +48,8 @@ fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
 }
 
 proptest! {
-    /// A stage starts only when all clusters and tasks of the previous one are done; at most `maxConcurrency` of its
-    /// clusters are in progress; and a hold never contradicts a pass that makes progress.
+    /// A stage starts only when all clusters and tasks of the previous one are done; at most `maxConcurrency` clusters
+    /// of a stage are in progress; and a hold never contradicts a pass that makes progress.
     #[test]
     fn stages_run_in_order_within_their_concurrency(
         steps in steps(),

@@ -19,7 +19,7 @@ use fleetsim_units::SimTime;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-/// Creates clusters `m00`, `m01`, …, with a label `stage`: the given number for each value.
+/// Creates clusters `m00`, `m01`, …: for each value of the label `stage`, the given number of clusters.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     let stages = stages
         .iter()
@@ -57,7 +57,7 @@ pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// Sets the clusters' work to the state that this word denotes. Returns false if it is another event.
+/// Sets the clusters' work to the state that `word` denotes. Returns false if `word` is another event.
 fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> bool {
     let state = match word {
         "available" => WorkState::Available,

@@ -9,13 +9,13 @@ use super::super::ledger::MemberGroup;
 use super::invariants::{cluster, fleet_of, strategy};
 use super::*;
 
-/// Number of clusters of a bundle: more than fit into one word of a set.
+/// Number of clusters of a bundle; a set of them needs more than one word.
 const CLUSTERS: usize = 90;
 
 /// An event between two passes; clusters are given by number.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A cluster's view is replaced.
+    /// The view of a cluster is replaced.
     Replace(usize, ClusterView),
     /// The agent applies the deployed id, and reports whether it is ready.
     Apply(usize, bool),

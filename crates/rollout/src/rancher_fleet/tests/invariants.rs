@@ -50,7 +50,7 @@ pub(super) fn fleet_of(count: usize) -> Vec<FleetCluster> {
     clusters(&[("a", count / 2), ("b", count - count / 2)])
 }
 
-/// Runs the shipped pass on the stored objects themselves, step by step. Returns the bundle after the pass is stored.
+/// Runs the shipped pass on the stored objects, one action at a time. Returns the bundle after the pass is stored.
 fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
     let names = by_name(clusters, |cluster| &cluster.name);
     let targets: Vec<u32> = names
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// Only the names matter, not the order of the caller's list.
+    /// The scheduler's decisions depend on the names of the clusters, not on the order of the caller's list.
     #[test]
     fn the_order_of_the_list_has_no_effect(views in vec(cluster(), 12), yaml in strategy(), rotate in 0..12_usize) {
         let strategy: RolloutStrategy = serde_saphyr::from_str(yaml).expect(yaml);

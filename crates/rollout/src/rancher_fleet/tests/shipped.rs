@@ -185,8 +185,8 @@ ready 1 => hold partitions: 1 cluster (c002) is in no partition, so no pass upda
 
 #[test]
 fn a_rollback_is_unlimited_on_clusters_that_have_not_applied_the_new_version() {
-    // Clusters 1 and 2 were promoted and still run the old version; cluster 0 is finished, and goes back within the
-    // limit.
+    // Clusters 1 and 2 were promoted and still run the old version; cluster 0 is finished, and is rolled back within
+    // the limit.
     play(
         "{maxUnavailable: 2}",
         Release::Update,

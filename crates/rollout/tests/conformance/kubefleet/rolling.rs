@@ -58,7 +58,7 @@ struct ConfigBinding {
 /// A placement and its bindings.
 struct Around {
     update: RollingUpdate,
-    /// The same scheduler with partial passes; it must make the same decisions as `update`.
+    /// A second scheduler with partial passes, which must make the same decisions as `update`.
     quick: RollingUpdate,
     view: RollingView,
     clusters: Vec<String>,

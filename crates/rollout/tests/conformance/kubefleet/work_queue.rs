@@ -1,4 +1,4 @@
-//! When a controller processes a key again: the work queue's backoff and its timer, for passes that take no time.
+//! A controller's work queue, which decides by backoff and timer when a key is processed again. Passes take no time.
 //!
 //! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
 //! `util/workqueue/delaying_queue.go` of kubernetes/client-go v0.34.1, which KubeFleet uses. The simulation uses the
