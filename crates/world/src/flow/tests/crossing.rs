@@ -29,7 +29,7 @@ fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
         row.map(|link| network.is_saturated(link)),
         [true, true, false]
     );
-    // Both end at 10 s (100 / 10 and 300 / 30), in the order of their last links.
+    // The first two end at 10 s (100 / 10 and 300 / 30), in the order of their last links.
     let steps = run(&mut network);
     assert_eq!(steps[0], (secs(10), vec![b, long]));
     // c: 100 left at 80 B/s: 11.25 s. a1, a2: 900 left at 15 B/s: 70 s.
@@ -114,7 +114,7 @@ fn a_whole_path_is_equivalent_to_its_last_link() {
         network.path(whole),
         network.path(network.transfers().next().expect("one").id)
     );
-    // Without its parent, the downlink is a separate set.
+    // Without its parent, the downlink is not a path of the forest.
     let part = network.start_over(secs(0), &[down], bytes(60), None);
     assert_eq!(
         (network.path(whole), network.path(part)),
@@ -137,7 +137,7 @@ fn switching_solvers_and_back_moves_no_byte() {
         .map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7))))
         .collect();
     let mut ledger = super::check::Ledger::new();
-    // About 100 s each, all different.
+    // The transfers take about 100 s each, and all durations differ.
     let size = |at: u64| bytes(1000 + at * 7919 % 1000);
     let start = |network: &mut Network, now: SimTime, at: u64| {
         let id = match at {

@@ -1,8 +1,8 @@
 //! Random fleets: two registries, mirrors of regions and swarms inside clusters, compared with progressive filling.
 //!
 //! Every transfer has a path as in `world/`: from a registry over its egress, a region, a downlink and a network card;
-//! from a mirror over its egress, a downlink and a card; or from the card of one node of a cluster to that of another.
-//! Links fail, recover and change, connections have caps, and pulls are cancelled.
+//! from a mirror over its egress, a downlink and a card; or from the network card of one node of a cluster to that of
+//! another. Links fail, recover and change, connections have caps, and pulls are cancelled.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -33,7 +33,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + cluster
     }
 
-    /// Returns the incoming link of a node; its outgoing link is the next.
+    /// Returns the incoming link of a node; the next link is the node's outgoing link.
     fn card(&self, cluster: usize, node: usize) -> usize {
         let before: usize = self.clusters[..cluster]
             .iter()

@@ -43,7 +43,7 @@ fn a_transfer_at_its_cap_leaves_the_rest_to_the_others() {
     assert_eq!(rates(&network, &[capped, free, loose]), [10.0, 45.0, 45.0]);
     assert!(network.is_saturated(link));
     assert_eq!(network.cancel(secs(2), free), bytes(90)); // 2 s · 45 B/s
-    // Now both are at their caps, and 30 B/s are unused.
+    // Now both transfers are at their caps, and 30 B/s are unused.
     assert_eq!(rates(&network, &[capped, loose]), [10.0, 60.0]);
     assert_eq!(network.throughput(link), rate(70.0));
     assert!(!network.is_saturated(link));
@@ -66,7 +66,7 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
     let z = network.add_link(Some(b), rate(20.0));
     let w = network.add_link(Some(b), rate(500.0));
     let ids = [x, y, z, w, b].map(|link| network.start(SimTime::ZERO, link, bytes(1000), None));
-    // Filling: at 15 region a is full (x, y); at 20 z's link; at (100 - 30 - 20) / 2 = 25 the egress (w, v).
+    // Filling: at 15 B/s region a is full (x, y); at 20 the link of z; at (100 - 30 - 20) / 2 = 25 the egress (w, v).
     assert_eq!(rates(&network, &ids), [15.0, 15.0, 20.0, 25.0, 25.0]);
     for (link, through, full) in [
         (egress, 100.0, true),
@@ -212,7 +212,7 @@ fn connections_share_a_full_link_by_weight() {
         cap: most.map(rate),
         weight: ShareWeight::near(weight),
     };
-    // Bounded by its own link, by its cap, and twice by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
+    // One transfer is bounded by its own link, one by its cap, and two by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
     let starts = [
         (narrow, 8.0, None),
         (egress, 4.0, Some(15.0)),

@@ -29,7 +29,7 @@ struct NaiveTransfer {
 }
 
 impl NaiveTransfer {
-    /// Returns when it ends at its current rate.
+    /// Returns when the transfer ends at its current rate.
     fn due(&self, now: Instant) -> Option<Instant> {
         now.after(if self.left > 0.0 {
             self.left / self.rate * 1e9
@@ -225,7 +225,7 @@ impl NaiveNetwork {
     fn fill(&mut self) {
         let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
         while !rising.is_empty() {
-            // For each link: its remaining capacity for the rising transfers, and their weight.
+            // For each link: its remaining capacity for the transfers that still rise, and their weight.
             let mut shares: Vec<(f64, f64)> =
                 self.links.iter().map(|link| (link.capacity, 0.0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {

@@ -1,10 +1,10 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
-//! reports what it applied. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster that
-//! is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest instruction
-//! and reports its current state. The agent of a paused deployment applies nothing and reports no readiness; an apply
-//! in progress is completed and reported.
+//! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
+//! that is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest
+//! instruction and reports its current state. The agent of a paused deployment applies nothing and reports no
+//! readiness; an apply in progress is completed and reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
@@ -34,7 +34,7 @@ use fleetsim_units::SimTime;
 pub(crate) struct ClusterContext<'w> {
     pub agent: &'w AgentSpec,
     pub workloads: &'w [WorkloadSpec],
-    /// Applies that fail because the experiment specifies it.
+    /// Applies that fail because the experiment specifies failures.
     pub apply_faults: &'w [ApplyFaultSpec],
     /// All pods, read-only.
     pub pods: &'w [Pod],
@@ -100,7 +100,7 @@ impl World<'_> {
     }
 
     /// Applies a revision in a cluster directly from the management cluster, like Argo CD. An offline cluster misses
-    /// it, even after it reconnects.
+    /// the revision, even after it reconnects.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         if cluster.cuts.is_managed() {
@@ -127,8 +127,8 @@ impl World<'_> {
         }
     }
 
-    /// Called when the management cluster reaches the cluster again: instruction and report are sent if they have
-    /// changed.
+    /// Called when the management cluster reaches the cluster again: the instruction and the report are sent if they
+    /// have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         // Reports in transit may be lost.
@@ -170,7 +170,7 @@ impl World<'_> {
 }
 
 impl ClusterState {
-    /// Records that the management cluster wants this revision from now on.
+    /// Records the revision that the management cluster now wants.
     fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
@@ -195,7 +195,7 @@ impl ClusterState {
         context.queue.schedule_in(delay, arrives);
     }
 
-    /// Begins to apply the newest instruction, if the agent can and has not applied it yet.
+    /// Begins to apply the newest instruction, if the agent can apply it and has not done so yet.
     pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
         let is_able = self.cuts.is_managed() && !agent.is_paused;
@@ -222,7 +222,7 @@ impl ClusterState {
         context.queue.schedule_in(usual, applied);
     }
 
-    /// Ends the apply. The agent reports it, and begins the next one if it was instructed in the meantime.
+    /// Ends the apply. The agent reports it, and begins another apply if it has received another instruction.
     fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
         self.agent.failure = None;
@@ -283,8 +283,8 @@ impl ClusterState {
         }
     }
 
-    /// Returns when the agent reports or polls the current state. `None`: a report is scheduled, or it has already
-    /// seen this state.
+    /// Returns when the agent reports or polls the current state. `None`: a report is already scheduled, or the agent
+    /// has already seen this state.
     fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
         let now = context.queue.now();
         let is_scheduled = self.agent.readiness_due.is_some();
@@ -315,7 +315,7 @@ impl ClusterState {
         }
     }
 
-    /// Polls the workloads, if the agent polls, and reports its state.
+    /// Lets an agent that polls look at the workloads, and reports the cluster's state.
     fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.readiness_due = None;
         if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
@@ -366,7 +366,7 @@ impl ClusterState {
         digest
     }
 
-    /// Returns the set of available workloads as bits; with more than 128 workloads they share bits.
+    /// Returns the set of available workloads as bits. If there are more than 128 workloads, they share bits.
     fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
         let mut bits = 0;
         for (at, workload) in self.workloads.iter().enumerate() {
@@ -377,9 +377,9 @@ impl ClusterState {
         bits
     }
 
-    /// Sends the agent's report on what it applied. After a failed apply, the reported readiness does not change,
-    /// because the agent watches an applied revision (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
-    /// `internal/cmd/agent/deployer/monitor/updatestatus.go`).
+    /// Sends the agent's report on the applied revision. After a failed apply, the reported readiness does not change,
+    /// because the agent observes readiness only of an applied revision (rancher/fleet at 3b2c622,
+    /// `ShouldUpdateStatus` in `internal/cmd/agent/deployer/monitor/updatestatus.go`).
     pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
         let failure = self.agent.failure;
         let applied = match (self.agent.applied, failure) {
