@@ -53,7 +53,7 @@ pub(crate) struct FaultProcesses {
     /// Number of pending events of processes that never end.
     pub(crate) pending_events: usize,
     pub draws: FaultDraws,
-    /// The number of the current cycle of each regional outage.
+    /// For each regional outage, the number of its current cycle.
     regional_turns: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl FaultProcesses {
 }
 
 impl FaultEvent {
-    /// Returns whether it belongs to a process that never ends.
+    /// Returns whether the event belongs to a process that never ends.
     const fn is_of_process(self) -> bool {
         match self {
             Self::OutageBegins(_)
@@ -136,7 +136,7 @@ impl World<'_> {
     /// Returns true if something waits for the end of a failure: its cluster, with work to do or a report to send, or
     /// a fill over its link.
     pub(crate) fn awaits_repair(&self) -> bool {
-        // This is called after many events: without such failures there is no need to examine every cluster.
+        // This is called after many events: without failures that end, there is no need to examine every cluster.
         let faults = &self.spec.faults;
         let has_repairs =
             faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();

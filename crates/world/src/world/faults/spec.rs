@@ -62,7 +62,7 @@ pub struct OfflineSpec {
     /// Share of all clusters, drawn in each run. Clusters with `offline: true` are offline in addition to these.
     #[serde(default)]
     pub share: Share,
-    /// Time until they reconnect, from the start of the rollout. Without it they stay offline.
+    /// Time from the start of the rollout until these clusters reconnect. Default: they stay offline.
     #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
     pub comes_back: Option<DurationModel>,
 }
@@ -107,7 +107,7 @@ pub enum CutKind {
     /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
     #[serde(skip)]
     Brownout {
-        /// The remaining share.
+        /// The remaining share of the downlink.
         downlink: Share,
     },
 }
