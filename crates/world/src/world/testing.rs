@@ -119,9 +119,9 @@ pub(crate) struct Played {
     pub peak_pulls: u64,
     pub peak_downloads: u64,
     pub egress_peaks: (f64, f64),
-    /// The highest rate over a second to the fleet and to others, and the bytes to others.
+    /// The highest rate over a second, to the fleet and to others together, and the bytes to others.
     pub(crate) with_others: (f64, f64),
-    /// Seconds with the egress at its capacity.
+    /// Number of seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
     pub events: Vec<(SimTime, Event)>,
@@ -175,7 +175,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     play_with(spec, seed, horizon, &[])
 }
 
-/// Like [`play`] with seed 1 and a horizon of a day, with this agent.
+/// Like [`play`] with seed 1 and a horizon of a day, but with this agent.
 pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
     let platform = PlatformSpec {
         agent,

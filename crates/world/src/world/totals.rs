@@ -45,13 +45,13 @@ pub struct Totals {
 /// Totals of one registry over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegistryTotals {
-    /// Bytes that left it.
+    /// Bytes that left the registry.
     pub sent: Bytes,
-    /// Highest mean rate of its egress over one second.
+    /// Highest mean rate of the registry's egress over one second.
     pub egress_peak: f64,
-    /// Time in which its egress was at its capacity.
+    /// Time during which the registry's egress was at its capacity.
     pub busy: SimDuration,
-    /// Number of requests to its API.
+    /// Number of requests to the registry's API.
     pub requests: u64,
     /// Number of 429 responses.
     pub responses_429: u64,

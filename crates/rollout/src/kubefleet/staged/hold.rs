@@ -219,7 +219,7 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     unfinished
 }
 
-/// Returns the end of a stage's timed wait. `None`: the stage's clusters are not all done.
+/// Returns when a timed wait after a stage ends. `None`: the stage's clusters are not all done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
     let progress = stage.progressing?;
     if progress.reason.status() != ConditionStatus::False {

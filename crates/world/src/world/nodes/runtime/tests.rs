@@ -110,7 +110,7 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
     world.node.error_requeue = fixed(secs(1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
     let played = play_with(&world, 1, DAY, &[(0.0, cut), (35.0, restore)]);
-    // One attempt of 30 s; the next one starts at 40 s.
+    // One attempt takes 30 s; the next one starts at 40 s.
     assert_eq!(
         played.totals.failed_pulls[PullError::Unreachable as usize],
         1
@@ -142,7 +142,7 @@ fn a_slow_downlink_does_not_count_as_stalled() {
         );
     };
     let played = play_with(&bare_world(1), 1, DAY, &[(0.5, slow)]);
-    // 50 MB, then 50 MB at 1 MB/s.
+    // 50 MB at full rate, then 50 MB at 1 MB/s.
     assert!(
         played.ready_s()[0].is_some_and(|at| (at - 50.5).abs() < 1e-6),
         "{:?}",
