@@ -19,8 +19,8 @@ use fleetsim_units::SimTime;
 pub enum Barrier {
     /// The grace period since the last pending change is not over.
     GracePeriod,
-    /// Applications were not compared since the last pending change. The pass requests a comparison of these; the
-    /// others already have a request.
+    /// Applications were not compared since the last pending change. The pass requests a comparison of the listed
+    /// ones; all others already have a request.
     Behind(Vec<TargetId>),
 }
 

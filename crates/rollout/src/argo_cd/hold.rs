@@ -290,7 +290,7 @@ impl StalledSet<'_> {
 
     /// Groups applications by the condition that they wait for, and formats the groups.
     fn reasons(&self, list: &[u32]) -> String {
-        // In the order in which the reasons first occur.
+        // The groups, in the order in which their reasons first occur.
         let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
         for &application in list {
             let reason = self.reason(application);

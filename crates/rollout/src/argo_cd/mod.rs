@@ -89,7 +89,7 @@ pub use view::{
     OperationPhase, OperationState, Spec, SyncStatus,
 };
 
-/// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
+/// The controller of one ApplicationSet, with the rows and the conditions in the set's status.
 #[derive(Clone, Debug)]
 pub struct ArgoCd {
     spec: ApplicationSetSpec,
@@ -138,7 +138,8 @@ impl ArgoCd {
         }
     }
 
-    /// Limits what the cache shows in the next pass to writes up to `seen`. Otherwise it shows everything.
+    /// Hides writes after `seen` from the next pass, because the cache does not show them yet. By default, no write is
+    /// hidden.
     pub const fn sees_until(&mut self, seen: SimTime) {
         self.seen = seen;
     }

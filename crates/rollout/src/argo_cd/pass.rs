@@ -5,7 +5,7 @@
 //!
 //! A row's update depends on the row, the application's object and the generated application. If none of these changed
 //! since an examination without effect, another examination has no effect. So a pass examines the applications that
-//! its caller names and those that the last pass changed or wrote, and takes everything else from the [`SetLedger`]. A
+//! its caller names and those that the last pass changed or wrote, and gets everything else from the [`SetLedger`]. A
 //! full pass builds the ledger first. In tests, each partial pass over a small set is compared with a full pass.
 
 use std::sync::Arc;
@@ -40,12 +40,12 @@ pub(super) struct ExaminedApplication {
 pub enum SetWrite {
     /// Rows. If this write is refused, the pass aborts.
     Rows {
-        /// Whether they differ from those that the API server has.
+        /// Whether the rows differ from those that the API server has.
         is_new: bool,
     },
     /// Conditions of the rollout. A refused write is logged, and the pass continues.
     Conditions {
-        /// Whether they differ from those that the API server has.
+        /// Whether the conditions differ from those that the API server has.
         is_new: bool,
     },
 }
@@ -120,7 +120,7 @@ impl ArgoCd {
         self.decide(now, view, changed, store)
     }
 
-    /// Decides, and compares the decision with that of a full pass.
+    /// Makes a decision, and compares it with the decision of a full pass.
     #[cfg(test)]
     fn decide_as_a_full_pass(
         &mut self,

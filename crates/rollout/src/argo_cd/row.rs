@@ -14,7 +14,7 @@ use fleetsim_units::SimTime;
 pub struct ApplicationStatus {
     /// The application's progress.
     pub status: RolloutStatus,
-    /// Its step, counted from 1. `None`: in no step; the product shows -1.
+    /// The application's step, counted from 1. `None`: in no step; the product shows -1.
     pub step: Option<u32>,
     /// The target revisions.
     pub target_revisions: Arc<[Revision]>,

@@ -108,7 +108,7 @@ pub enum Health {
     Progressing,
     /// Unhealthy.
     Degraded,
-    /// Its resources do not exist in the cluster.
+    /// The application's resources do not exist in the cluster.
     Missing,
     /// Waiting for an external event.
     Suspended,

@@ -12,8 +12,8 @@ use fleetsim_units::SimDuration;
 pub const UPDATE_FREQUENCY: SimDuration = SimDuration::from_secs(5);
 
 /// Number of consecutive crashes of an instance after which Diego restarts it immediately: fewer than
-/// `DefaultImmediateRestarts`, which is 3. Source, also of the next three constants: `models/restart_calculator.go` of
-/// cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4.
+/// `DefaultImmediateRestarts`, which is 3. Source of this and the next three constants: `models/restart_calculator.go`
+/// of cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4.
 pub const IMMEDIATE_RESTARTS: u32 = 2;
 
 /// The wait before the first restart that is not immediate; each further crash doubles it.

@@ -5,7 +5,7 @@
 //! Canary steps". The shipped rules differ in many ways (see [`super`]); simulating both shows the effect of the
 //! difference.
 //!
-//! - "Desires 5 new LRPs": up to max in flight start immediately, also in the first step of a canary deployment.
+//! - "Desires 5 new LRPs": up to max in flight start immediately, even in the first step of a canary deployment.
 //! - "For each of the healthy new LRPs, requests Diego to bring down an old app version instance": one for one, so
 //!   with fewer `web_instances` nothing is removed in advance.
 //! - "For each old app version that is torn down, desires a new LRP, never exceeding 55 instances at one time (50

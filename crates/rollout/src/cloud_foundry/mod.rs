@@ -146,7 +146,7 @@ impl CloudFoundry {
     }
 
     /// Runs one pass of the updater. It requests the next one while a deployment is in progress. While all deployments
-    /// are paused or finished, a pass has no effect until a user acts; it is then due at
+    /// are paused or finished, passes have no effect. When a user acts, the next one is due at
     /// [`next_pass`](Self::next_pass).
     pub fn reconcile(
         &mut self,

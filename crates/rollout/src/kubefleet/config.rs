@@ -30,7 +30,7 @@ pub struct ObjectMeta {
 pub struct KubeFleetObject<Spec> {
     /// The object's name.
     pub metadata: ObjectMeta,
-    /// Its specification.
+    /// The object's specification.
     pub spec: Spec,
 }
 

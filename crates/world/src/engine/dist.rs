@@ -30,7 +30,7 @@ pub fn uniform<R: Rng + ?Sized>(rng: &mut R, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * unit(rng)
 }
 
-/// Returns true with probability `p`. Draws one number for every `p`, including 0 (never) and 1 (always).
+/// Returns true with probability `p`. Uses one random number whatever `p` is, even if it is 0 (never) or 1 (always).
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.

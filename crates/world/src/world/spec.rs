@@ -123,14 +123,14 @@ pub struct ImageSpec {
     pub config: SizeModel,
     /// Index of the image's registry; see [`WorldSpec::registry_at`].
     pub registry: usize,
-    /// Whether the image's tag names a list of platforms, which is requested before the platform's manifest.
+    /// Whether the image's tag names a list of platforms. The list is requested before the platform's manifest.
     pub index: bool,
 }
 
 /// One layer of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerSpec {
-    /// The layer's digest, which is the key of its random numbers: equal digests mean the same bytes.
+    /// The layer's digest, the key of its random numbers. Equal digests mean the same bytes.
     pub digest: String,
     /// Size during transfer; drawn once per run.
     pub compressed: SizeModel,

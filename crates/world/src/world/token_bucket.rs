@@ -31,7 +31,7 @@ impl TokenBucket {
         self.filled = now;
     }
 
-    /// Sets the current share of the limit's rate.
+    /// Sets the share of the limit's rate at which the bucket refills now.
     pub(crate) fn set_rate(&mut self, now: SimTime, share: f64) {
         self.refill(now);
         self.share = share;

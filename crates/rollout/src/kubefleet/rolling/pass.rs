@@ -179,7 +179,7 @@ impl RollingUpdate {
         let wait = match self.rules {
             _ if !is_waiting => Some(SimDuration::ZERO),
             RuleSet::Shipped => Some(wait.unwrap_or(SimDuration::MAX).min(self.period())),
-            // "Only matters for resources whose availability cannot be tracked."
+            // The document says of this period: "Only matters for resources whose availability cannot be tracked."
             RuleSet::Documented => wait,
         };
         match wait {

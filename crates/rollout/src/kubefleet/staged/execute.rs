@@ -137,9 +137,9 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Observes the clusters of a stage that may have changed and, with a limit, starts others in the order of the
-    /// stage (`executeUpdatingStage`). Returns how many clusters keep their slots in this pass although they are no
-    /// longer updating.
+    /// Observes the clusters of a stage that may have changed. Unless `limit` is `None`, also starts clusters in the
+    /// order of the stage (`executeUpdatingStage`). Returns how many clusters keep their slots in this pass although
+    /// they are no longer updating.
     fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
         for position in std::mem::take(&mut self.stage.to_observe) {

@@ -30,7 +30,7 @@ impl RunInputs {
             [task] => task.kind == "Approval",
             _ => false,
         };
-        // Under the documented rules, a stage has no tasks before it.
+        // Under the documented rules, no tasks exist before a stage.
         if self.behaviour.rules == RuleSet::Shipped && !is_valid_before {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }

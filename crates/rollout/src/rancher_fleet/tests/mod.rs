@@ -40,8 +40,8 @@ pub(super) enum Show {
     Starts,
 }
 
-/// Creates clusters `c000`, `c001`, …: for each value of the label `stage`, the given number of clusters. An empty value
-/// means no label.
+/// Creates clusters `c000`, `c001`, …: for each value of the label `stage`, the given number of clusters. An empty
+/// value means no label.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages
         .iter()

@@ -29,7 +29,7 @@ pub struct AgentSpec {
     /// Duration of applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
     pub apply: DurationModel,
     /// Variation of `apply` between clusters, from 0 to 2: the speed of their control planes. It is the sigma of a
-    /// lognormal factor with median 1, the same for all applies in a cluster.
+    /// lognormal factor with median 1. All applies in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub apply_spread: f64,
     /// Whether an apply ends only when all workloads are ready, like Helm's `wait`. Rancher Fleet always waits if a
@@ -39,7 +39,7 @@ pub struct AgentSpec {
     pub readiness: ReadinessSpec,
     /// Time from sending a report until the management cluster has it.
     pub report_delay: DurationModel,
-    /// What the agent does when an apply fails. The product determines this.
+    /// How the agent handles a failed apply. The product determines this.
     #[serde(skip)]
     pub applies: ApplyRules,
 }

@@ -1,5 +1,5 @@
-//! What an agent does when an apply fails: how long the agent waits for the workloads, whether it rolls back, and when
-//! it retries. Each product has its own rules, with their sources, in its folder.
+//! How an agent handles a failed apply: how long the agent waits for the workloads, whether it rolls back, and when it
+//! retries. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -23,7 +23,7 @@ pub enum ApplyFailure {
     NotReady,
 }
 
-/// What an agent does when an apply fails.
+/// How an agent handles a failed apply.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApplyRules {
     /// Maximum wait for the workloads, if an apply waits for them. `None`: indefinitely.

@@ -26,7 +26,7 @@ pub struct Restarts {
     pub by: Restarter,
     /// Number of consecutive crashes after which the container is restarted immediately.
     pub immediate: u32,
-    /// The waits after further crashes, and the time after which crashes are no longer consecutive.
+    /// The waits after further crashes, and the time after which the crash count restarts.
     #[serde(rename = "~backoff")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub backoff: Backoff,

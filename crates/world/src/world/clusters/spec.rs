@@ -22,14 +22,14 @@ pub const MOST_NODES: u32 = 10_000;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// The cluster's name, unique in the fleet; it is also the key of the cluster's random numbers. In a file with
-    /// ranges: `store-{0001..0900}` means 900 clusters. Several ranges multiply. For `store-{0001..}`, `clusters` sets
-    /// the number.
+    /// The cluster's unique name, which is also the key of its random numbers. In a file with ranges:
+    /// `store-{0001..0900}` means 900 clusters. Several ranges multiply. For `store-{0001..}`, `clusters` sets the
+    /// number.
     #[cfg_attr(any(test, feature = "schema"), schemars(required))]
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
-    /// The cluster's group: its name with ranges as in the file, or the namespace in an inventory.
+    /// The cluster's group: its name with ranges as in the file, or its namespace in an inventory.
     #[serde(skip)]
     pub group: String,
     /// Labels of the cluster's object in the management cluster.

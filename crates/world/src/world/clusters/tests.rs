@@ -90,8 +90,8 @@ fn an_agent_that_watches_reports_after_its_delay() {
 
 #[test]
 fn a_debounced_report_of_a_first_deployment_waits_for_the_watch() {
-    // Readiness before the watch begins, or before its first report, is reported 5 + 5 s after the apply. Later
-    // readiness is reported 5 s later.
+    // If the cluster is ready before the watch begins, or before the first report, this is reported 5 + 5 s after the
+    // apply. If it becomes ready later, this is reported 5 s after that.
     for (ready, reported) in [(1, 10.0), (7, 10.0), (12, 17.0)] {
         let played = play(&world(ReleaseKind::Initial, ready), &DEBOUNCE);
         assert_eq!(

@@ -471,7 +471,7 @@ mod tests {
         disk.sync(SimTime::from_secs(10), layer(0), 1_000.0);
         // 1,000 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 20.0)]);
-        // Of 1,000 B in 60 s, the kernel has already written those of the first 30 s.
+        // Of 1,000 B that arrive in 60 s, the kernel has already written the bytes of the first 30 s.
         disk.download_begins(SimTime::from_secs(20), layer(1));
         disk.sync(SimTime::from_secs(80), layer(1), 1_000.0);
         assert_ends(&run(&mut disk), &[(1, 85.0)]);

@@ -14,7 +14,7 @@ pub enum PullError {
     Broken,
     /// The attempt took longer than the node's deadline.
     Deadline,
-    /// The registry responded 503, also to the retry.
+    /// The registry responded 503, even to the retry.
     Unavailable,
     /// The registry did not respond to any attempt of one request.
     Unreachable,

@@ -54,7 +54,7 @@ pub struct NodeSpec {
     #[serde(rename = "~runtime")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub runtime: RuntimeSpec,
-    /// Whether compressed layers stay on the node after unpacking. containerd: the opposite of
+    /// Whether compressed layers stay on the node after unpacking. This is the opposite of containerd's
     /// `discard_unpacked_layers`.
     pub keep_blobs: bool,
     /// Number of layers unpacked simultaneously. With 1, each image unpacks one layer after another. A higher number
@@ -78,7 +78,7 @@ pub struct NodeSpec {
     /// Time from a present image to a started process: sandbox, create, start.
     pub start_overhead: DurationModel,
     /// Variation of `startOverhead` and of the workloads' `start` between clusters, from 0 to 2. It is the sigma of a
-    /// lognormal factor with median 1, the same for all starts in a cluster.
+    /// lognormal factor with median 1. All starts in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub start_spread: f64,
 }
@@ -138,10 +138,11 @@ impl NodeSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Requeue {
-    /// After `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that we read.
+    /// After `errorRequeue`, by the older rule, which pulls still follow in newer kubelets.
     #[default]
     AfterError,
-    /// At the end of the pod's back-off, but at most after `syncFrequency`, times 1 to 1.5.
+    /// At the end of the pod's back-off, or after `syncFrequency` if that is earlier. A random factor of 1 to 1.5
+    /// multiplies the wait.
     AtExpiry,
 }
 

@@ -292,12 +292,12 @@ pub struct ConnectionLimit {
     /// The limit; at least 1.
     #[serde(deserialize_with = "positive")]
     pub max: u32,
-    /// What happens to further connections.
+    /// Handling of further connections.
     #[serde(default)]
     pub excess: Excess,
 }
 
-/// What happens to a request above a host's connection limit.
+/// How a host handles a request above its connection limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

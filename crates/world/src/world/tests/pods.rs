@@ -137,7 +137,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
         assert_near(*start, expected, 1e-6, "a start");
     }
     assert_eq!(starts.len(), expected.len());
-    // The newer rule: a restart is not before the back-off ends, and at most half of it later.
+    // The newer rule: a container restarts after the back-off, by at most half of the back-off.
     world.node.requeue = Requeue::AtExpiry;
     let starts = play(&world, 1, secs(130.0))
         .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
