@@ -144,7 +144,7 @@ pub enum ApplicationsSync {
     CreateOnly,
     /// Create and update, but never delete.
     CreateUpdate,
-    /// Create and delete, but never update, so the sync of an existing application is never requested.
+    /// Create and delete, but never update. No sync of an existing application is requested.
     CreateDelete,
     /// Create, update and delete.
     #[default]

@@ -29,7 +29,7 @@ pub struct ClusterSpec {
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
-    /// The cluster's group: its name with ranges as in the file, or its namespace in an inventory.
+    /// The cluster's group: its name with ranges as in the file, or an inventory's namespace.
     #[serde(skip)]
     pub group: String,
     /// Labels of the cluster's object in the management cluster.
