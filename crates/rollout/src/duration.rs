@@ -49,7 +49,7 @@ pub fn parse_duration(text: &str) -> Option<SimDuration> {
     (nanos <= i64::MAX as u64).then(|| SimDuration::from_nanos(nanos))
 }
 
-/// Returns `0.<digits>` of `size`, rounded down.
+/// Returns the fraction `0.<digits>` of `size`, rounded down.
 fn part_of(digits: &str, size: u64) -> u64 {
     // The largest unit is 3.6e12 ns, so further digits are below 1 ns.
     let digits = &digits[..digits.len().min(15)];

@@ -47,7 +47,7 @@ pub struct LabelRequirement {
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
-    /// The values: at least one for `In` and `NotIn`, empty for the others.
+    /// The values: at least one for `In` and `NotIn`, empty for the other operators.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -142,7 +142,7 @@ impl LabelRequirement {
 }
 
 impl CheckedSelector {
-    /// Returns a label that must have one of these values, if some requirement demands this.
+    /// Returns a label that must have one of these values, if a requirement demands this.
     pub fn needs(&self) -> Option<(&str, &[String])> {
         let LabelSelector {
             match_labels,

@@ -69,7 +69,7 @@ pub fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
     order
 }
 
-/// Returns the position of each index in an order of all indices.
+/// Returns, for each index, its position in `order`, which contains all indices.
 pub fn places_in(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     for (place, index) in (0..).zip(order) {

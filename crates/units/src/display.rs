@@ -1,4 +1,4 @@
-//! Prints quantities for people: a short number with the unit that fits it.
+//! Prints quantities for people: a short number with a suitable unit.
 
 use std::fmt;
 

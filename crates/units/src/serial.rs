@@ -118,7 +118,8 @@ impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVi
     }
 }
 
-/// Reads, writes and describes a quantity as text. Takes its name in the schema, the expected format, and examples.
+/// Implements reading and writing of a quantity as text, and its schema. Arguments: name in the schema, expected
+/// format, and examples.
 macro_rules! quantity {
     ($($type:ty, $name:literal, $expecting:literal, $examples:tt;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
@@ -205,7 +206,7 @@ pub trait Positive {
     fn is_positive(&self) -> bool;
 }
 
-/// Lists types with their zero and a valid example.
+/// Implements [`Positive`] for types, each given with its zero and a valid example.
 macro_rules! positive {
     ($($type:ty, $zero:expr, $example:literal;)*) => {$(
         impl Positive for $type {
@@ -286,7 +287,7 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
     }
 }
 
-/// A limit greater than 0 that may be off: an `Option` in Rust, and a word for `None` in text.
+/// Defines a limit greater than 0 that may be off: an `Option` in Rust, and a word for `None` in text.
 macro_rules! or_word {
     ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal,
      $examples:tt) => {
@@ -443,7 +444,7 @@ mod tests {
                     Ok(_) => true,
                     Err(error) => error.to_string().contains("is out of range"),
                 };
-                // A number may begin with any separator, but the pattern does not need to allow this.
+                // Leading separators are readable in numbers, but the pattern does not need to allow them.
                 if !text.trim_start_matches([' ', '+', '.']).starts_with('_') {
                     assert_eq!(accepts::<T>(text), is_read, "{text:?} as {}", T::schema_name());
                 }

@@ -29,9 +29,9 @@ pub enum Barrier {
 pub(super) struct BarrierLedger {
     /// Times of pending changes, with their applications.
     changes: BTreeSet<(SimTime, u32)>,
-    /// Existing applications without the annotation.
+    /// Existing applications without the annotation that requests another comparison.
     unasked: BTreeSet<ComparedApplication>,
-    /// Existing applications with the annotation.
+    /// Existing applications with the annotation that requests another comparison.
     asked: BTreeSet<ComparedApplication>,
     /// The last comparison of each application. `None`: the application does not exist.
     comparisons: Vec<Option<LastComparison>>,
@@ -119,7 +119,7 @@ impl BarrierLedger {
         }
     }
 
-    /// Returns the applications with the annotation, or those without it.
+    /// Returns the applications that have the annotation (`is_asked`), or those that do not have it.
     const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<ComparedApplication> {
         if is_asked {
             &mut self.asked
@@ -128,8 +128,8 @@ impl BarrierLedger {
         }
     }
 
-    /// Returns the applications without the annotation that were not compared since then, by index. `None`: all
-    /// applications were compared.
+    /// Returns the applications without the annotation that were not compared at or after `since`, by index. `None`:
+    /// all applications were compared.
     fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
         let mut unasked = Vec::new();
         for compared in &self.unasked {

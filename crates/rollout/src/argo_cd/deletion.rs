@@ -60,8 +60,8 @@ impl ArgoCd {
         }
     }
 
-    /// Returns the next application to delete, by the labels of the objects, not the generated ones. The garbage
-    /// collector deletes applications in no step, and all of them without `deletionOrder`.
+    /// Returns the next application to delete, by the labels of the objects, not by the generated labels. The garbage
+    /// collector deletes applications in no step; without `deletionOrder`, it deletes all applications.
     fn next_to_delete<'a>(
         &self,
         view: &'a [ApplicationView],

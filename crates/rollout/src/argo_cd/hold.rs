@@ -28,8 +28,8 @@ impl ArgoCd {
         Hold::new(REFRESH_GRACE_PERIOD, explanation)
     }
 
-    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    /// The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: the rollout is finished, or the next pass makes
+    /// progress. The call costs as much as several passes.
     pub fn hold(&self, view: &[ApplicationView]) -> Option<Hold> {
         if view.iter().all(ApplicationView::is_done) {
             return None;
@@ -96,7 +96,7 @@ impl ApplicationView {
         live.spec.parameters != generated.parameters
     }
 
-    /// Returns whether the application exists without automated sync.
+    /// Returns whether the application exists without automated sync, so that it waits for a user.
     fn waits_for_user(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.spec.auto_sync != AutoSync::Enabled)

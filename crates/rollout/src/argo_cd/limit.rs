@@ -80,7 +80,7 @@ impl StepBudget {
         }
     }
 
-    /// Processes one row of the step. Returns whether it is added to the update: it `wants` to, and the budget has
+    /// Processes one row of the step. Returns whether the row joins the update: it `wants` to, and the budget has
     /// room.
     pub fn turn(&mut self, wants: bool) -> bool {
         let has_room = self

@@ -103,7 +103,8 @@ pub struct ArgoCd {
     conditions: SetConditions,
     /// Start of the last pass.
     last_pass: SimTime,
-    /// Writes that were answered after this time are among the recent ones, and the next pass does not see them.
+    /// Writes that were answered after this time are in the list of recent writes, and the next pass does not see
+    /// them.
     seen: SimTime,
     recent: Vec<RecentWrite>,
     /// The labels that `plan` is based on. `None`: `plan` is out of date.
@@ -144,7 +145,7 @@ impl ArgoCd {
         self.seen = seen;
     }
 
-    /// Replaces the set's spec. Rows are kept: no rollout object exists that could be abandoned.
+    /// Replaces the set's spec. Rows are kept, because there is no rollout object that could be abandoned.
     pub fn set_spec(&mut self, spec: ApplicationSetSpec) {
         self.spec = spec;
         self.labels = None;
@@ -234,7 +235,7 @@ impl ArgoCd {
         }
     }
 
-    /// Returns whether a deleted application exists until it is cleaned up.
+    /// Returns whether a deleted application continues to exist until its resources are gone.
     pub fn has_finalizers(&self) -> bool {
         !self.spec.template.metadata.finalizers.is_empty()
     }

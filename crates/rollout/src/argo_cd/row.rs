@@ -27,13 +27,13 @@ pub struct ApplicationStatus {
 /// The progress of an application.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RolloutStatus {
-    /// Waiting for its step, and for room in the step's budget.
+    /// The application waits for its step, and for room in the step's budget.
     Waiting,
     /// A sync is requested; the start of an operation has not been observed yet.
     Pending,
     /// An operation was observed; the application is not Synced and Healthy yet.
     Progressing,
-    /// Complete. Later events at these revisions and this spec have no effect.
+    /// The application is complete. Later events at these revisions and this spec have no effect.
     Healthy,
 }
 
@@ -99,7 +99,7 @@ pub enum Message {
 }
 
 impl ApplicationStatus {
-    /// Returns whether the row waits because of another revision or spec.
+    /// Returns whether the row is Waiting because the application's revision or spec changed.
     pub(super) const fn is_pending_change(&self) -> bool {
         matches!(self.status, RolloutStatus::Waiting)
             && matches!(
@@ -185,7 +185,7 @@ impl ArgoCd {
         view: &ApplicationView,
     ) -> Option<Message> {
         let revision_changed = row.target_revisions != live.revisions;
-        // The fixed rule waits for the comparison of a changed spec. A spec that must not be written is never
+        // The fixed rule waits for the comparison of a changed spec. Specs that must not be written are never
         // compared.
         let looks_at_spec = self.options.version.sees_spec_changes()
             && (!self.options.keep_spec_changes || self.spec.may_update());
@@ -203,7 +203,7 @@ impl ArgoCd {
 }
 
 /// Returns why a Pending application progresses. Only an operation that started after the second of the promotion
-/// counts, and only after a comparison since then.
+/// counts, and only if the application was compared after that second.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
     if let Some(at) = live.reconciled_at
         && stored(at) <= row.last_transition_time

@@ -11,7 +11,7 @@ use super::super::{Revision, TargetId};
 use super::retry::Waits;
 use fleetsim_units::SimTime;
 
-/// One application in the controller's cache: the generated and the live one. A set has an entry for each name of the
+/// One application in the controller's cache, as generated and as it exists. A set has an entry for each name of the
 /// scheduler, in the scheduler's order, which is the order of the generators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
@@ -26,7 +26,7 @@ pub struct ApplicationView {
 pub struct Generated {
     /// The application's labels, by which steps select.
     pub labels: Arc<Labels>,
-    /// The parts of its spec that the template sets. Different numbers mean different specs.
+    /// The parts of the application's spec that the template sets. Different numbers mean different specs.
     pub parameters: u32,
     /// False: the application fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,

@@ -1,5 +1,5 @@
-//! The processes of an app while a pass changes them. They are saved one by one, each checked against the quotas. If
-//! one does not fit, all are rolled back.
+//! The processes of an app while a pass changes them. The processes are saved one by one, and each is checked against
+//! the quotas. If one does not fit, all are rolled back.
 
 use super::quota::Usage;
 use super::view::{AppView, ProcessAction};

@@ -13,7 +13,7 @@ use super::{RuleSet, documented};
 pub struct DeploymentExplanation {
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
-    /// The steps. After each, the deployment waits for a user. Empty for rolling.
+    /// The steps, after each of which the deployment waits for a user. Empty for rolling.
     pub steps: Vec<CanaryStep>,
     /// Maximum number of desired instances of both versions. Under the shipped rules, old instances that are still
     /// being stopped exist in addition.
@@ -124,7 +124,7 @@ struct ScalePhase {
     new_before: u64,
 }
 
-/// Applies `options` to an app with `instances`. Afterwards the app has the same number.
+/// Applies `options` to an app with `instances`. The deployment does not change this number.
 pub fn explain(
     options: &DeploymentOptions,
     rules: RuleSet,
@@ -256,7 +256,8 @@ mod tests {
             (canary.first_batch, canary.passes),
             (1, Some(2 + 1 + 5 + 1))
         );
-        // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
+        // There are 10 old and 2 new instances before the first step is reached; then 8 and 4, 7 and 5, … until the
+        // last.
         assert_eq!(canary.peak_instances, 12);
         let documented = explained(STEPS, RuleSet::Documented, 10, &AppQuota::default());
         assert_eq!(documented.steps[2], step(10, 1), "one more, always");

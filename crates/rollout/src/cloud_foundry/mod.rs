@@ -115,7 +115,7 @@ impl Default for CloudFoundryBugs {
 pub struct CloudFoundry {
     rules: RuleSet,
     defects: CloudFoundryBugs,
-    /// Start of the last pass; the period counts from it.
+    /// Start of the last pass, from which the period counts.
     last: SimTime,
 }
 

@@ -20,7 +20,7 @@ pub struct AppQuota {
     pub space: QuotaLimits,
 }
 
-/// Limits, and the usage of other apps under them.
+/// Limits, and how much of them other apps use.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]

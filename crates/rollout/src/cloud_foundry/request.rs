@@ -195,7 +195,7 @@ const MAX_DB_INT: i128 = 2_147_483_647;
 /// The path of the field with the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// An option with a number that the scaling rules check.
+/// An option that is a number and is checked by the rules for scaling.
 struct NumberOption {
     name: &'static str,
     min: i128,
@@ -304,7 +304,7 @@ impl RequestValidation {
         }
         match options.at("canary") {
             canary if !canary.is_truthy() => {}
-            // Only the given strategy is checked, not what another strategy such as `recreate` would need.
+            // Check only the given strategy, not the requirements of another strategy such as `recreate`.
             canary @ Json::Object(_) if self.found.strategy == DeploymentStrategy::Canary => {
                 self.found.canary_steps = self.read_steps(canary.at("steps"));
             }

@@ -31,9 +31,9 @@ pub struct Superseded {
 pub enum SupersededState {
     /// Rolling, or a canary after its last step. Its instances are replaced in order.
     Deploying,
-    /// A canary before a step. The next pass with a change removes its instances.
+    /// A canary before a step. The next pass that makes a change removes its instances.
     Prepaused,
-    /// A canary at a step. Its instances are removed as for `prepaused`.
+    /// A canary at a step. The next pass that makes a change removes its instances.
     Paused,
 }
 
@@ -46,7 +46,7 @@ impl SupersededState {
 
 impl Superseded {
     /// Returns the number of instances of the oldest process of an app of `instances`: each routable instance has
-    /// replaced an old one, except the extra one of a canary.
+    /// replaced an old one, except the additional instance of a canary.
     pub const fn oldest_instances(self, instances: u32) -> u32 {
         (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
     }

@@ -140,7 +140,7 @@ impl AppView {
             .rfind(|deployment| deployment.is_active())
     }
 
-    /// Returns a process by its id. `None`: it was destroyed.
+    /// Returns a process by its id. `None`: the process was destroyed.
     pub fn process(&self, id: TargetId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
@@ -178,7 +178,7 @@ impl AppView {
         self.deployments.clone_from(&pass.status);
     }
 
-    /// Returns the usage of the app's processes; zero while it is stopped.
+    /// Returns the usage of the app's processes; zero while the app is stopped.
     pub(super) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         if self.started {
@@ -261,7 +261,8 @@ impl Deployment {
             .unwrap_or(self.original_instances)
     }
 
-    /// Returns how many new instances max in flight allows the rollout, or its first step, to start immediately.
+    /// Returns the number of new instances that start immediately, limited by max in flight and by the rollout or its
+    /// first step.
     pub(super) fn first_batch(&self, rules: RuleSet) -> u64 {
         let all = match (rules, self.options.strategy) {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),

@@ -63,8 +63,8 @@ pub struct StageConfig {
     pub name: String,
     /// Selects member clusters. Absent: selects no cluster; `{}`: selects all.
     pub label_selector: Option<LabelSelector>,
-    /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: only the
-    /// name.
+    /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: all are
+    /// ordered by name.
     pub sorting_label_key: Option<String>,
     /// Number of concurrent clusters, or a share of the stage, rounded down to at least 1. Absent: 1.
     pub max_concurrency: Option<IntOrString>,
@@ -185,8 +185,8 @@ pub struct RollingUpdateConfig {
     pub max_unavailable: Option<IntOrString>,
     /// Number or share of additional clusters that may have the resources. A share is rounded up. Absent: 25%.
     pub max_surge: Option<IntOrString>,
-    /// Seconds until resources without availability tracking count as available. A pass with bindings that are not
-    /// ready is repeated after the same time. Absent: 60.
+    /// Seconds until resources without availability tracking count as available. The same time passes until a pass
+    /// with bindings that are not ready is repeated. Absent: 60.
     pub unavailable_period_seconds: Option<i64>,
 }
 
@@ -206,7 +206,7 @@ impl StageTask {
 }
 
 impl StrategySpec {
-    /// Sets the default of admission: `maxConcurrency` is 1.
+    /// Sets `maxConcurrency` to 1 where it is absent, like the product's admission.
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {
             stage.max_concurrency.get_or_insert(IntOrString::Int(1));

@@ -84,7 +84,8 @@ pub struct KubeFleetBugs {
     pub in_progress_is_failure: bool,
     /// A run that selects no cluster ends as failed once its last deleted binding is gone.
     pub delete_only_run_fails: bool,
-    /// A condition that stays true at a newer generation does not wake the rolling update. Since c06ca95c.
+    /// A condition that stays true at a newer generation does not wake the rolling update. This bug exists since
+    /// c06ca95c.
     pub missed_wake_ups: bool,
 }
 

@@ -300,7 +300,7 @@ impl PickingPolicy {
         usize::try_from(self.number_of_clusters?).ok()
     }
 
-    /// Returns a field below the policy that the product rejects, and the reason.
+    /// Returns a field of the policy that the product rejects, and the reason.
     fn refused(&self) -> Option<(&'static str, String)> {
         let kind = self.kind();
         let only = "only valid for PickN policy type";
@@ -410,7 +410,7 @@ impl PickingPolicy {
         })
     }
 
-    /// Returns the members that at least one required term selects; without terms, all.
+    /// Returns the members that at least one required term selects; without terms, all members.
     fn selected(&self, members: &[SchedulableMember]) -> Result<Vec<usize>, NotPicked> {
         let Some(terms) = self.required_terms() else {
             return Ok((0..members.len()).collect());

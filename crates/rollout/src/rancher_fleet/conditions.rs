@@ -128,7 +128,7 @@ mod tests {
         };
         let mut older = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone())
             .judging_wanted(false);
-        // Other labels and limits do not change how statuses are evaluated.
+        // A scheduler with other labels and limits, which do not affect statuses.
         older.set_clusters(clusters.clone());
         older.set_strategy(strategy.clone());
         let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
@@ -163,7 +163,7 @@ mod tests {
                 "Bundle/app unavailablePartitions: 1 ",
             ]
         );
-        // Before 0.16, waiting clusters with a staged new version are OutOfSync.
+        // Before 0.16, clusters that wait with a staged new version are OutOfSync.
         let status = older.reconcile(SimTime::ZERO, &view).status;
         let [ready, ..] = &words(older.bundle_conditions("app", &status))[..] else {
             panic!("no condition")
@@ -197,7 +197,7 @@ mod tests {
             ready,
             "Bundle/app Ready: False WaitApplied(11) [Cluster fleet-default/c-00]"
         );
-        // Everything is done: Ready, and an empty state.
+        // All clusters are done, so the bundle is Ready and the state is empty.
         for cluster in &mut view.clusters {
             *cluster = ClusterView::settled(Revision(2));
         }

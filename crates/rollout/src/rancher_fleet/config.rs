@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
-/// Rollout strategy of a bundle. `null` and absent are the same.
+/// Rollout strategy of a bundle. `null` has the same meaning as an absent strategy.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]

@@ -26,7 +26,7 @@ use super::partition::Partition;
 use super::pass::BundlePass;
 use super::view::BundleAction;
 
-/// "`MaxNew` is always 50."
+/// The document says: "`MaxNew` is always 50."
 pub(super) const BATCH: usize = 50;
 
 /// Returns the maximum number of NotReady clusters of a Ready partition. `is_partition_limit_set`: whether
@@ -42,7 +42,8 @@ pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) ->
 impl<M: PartitionMembers> BundlePass<'_, M> {
     /// Processes the partitions until too many of them are NotReady.
     pub(super) fn documented(&mut self, is_partition_limit_set: bool) {
-        // "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
+        // The document says: "Remaining clusters are marked OutOfSync". Existing deployments get the next id
+        // immediately.
         for number in 0..self.plan.partitions.len() {
             self.create_and_stage(number, 0);
         }

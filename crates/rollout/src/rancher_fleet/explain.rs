@@ -18,8 +18,8 @@ pub struct BundleExplanation {
     pub gates: Vec<i64>,
     /// Number of clusters.
     pub targets: usize,
-    /// Number of clusters that start together: first deployments per pass over all partitions (shipped), or clusters
-    /// of a partition before its `maxUnavailable` is checked (documented).
+    /// Number of clusters that start together. Shipped rules: first deployments per pass in all partitions. Documented
+    /// rules: clusters of a partition that start before its `maxUnavailable` is checked.
     pub batch: i64,
     /// Clusters in no partition, by name.
     pub unpartitioned: Vec<String>,

@@ -18,8 +18,8 @@ use super::{RancherFleet, RuleSet};
 type FlagTest = fn(u8) -> bool;
 
 impl RancherFleet {
-    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    /// The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: the rollout is finished, or the next pass makes
+    /// progress. The call costs as much as several passes.
     pub fn hold(&self, view: &BundleView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -153,8 +153,8 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Returns the limit that blocks clusters of a partition: the bundle's if it is used up, otherwise the partition's
-    /// own.
+    /// Returns the limit that blocks clusters of a partition: the bundle's limit if it is used up, otherwise the
+    /// partition's own limit.
     fn limit_scope(&self, partition: &Partition) -> LimitScope {
         let is_bundle_full = self.scheduler.rules == RuleSet::Shipped
             && self.pass.status.unavailable >= self.plan.max_unavailable;

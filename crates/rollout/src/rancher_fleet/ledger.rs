@@ -1,5 +1,5 @@
-//! The clusters of a bundle as a pass sees them: the actions each may be picked for, ordered candidate sets, and
-//! counts.
+//! The clusters of a bundle as a pass sees them: the actions for which each may be picked, ordered sets of candidates,
+//! and counts.
 //!
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`. The cost of a changed cluster is a few machine words for each of its partitions.
@@ -115,7 +115,7 @@ pub(super) struct BundleLedger {
     /// The memberships of each cluster in partitions.
     memberships: Vec<Vec<Membership>>,
     partitions: Vec<PartitionLedger>,
-    /// Number of unavailable deployments of all targets.
+    /// Number of unavailable deployments among all targets.
     pub(super) unavailable: i64,
     pub(super) summary: BundleSummary,
     /// Ranks of the targets that are not Ready, and of the clusters whose deployment no longer belongs to a target.

@@ -21,7 +21,7 @@ pub enum FleetLimitError {
     BadPercent(String),
 }
 
-/// Returns the limit that the first present value of `values` gives for `count`; without a value, 100%.
+/// Returns the limit for `count` according to the first present value in `values`; without a value, 100%.
 ///
 /// # Errors
 /// If that value is an invalid text and `count` is above 0.

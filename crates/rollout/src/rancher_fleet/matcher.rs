@@ -27,7 +27,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Returns whether the entry has any criterion; without one it matches nothing.
+    /// Returns whether the entry has any criterion; without a criterion, it matches nothing.
     pub(super) fn has_criteria(&self) -> bool {
         self.name.is_some()
             || self.labels.is_some()
@@ -80,7 +80,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Returns a text of an entry. `None`: it is empty, which means not set.
+/// Returns a text of an entry. `None`: the text is empty, which means that it is not set.
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }

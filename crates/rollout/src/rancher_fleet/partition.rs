@@ -54,7 +54,7 @@ pub struct Partition {
 pub struct Partitioning {
     /// The partitions in the order in which they are updated.
     pub partitions: Vec<Partition>,
-    /// Number of unavailable clusters in the whole bundle at which available ones are no longer updated.
+    /// Number of unavailable clusters in the whole bundle at which no more available clusters are updated.
     pub max_unavailable: i64,
     /// Number of unavailable partitions above which later partitions are not updated.
     pub max_unavailable_partitions: i64,

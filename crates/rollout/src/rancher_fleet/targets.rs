@@ -60,7 +60,7 @@ pub enum TargetChoice {
 /// A selector of an entry that Kubernetes would reject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetsError {
-    /// Index of the entry; restrictions follow the targets.
+    /// Index of the entry; the restrictions are numbered after the targets.
     pub entry: usize,
     /// The error in the entry's selector.
     pub source: SelectorError,

@@ -233,7 +233,7 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
 /// An object that preserves the order of its keys: processes are in the order of their creation.
 struct Ordered<T>(Vec<(String, T)>);
 
-/// `[routable, running and not routable, starting, crashed, placement error, unknown]`.
+/// Numbers of instances: routable, running and not routable, starting, crashed, placement error, unknown.
 type Lrps = [usize; 6];
 
 impl<T> Default for Ordered<T> {
@@ -310,7 +310,7 @@ impl Labelled {
             .iter_mut()
             .for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
-            // Diego's reports for a destroyed process are not queried.
+            // Do not query Diego's reports for a destroyed process.
             let process = self
                 .processes
                 .iter()

@@ -63,7 +63,7 @@ fn check_partitions(case: &Value) -> Result<(), String> {
         }
     };
     let mut expected = case.expect;
-    // The record may omit fields that are empty or 0.
+    // The record may omit fields whose value is empty or 0.
     if expected.get("error").is_none() {
         let fields = expected.as_object_mut().expect("an object");
         for limit in ["maxUnavailable", "maxUnavailablePartitions"] {
@@ -123,7 +123,7 @@ fn check_trace(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The controller's loop for a bundle whose agents act as recorded.
+/// The loop of the controller for a bundle whose agents act as recorded.
 struct Loop {
     fleet: RancherFleet,
     /// A second scheduler with partial passes, which must make the same decisions as `fleet`.

@@ -17,7 +17,7 @@ pub struct Product {
     pub suites: fn(&Path) -> Vec<Suite>,
 }
 
-/// Every folder of recorded cases, including those that the other crate's program compares.
+/// All folders of recorded cases, including those whose cases the other crate's program compares.
 const FOLDERS: [&str; 5] = [
     "argocd-applicationset",
     "cloud-foundry",
@@ -138,7 +138,7 @@ impl Arguments {
         parsed
     }
 
-    /// Returns whether some suites may be left out.
+    /// Returns whether the arguments may leave out some suites.
     fn selects_some(&self) -> bool {
         !(self.filters.is_empty() && self.skips.is_empty())
     }

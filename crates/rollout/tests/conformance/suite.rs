@@ -22,7 +22,7 @@ pub struct Suite {
     pub disagreements: Vec<String>,
 }
 
-/// Returns the suites of `product` for which `folder` has files. `kinds` has the name of each kind, the name of the
+/// Returns the suites of `product` for which `folder` has files. For each kind, `kinds` has its name, the name of the
 /// list of cases in its files, and the function that compares a case.
 ///
 /// # Panics
@@ -86,10 +86,10 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     read_files_as(folder, prefix)
 }
 
-/// Like [`read_files`], with a type for the content of every file.
+/// Like [`read_files`], but deserializes the content of every file.
 ///
 /// # Panics
-/// Also if the content of a file does not have this type.
+/// In addition, if the content of a file does not have this type.
 pub fn read_files_as<T: DeserializeOwned>(folder: &Path, prefix: &str) -> Vec<(String, T)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

@@ -289,7 +289,7 @@ impl RevisionEntry {
 }
 
 /// Returns whether an environment variable may select another repository or change what git does. Variables that
-/// locate the user's own configuration and git's own files do not count.
+/// locate the user's own configuration or git's own files do not count.
 fn decides_repository(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with("GIT_") && !name.starts_with("GIT_CONFIG") && name != "GIT_EXEC_PATH"

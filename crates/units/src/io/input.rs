@@ -49,7 +49,7 @@ pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// Compressed bytes. Read errors mention the compression.
+/// Compressed bytes whose read errors mention the compression.
 struct Packed<R> {
     decoder: MultiGzDecoder<R>,
 }

@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// Folders that are removed at the end if they are empty, deepest first.
+/// Folders that are removed at the end of the program if they are empty, deepest first.
 static NEW: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Held while something is published, and from a signal until the program ends.
+/// Held while results are published, and from a signal until the program ends.
 static PUBLISHING: Mutex<()> = Mutex::new(());
 
 /// A file or folder that is removed when this is dropped, or by [`abandon`].
@@ -86,7 +86,7 @@ impl Drop for NewFolders {
     }
 }
 
-/// Removes the folders that are empty and keeps the others.
+/// Removes the folders that are empty.
 fn remove_empty(folders: &[PathBuf]) {
     for folder in folders {
         let _ = std::fs::remove_dir(folder);

@@ -72,7 +72,7 @@ enum ProposalProblem {
 }
 
 impl ProposalStrategy {
-    /// Returns the steps. `None`: AllAtOnce; an empty list: one by one.
+    /// Returns the steps. `None`: the strategy is AllAtOnce. Empty: applications are updated one by one.
     ///
     /// # Errors
     /// If the strategy is invalid.

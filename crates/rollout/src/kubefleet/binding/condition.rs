@@ -7,7 +7,7 @@
 use super::super::KubeFleetBugs;
 use fleetsim_units::SimTime;
 
-/// A condition's status, in the order of a placement's reasons. Elsewhere a missing condition is `None`.
+/// A condition's status, in the order of a placement's reasons. A missing condition is represented by `None`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
     /// In progress.
@@ -55,8 +55,8 @@ pub enum WorkState {
 }
 
 impl WorkState {
-    /// Returns the statuses of Overridden, WorkSynchronized, Applied and Available: the conditions before the one that
-    /// determines the state hold. Left out: DiffReported, which determines the two states of differences.
+    /// Returns the statuses of Overridden, WorkSynchronized, Applied and Available: all conditions before the one that
+    /// determines the state are True. Left out: DiffReported, which determines the two states of differences.
     pub(in super::super) fn statuses(self) -> [Option<ConditionStatus>; 4] {
         use ConditionStatus::{False, True};
         match self {
@@ -84,7 +84,7 @@ impl WorkState {
     pub(super) const fn is_failure(self, bugs: KubeFleetBugs) -> bool {
         match self {
             Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
-            // True while work is being applied and while it starts.
+            // The bug affects work that is being applied or is starting.
             Self::Applying | Self::Unavailable => bugs.in_progress_is_failure,
             _ => false,
         }

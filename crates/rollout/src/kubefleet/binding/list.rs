@@ -37,7 +37,7 @@ pub struct Bindings {
     unavailable: TargetSet,
 }
 
-/// The indices of bindings. When indices change, a new layout replaces it.
+/// The indices of bindings. When indices change, a new layout is created.
 #[derive(Debug, Default)]
 pub(in super::super) struct Layout {
     /// The index of each cluster's binding, preferring one that is not being deleted; `NOWHERE` if there is no
@@ -122,7 +122,7 @@ impl Bindings {
         self.list[place as usize] = binding;
     }
 
-    /// Removes the binding of a cluster that has only one.
+    /// Removes the binding of a cluster that has only one binding.
     pub fn remove(&mut self, target: TargetId) {
         if let Some(place) = self.place(target) {
             self.gone.insert(place);

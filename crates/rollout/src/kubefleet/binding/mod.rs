@@ -93,7 +93,8 @@ impl Binding {
         binding
     }
 
-    /// Returns the cluster's progress with the current spec: conditions of older generations do not count.
+    /// Returns the cluster's progress with the current spec: conditions that were observed at an older generation do
+    /// not count.
     pub fn work_state(&self) -> WorkState {
         if self.work.generation == self.generation {
             self.work.state
@@ -136,14 +137,14 @@ impl Binding {
         };
     }
 
-    /// Applies the scheduler's change when the cluster is no longer picked.
+    /// Marks the binding like the scheduler when the cluster is no longer picked.
     pub fn unschedule(&mut self) {
         self.was_bound = self.state == BindingState::Bound;
         self.state = BindingState::Unscheduled;
         self.generation += 1;
     }
 
-    /// Applies the scheduler's change when a cluster is picked again before its binding was deleted.
+    /// Marks the binding like the scheduler when a cluster is picked again before its binding was deleted.
     pub fn reschedule(&mut self) {
         self.state = if self.was_bound {
             BindingState::Bound
@@ -189,7 +190,7 @@ mod tests {
     #[test]
     fn a_cluster_in_progress_counts_as_failed_as_shipped() {
         let cases = [
-            // state, succeeded, failed, failed without the defect
+            // state, whether succeeded, whether failed, whether failed without the bug
             (WorkState::Unknown, false, false, false),
             (WorkState::OverrideFailed, false, true, true),
             (WorkState::SyncFailed, false, true, true),

@@ -1,8 +1,9 @@
-//! The bindings of a placement, sorted by what a pass may do with them.
+//! The bindings of a placement, sorted by the actions that a pass may take on them.
 //!
-//! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds have the
-//! names of its lists. A pass queries [`CandidateSets`] for counts and for the bindings of a kind in the order of
-//! names. The sets are updated with changes; tests run the same pass on sets that are rebuilt from all bindings.
+//! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds are named
+//! after the lists of this code. A pass queries [`CandidateSets`] for counts and for the bindings of a kind in the
+//! order of names. The sets are updated with changes; tests run the same pass on sets that are rebuilt from all
+//! bindings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -140,8 +141,8 @@ impl SeenBinding {
     }
 }
 
-/// The indices of each kind as the last pass saw them. They are updated with changes if no cluster has several
-/// bindings; otherwise they are rebuilt.
+/// The indices of each kind as the last pass saw them. If no cluster has several bindings, the indices are updated
+/// with changes; otherwise they are rebuilt.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateSets {
     layout: Arc<Layout>,

@@ -4,7 +4,7 @@
 //! `calculateMaxToRemove` and `calculateMaxToAdd` in `pkg/controllers/rollout/controller.go`.
 //!
 //! `maxUnavailable` is a budget on *ready* bindings: every binding that is not ready uses it, for any reason. Failed
-//! bindings are updated regardless of it. As shipped, all bindings in progress count as failed.
+//! bindings are updated regardless of this budget. As shipped, all bindings in progress count as failed.
 
 use std::collections::BTreeMap;
 
@@ -35,9 +35,9 @@ impl RollingUpdate {
     }
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
-    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
-    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and a pass after a change of the
-    /// limits or of the newest resource snapshot, examines all bindings.
+    /// bindings of clusters in `changed` differ from those of the last pass. `changed` includes the clusters that
+    /// storing the last pass has changed ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and
+    /// a pass after a change of the limits or of the newest resource snapshot, examines all bindings.
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
@@ -234,7 +234,7 @@ impl RollingWave {
     }
 }
 
-/// Returns whether a cluster that needs the resources is still being cleaned up; then nothing is rolled.
+/// Returns whether a cluster that needs the resources is still being cleaned up. No binding is rolled until then.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
     if view.bindings.are_single() {
         return Ok(false);

@@ -4,7 +4,7 @@ use super::super::super::{Pass, QueueRequest, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings};
 use super::super::{BindingState, KubeFleetBugs};
 
-/// One placement in the hub cluster, whose strategy is `RollingUpdate`.
+/// One placement whose strategy is `RollingUpdate`, in the hub cluster.
 #[derive(Clone, Debug)]
 pub struct RollingView {
     /// Number of requested clusters. `None`: all that match.
@@ -77,7 +77,7 @@ pub struct RollingStatus {
     pub next: QueueRequest,
     /// Why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RollingError>,
-    /// The counters. `None`: the pass ended before it counted.
+    /// The counters. `None`: the pass ended before the bindings were counted.
     pub counts: Option<BindingCounts>,
     /// The limits in this pass. `None`: no binding had to be rolled.
     pub room: Option<Room>,
@@ -85,7 +85,8 @@ pub struct RollingStatus {
     /// (`processApplyStrategyUpdates`).
     pub patched: Vec<TargetId>,
     /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not show
-    /// this yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
+    /// this yet; updates come before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists
+    /// all).
     pub blocked: Vec<TargetId>,
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`,
     /// and `checkAndUpdateStaleBindingsStatus` if nothing is rolled).
@@ -173,8 +174,8 @@ impl RollingView {
         }
     }
 
-    /// Returns whether every requested cluster has the newest resources and is available, and no other cluster has
-    /// them.
+    /// Returns whether every requested cluster has the newest resources and is available, and no other cluster has the
+    /// newest resources.
     pub fn is_done(&self) -> bool {
         self.bindings.iter().all(|binding| self.has(binding))
     }

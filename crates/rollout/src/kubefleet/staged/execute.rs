@@ -70,7 +70,7 @@ enum ClusterDeletion {
 }
 
 impl ClusterDeletion {
-    /// `binding`: the cluster's binding to delete, if it still exists.
+    /// Returns the state of a cluster. `binding`: the cluster's binding to delete, if it still exists.
     fn of(cluster: &ClusterStatus, binding: Option<&Binding>) -> Self {
         let Some(binding) = binding else {
             return Self::Done;
@@ -108,7 +108,7 @@ impl<'a> RunPass<'a> {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
                     self.decision.status.next = QueueRequest::RateLimited;
                 }
-                // "Both tasks must be satisfied before advancing to the next stage."
+                // The document says: "Both tasks must be satisfied before advancing to the next stage."
                 RuleSet::Documented => self.complete_stage(index),
             }
             return Ok(());
@@ -202,7 +202,7 @@ impl<'a> RunPass<'a> {
             ClusterUpdate::Done => cluster.succeeded = Some(true),
             ClusterUpdate::Preempted => cluster.succeeded = Some(false),
         }
-        // A cluster that counts as failed before it starts does not start.
+        // A cluster that counts as failed before its start does not start.
         let starts = before.started.is_none() && update != ClusterUpdate::Failing;
         if starts {
             cluster.started = Some(stored(self.now));
@@ -327,8 +327,8 @@ impl<'a> RunPass<'a> {
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// Returns whether an approval was given, and accepts it (`handleStageApprovalTask`). Without a request it creates
-    /// one, which cannot be approved yet.
+    /// Returns whether an approval was given, and accepts it (`handleStageApprovalTask`). If there is no request,
+    /// creates one, which cannot be approved yet.
     fn ask(&mut self, approval: String) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
@@ -360,7 +360,7 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Starts no deletions, and observes those in progress.
+    /// Starts no deletions, and observes the deletions in progress.
     fn stop_delete_stage(&mut self) -> Result<(), RunError> {
         self.run.deletion.mark(self.now, RunReason::Stopping);
         let in_progress = self.follow_deletions(NewDeletions::Hold)?;

@@ -31,7 +31,7 @@ pub struct StageExplanation {
     pub after_tasks: Vec<String>,
 }
 
-/// Applies `strategy` to these clusters, like a run whose placement has picked them all. Applies defaults.
+/// Applies `strategy`, with its defaults, to these clusters, like a run whose placement has picked them all.
 ///
 /// # Errors
 /// The reason why the run could not be initialized.

@@ -13,8 +13,8 @@ use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use fleetsim_units::SimTime;
 
 impl StagedUpdateRun {
-    /// Returns the rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all
-    /// updated clusters are available, or the next pass makes progress. The call costs as much as several passes.
+    /// Returns the rule that blocks the run at `view`, at the time of its last pass. `None`: the run has succeeded and
+    /// all updated clusters are available, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
         let StagedDecision {

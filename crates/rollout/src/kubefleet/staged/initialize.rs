@@ -75,7 +75,7 @@ impl RunInputs {
                 observed,
             });
         }
-        // A run that has completed all deletions finds no binding and fails: an upstream bug.
+        // A run that has completed all deletions finds no binding and therefore fails, which is an upstream bug.
         let needs_bindings =
             self.behaviour.bugs.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
@@ -176,7 +176,7 @@ impl RunInputs {
         stage: usize,
         total: usize,
     ) -> Result<i64, ScaledValueError> {
-        // "Updates clusters within each stage one at a time."
+        // The document says: "Updates clusters within each stage one at a time."
         if self.behaviour.rules == RuleSet::Documented {
             return Ok(1);
         }

@@ -64,7 +64,7 @@ pub(super) struct StageLedger {
     index: usize,
     /// Position of the first cluster that no pass has tried to start.
     pub(super) frontier: usize,
-    /// Clusters that could not start because they count as failed; they still take slots.
+    /// Clusters that could not start because they count as failed, but still occupy slots.
     pub(super) refused: TargetSet,
     /// Clusters that a pass has tried to start, that are not done, and that count as failed.
     pub(super) failing: TargetSet,
@@ -143,7 +143,7 @@ impl RunLedger {
     }
 }
 
-/// Returns whether a pass only continues a stage.
+/// Returns whether a pass only continues a stage, so that a ledger covers it.
 fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
     let runs = match (inputs.behaviour.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,

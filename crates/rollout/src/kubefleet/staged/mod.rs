@@ -180,10 +180,10 @@ impl StagedUpdateRun {
     }
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
-    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
-    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run examines all bindings, and so do
-    /// passes after a change of the placement or of the picked clusters, passes of a stopped run, and passes of the
-    /// delete stage.
+    /// bindings of clusters in `changed` differ from those of the last pass. `changed` includes the clusters that
+    /// storing the last pass has changed ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run
+    /// examines all bindings, and so do passes after a change of the placement or of the picked clusters, passes of a
+    /// stopped run, and passes of the delete stage.
     ///
     /// # Panics
     /// Same as [`Self::reconcile`].
@@ -226,7 +226,7 @@ impl StagedUpdateRun {
         decision
     }
 
-    /// Runs one pass at the time of the last one; without a ledger it examines everything.
+    /// Runs one pass at the time of the last one; without a ledger, the pass examines everything.
     fn pass(
         &self,
         run: &mut RunStatus,
@@ -301,7 +301,7 @@ impl RunInputs {
         match (self.behaviour.rules, view.state) {
             // The run is only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
-            // The document describes no state: a run starts as soon as it exists.
+            // The document describes no state, so a run starts as soon as it exists.
             (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
             (_, RunState::Stop) => pass.stop(),
         }

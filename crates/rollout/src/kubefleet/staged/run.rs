@@ -1,4 +1,4 @@
-//! The status object of a staged update run. It is the run's memory, and users see it.
+//! The status object of a staged update run. This object is the run's memory, and is visible to users.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
 //! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which
@@ -56,7 +56,7 @@ impl RunReason {
 }
 
 impl ProgressCondition {
-    /// Sets a condition; its time changes only with the status.
+    /// Sets a condition; the condition's time changes only if its status changes.
     pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
         let since = match condition {
             Some(before) if before.reason.status() == reason.status() => before.since,
@@ -65,7 +65,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since });
     }
 
-    /// Returns the outcome, success or failure. `None`: not finished.
+    /// Returns whether the outcome is success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
@@ -145,7 +145,7 @@ impl StageStatus {
         }
     }
 
-    /// Returns the outcome, success or failure. `None`: not finished.
+    /// Returns whether the stage succeeded or failed. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -195,7 +195,7 @@ pub struct RunStatus {
 }
 
 impl RunStatus {
-    /// Returns the outcome, success or failure, which is final. `None`: not finished.
+    /// Returns whether the run succeeded or failed, which is final. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -228,7 +228,7 @@ impl RunStatus {
         self.succeeded().is_some() || self.initialized == Some(false)
     }
 
-    /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
+    /// Rounds times to whole seconds, as the API server stores them after a pass. Within a pass, times are exact.
     pub(super) fn store(&mut self) {
         let stages = self.stages.iter_mut().chain([&mut self.deletion]);
         let of_stages = stages.map(|stage| &mut stage.progressing);

@@ -35,7 +35,7 @@ impl RunInputs {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;
-        // Three tasks of the same type are accepted, because only two are compared.
+        // Three tasks of the same type are accepted, because upstream compares only two.
         let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
         if is_twice || after.iter().any(StageTask::is_wait_of_zero) {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));

@@ -73,7 +73,7 @@ proptest! {
             let pass = run.reconcile(now, &view);
             view.store(&pass);
             let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();
-            // A hold refers to the time of the previous pass; only a timed wait can have ended since.
+            // The hold refers to the time of the previous pass, so a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.status();
             for (index, stage) in status.stages.iter().enumerate() {

@@ -37,7 +37,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The members of the partitions by a plain scan of all clusters, without incremental sets and counts.
+/// The members of the partitions, determined by a plain scan of all clusters without incremental sets and counts.
 struct Scan<'a> {
     plan: &'a Partitioning,
     flags: Vec<u8>,
@@ -86,7 +86,7 @@ fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i
     )
 }
 
-/// Two schedulers over one view: one examines all clusters in every pass, the other only those that changed.
+/// Two schedulers over one view: one examines all clusters in every pass, and the other only clusters that changed.
 struct Twins {
     full: RancherFleet,
     quick: RancherFleet,
@@ -123,7 +123,7 @@ impl Twins {
         }
     }
 
-    /// Runs a pass on both schedulers, and stores it unless it is lost. Panics if they differ.
+    /// Runs a pass on both schedulers, and stores it unless it is lost. Panics if the passes differ.
     fn pass(&mut self, is_stored: bool) {
         let full = self.full.reconcile(SimTime::ZERO, &self.view);
         let quick = self

@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(view, expected);
     }
 
-    /// A scheduler's state between passes only saves work: a new scheduler makes the same decisions.
+    /// A scheduler's state between passes only saves work, so a new scheduler makes the same decisions.
     #[test]
     fn a_new_scheduler_decides_the_same(
         views in vec(vec(cluster(), 12), 1..5),
@@ -192,7 +192,7 @@ proptest! {
     }
 
     /// Shipped: at most `maxUnavailable` available clusters of the bundle are updated. Documented: a partition above
-    /// its limit starts no batch; without ready clusters, at most 50 more than the limit start.
+    /// its limit starts no batch; without ready clusters, at most 50 clusters more than the limit start.
     #[test]
     fn no_limit_is_exceeded(views in vec(cluster(), 0..25), yaml in strategy(), documented in any::<bool>()) {
         let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };

@@ -33,7 +33,7 @@ pub(super) enum Release {
 /// The part of a pass that an outcome shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Show {
-    /// `create` and `deploy`, and the hold's full text.
+    /// Actions `create` and `deploy`, and the hold's full text.
     All,
     /// Only the promoted clusters, `start`, and the hold's rule, so that first deployments and updates have the same
     /// text.

@@ -15,7 +15,7 @@ use super::record::{Change, Trace, TraceApp, TraceStep, TraceTemplate};
 use super::words::{is_empty, message, message_code, seconds, shown, status_letter, time};
 use crate::suite::parse;
 
-/// The controller, with applications that change as recorded.
+/// A replay of the controller, with applications that change as recorded.
 pub struct Replay {
     names: Vec<String>,
     /// Recorded revisions and parameters. The number that stands for one is its index plus 1.

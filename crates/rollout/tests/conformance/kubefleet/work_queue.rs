@@ -15,8 +15,8 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Runs a pass that takes no time. Returns when the key is processed again: at the earliest requested timer, which
-    /// other wake-ups do not change.
+    /// Runs a pass that takes no time. Returns when the key is processed again: at the time of the earliest requested
+    /// timer. Other wake-ups do not change that timer.
     pub fn pass(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         self.timer = self.timer.filter(|timer| *timer > now);
         let delay = match next {

@@ -286,7 +286,7 @@ impl Around {
         );
     }
 
-    /// Runs and stores one pass; returns it and the changes in the run.
+    /// Runs and stores one pass. Returns the pass, and the changes in the run.
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.status().clone();
         let pass = self.run.reconcile(now, &self.view);
