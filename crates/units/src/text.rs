@@ -38,18 +38,18 @@ impl UnitError {
     }
 }
 
-/// The notation of a quantity: its name, and its units with their size in the base unit.
+/// The notation of a quantity: its name, and its units with their sizes in the base unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Notation<T> {
     quantity: &'static str,
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
-    /// The maximum in the base unit, and the range in words.
+    /// The maximum in the base unit. The next field is the range in words.
     most: f64,
     range: &'static str,
-    /// The units for printing, with the base unit last. If several texts have the same number of digits, the first is
-    /// used.
+    /// The units for printing, with the base unit last. If texts in several units have equally many digits, the first
+    /// unit is used.
     printed: &'static [&'static str],
     /// Conversions from and to the base unit.
     from: fn(f64) -> T,
@@ -353,7 +353,7 @@ impl<T> Notation<T> {
         Err(UnitError { message })
     }
 
-    /// Returns the quantity for `base` in its base unit, if it is in range.
+    /// Returns the quantity for the number `base` of base units, if it is in range.
     fn of_base(&self, value: &str, base: f64) -> Result<T, UnitError> {
         if (0.0..=self.most).contains(&base) {
             Ok((self.from)(base))

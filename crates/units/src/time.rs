@@ -38,7 +38,7 @@ macro_rules! nanoseconds {
                 self.nanos
             }
 
-            /// Returns seconds, for output and rates; never for comparing times.
+            /// Returns the number of seconds, for output and rates; never for comparing times.
             #[must_use]
             pub fn as_secs_f64(self) -> f64 {
                 self.nanos as f64 / NANOS_PER_SEC
@@ -122,7 +122,7 @@ impl SimDuration {
 
 impl Add<SimDuration> for SimTime {
     type Output = Self;
-    /// Saturates at [`SimTime::MAX`], which no run reaches.
+    /// Adds a span. The sum saturates at [`SimTime::MAX`], which no run reaches.
     fn add(self, span: SimDuration) -> Self {
         Self::from_nanos(self.nanos.saturating_add(span.nanos))
     }

@@ -15,8 +15,7 @@ pub enum KubeFleetVersion {
     /// v0.3.0 and v0.3.1: the tasks of a stage without clusters run, as for every other stage.
     #[serde(rename = "0.3")]
     V0_3,
-    /// Commit e160c1c, the source of the recordings: a stage without clusters is skipped. So are its tasks. No release
-    /// contains this commit.
+    /// Commit e160c1c, which was recorded: a stage without clusters is skipped with its tasks. No release contains it.
     #[default]
     #[serde(rename = "main")]
     Main,

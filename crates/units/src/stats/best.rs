@@ -32,8 +32,8 @@ pub struct Contender {
     pub behind: Interval,
 }
 
-/// Compares the means of variants, each with its values in the order of the same replicates. All intervals and marks
-/// hold together with probability `level`. `None` for fewer than two variants or replicates.
+/// Compares the means of variants, each with its values in the order of the replicates. All intervals and marks
+/// together are correct with probability `level`. `None` for fewer than two variants or replicates.
 ///
 /// # Panics
 /// If variants have different numbers of values, or `level` is not above 0 and below 1.
@@ -105,7 +105,7 @@ struct Comparisons {
 }
 
 impl Comparisons {
-    /// Returns the lower bound of how far a variant is behind another.
+    /// Returns a lower bound of how far `variant` is behind `other`.
     fn least(&self, variant: usize, other: usize) -> f64 {
         let difference = self.differences[variant][other];
         difference.mean - self.critical[variant] * difference.standard_error
@@ -121,7 +121,7 @@ impl Comparisons {
         others.all(|other| self.least(variant, other) <= 0.0)
     }
 
-    /// Compares a variant with the best of the others. `may_be_best`: which variants may be the best.
+    /// Compares a variant with the best of the others. `may_be_best`: for each variant, whether it may be the best.
     fn contender(&self, variant: usize, may_be_best: &[bool]) -> Contender {
         let mut estimate = f64::NEG_INFINITY;
         let mut low = f64::NEG_INFINITY;
@@ -152,8 +152,8 @@ impl Comparisons {
     }
 }
 
-/// Returns, for each variant assumed to be the best, the number of standard errors by which another may seem better by
-/// chance.
+/// Returns, for each variant assumed to be the best, the number of standard errors by which another variant may seem
+/// better by chance.
 fn critical_values(
     variants: &[Vec<f64>],
     differences: &[Vec<PairedDifference>],
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn separate_intervals_against_the_observed_best_are_wrong_far_more_often() {
-        // The reason for this method: among six equal variants, at least one seems slower than the fastest in most
-        // studies.
+        // This is why separate intervals are not enough: among six equal variants, at least one seems slower than the
+        // fastest in most studies.
         let mut draws = Draws::new(12);
         let mut wrong = 0;
         for study in 0..200 {

@@ -30,7 +30,7 @@
 use super::interval::{Interval, assert_level, mean_interval};
 
 /// Maximum number of values in a resample. With more values, Student's ratio has nearly the same distribution (the
-/// difference falls with the root of their number), and resampling all of them would take proportional time.
+/// difference falls with the root of their number), but resampling takes proportionally longer.
 pub const MOST_RESAMPLED: usize = 10_000;
 
 /// Minimum number of values for resampling. Four values have only 35 different resamples, too few for a quantile in
@@ -43,8 +43,8 @@ const FEWEST: usize = 5;
 const LEAST_SPREAD: f64 = 0.25;
 
 /// Returns the confidence interval of the population mean from `resamples` draws with `seed`: the same arguments give
-/// the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown. For equal values
-/// both ends are the mean.
+/// the same interval, to the last bit. `None` for fewer than two values, because their spread is unknown. For equal
+/// values, both ends are the mean.
 ///
 /// If `(resamples + 1) · (1 - level) / 2` is a whole number, the quantiles are resampled values: 1,999 for 95%.
 ///
@@ -99,8 +99,8 @@ fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec
     ratios
 }
 
-/// Divides the mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the original
-/// sample, whose variance is `variance` and above 0.
+/// Divides the mean of deviations by its standard error, which is based on at least [`LEAST_SPREAD`] of the spread of
+/// the original sample. `variance`: the variance of that sample, above 0.
 pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     let n = deviations.len() as f64;
     let mut sum = 0.0;
@@ -127,7 +127,7 @@ impl Indices {
         Self { state: seed }
     }
 
-    /// Returns an index below `count`. All are equally likely, up to an error of `count` in 2⁶⁴.
+    /// Returns an index below `count`. All indices are equally likely, up to an error of `count` in 2⁶⁴.
     pub fn below(&mut self, count: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;

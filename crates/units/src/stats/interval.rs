@@ -72,7 +72,7 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
     while upper_tail(high, degrees) > above {
         high *= 2.0;
     }
-    // Fifty-odd halvings use all bits of a float; the limit prevents endless steps over the last bit.
+    // Fifty-odd halvings use all bits of a float; the limit prevents endless halving of the last bit.
     let (low, high) = bisected((0.0, high), 100, |middle| {
         upper_tail(middle, degrees) <= above
     });
@@ -149,7 +149,8 @@ mod tests {
 
     #[test]
     fn the_interval_equals_the_textbook_example() {
-        // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
+        // The mean is 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624, so the half width is 2.364 624 · 2.138
+        // 090 / sqrt 8.
         let interval =
             mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
         assert!(
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn many_degrees_of_freedom_are_normal() {
-        // z + (z³ + z) / 4ν, with z(0.975) = 1.959 963 985 (Abramowitz, Stegun, 26.7.5)
+        // The quantile is about z + (z³ + z) / 4ν, with z(0.975) = 1.959 963 985 (Abramowitz, Stegun, 26.7.5).
         for degrees in [100_000, 10_000_000, u32::MAX] {
             let z = 1.959_963_985_f64;
             let expected = z + (z * z * z + z) / (4.0 * f64::from(degrees));

@@ -51,8 +51,8 @@ pub struct Prediction {
 
 /// Returns the prediction interval of one further value from the same population. The next value is equally likely in
 /// each of the n + 1 gaps between n values, so it is between the r-th smallest and the r-th largest with probability
-/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the largest number that reaches
-/// `level`, or 1 if no r does. Values may be infinite. `None` for fewer than two values.
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the largest number whose probability
+/// is at least `level`, or 1 if there is none. Values may be infinite. `None` for fewer than two values.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not a number.
@@ -169,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
         }
-        // n/2 - 1.96 √n / 2 = 50,000 - 309.9, minus half a step for the discrete distribution.
+        // The exact value is near n/2 - 1.96 √n / 2 = 50,000 - 309.9, minus half a step for the discrete distribution.
         assert_eq!(left_out(100_000, 0.025), Some(49_689));
     }
 

@@ -12,7 +12,7 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     ordered(values)
 }
 
-/// Returns the values in ascending order; they may be infinite.
+/// Returns the values, which may be infinite, in ascending order.
 ///
 /// # Panics
 /// If a value is not a number.

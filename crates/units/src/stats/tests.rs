@@ -39,7 +39,7 @@ const EXPONENTIAL: Population = Population {
     median: -std::f64::consts::LN_2,
     draw: |draws| libm::log(draws.unit()),
 };
-/// The difference of two equal lognormals: symmetric, with heavy tails, as paired differences are.
+/// The difference of two equal lognormals: symmetric, with heavy tails, like paired differences.
 const DIFFERENCE: Population = Population {
     name: "difference of lognormals",
     mean: 0.0,
@@ -117,7 +117,7 @@ fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
 
 #[test]
 fn students_interval_alone_would_miss_skewed_means() {
-    // The reason for the bootstrap: Student's interval on the same samples as above.
+    // The reason for the bootstrap: the coverage of Student's interval on the same samples is too low.
     const SAMPLES: u32 = 4_000;
     for (population, size, level) in [
         (EXPONENTIAL, 10, 0.902),

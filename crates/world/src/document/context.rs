@@ -1,4 +1,4 @@
-//! A document being checked: problems at its values, and the files that it names.
+//! A document that is being checked: problems at its values, and the files that it names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Context<'_> {
         self.problems.push(problem);
     }
 
-    /// Returns the result of `read` without its problems and notes, which another read reports.
+    /// Returns the result of `read`, and discards its problems and notes, which another read reports.
     pub fn unreported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let problems = self.problems.len();
         let notes = self.notes.len();
@@ -102,8 +102,8 @@ impl Context<'_> {
             .unwrap_or(base)
     }
 
-    /// Returns the text of the file that the value at `path` names. If the file cannot be read, this is reported at
-    /// the value.
+    /// Returns the text of the file that the value at `path` names. If the file cannot be read, a problem is reported
+    /// at the value.
     pub fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
         match self.files.read(name) {
             Ok(source) => Some(source),
@@ -144,7 +144,7 @@ impl Context<'_> {
             let problem = document.problem(&path, error.is_of_key(), error.wording());
             self.problems.push(problem.with_optional_help(error.help()));
         }
-        // Otherwise later checks would report the fields that were skipped.
+        // Do not return a value with errors: later checks would report the fields that were skipped.
         if reading.errors.is_empty() {
             reading.value
         } else {
@@ -152,7 +152,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the index of `name` in `known`, which has the names under `list`.
+    /// Returns the index of `name` in `known`, the names of the entries of `list`.
     pub fn lookup(
         &mut self,
         path: &Path,

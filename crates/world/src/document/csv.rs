@@ -16,7 +16,7 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     let mut is_begin = true;
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
-            // A doubled quote closes and reopens. Any other quote ends a cell or belongs to a later one.
+            // A doubled quote closes and reopens. Any other quote ends the cell, or belongs to a later cell.
             (Some(_), '"') => match csv[at + 1..].chars().next() {
                 None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
                 Some(_) => break,
@@ -63,8 +63,8 @@ pub fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-/// Returns the byte offset of a cell in the row that begins at offset `row`, or after blank lines there. If the row
-/// has fewer cells, returns the row's own offset.
+/// Returns the byte offset of a cell in the row that begins at offset `row`, or after the blank lines at `row`. If the
+/// row has fewer cells, returns the row's own offset.
 pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
     let row = skip(csv, row, &['\r', '\n']);
     let mut cell = row;

@@ -55,7 +55,7 @@ impl InputFile {
         }
     }
 
-    /// Returns the bytes that are copied into results, and the names of omitted fields, which have no effect.
+    /// Returns the bytes that are copied into results, and the names of the omitted fields, which have no effect.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
         let part = if self.is_whole {
@@ -173,7 +173,8 @@ impl Files {
         source
     }
 
-    /// Returns the file in the file system that the experiment names. `None`: its bytes have another source.
+    /// Returns the file in the file system that the experiment names. `None`: the bytes of this name have another
+    /// source.
     fn named_file(&self, path: &Path) -> Result<Option<Arc<NamedFile>>, String> {
         if self.open.is_some() {
             return Ok(None);
@@ -191,8 +192,8 @@ impl Files {
         }
     }
 
-    /// Records the YAML that a product's reader extracts from the file, in its own notation. `neutral`: fields of the
-    /// file that cannot affect the rollout.
+    /// Records the YAML that a product's reader extracts from the file, which has its own notation. `neutral`: fields
+    /// of the file that cannot affect the rollout.
     pub fn read_as_product(&mut self, name: &str, yaml: &str, neutral: &[String]) {
         for input in &mut self.inputs {
             if input.path == name {
@@ -241,7 +242,7 @@ fn not_utf8(bytes: &[u8]) -> String {
     format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
 }
 
-/// Returns the hash of the values in a YAML file. `None` for another file, or an invalid one.
+/// Returns the hash of the values in a YAML file. `None`: the file is not YAML, or is invalid.
 fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     if ![".yaml", ".yml"]
         .iter()

@@ -178,7 +178,7 @@ fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<Strin
         left_out.push(own_path);
         return fact(key, value);
     }
-    // Values of generators are parameters of the template.
+    // Keep the values of generators, which are parameters of the template.
     if key == "values" && path.ends_with("generators.clusters") {
         return true;
     }

@@ -1,9 +1,9 @@
 //! A file that an experiment names, and whether errors may quote it.
 //!
-//! A stranger's experiment may name any file on this machine, also through a link, and its errors end up in a log that
-//! others read. So errors quote only files in the experiment's folder, and files that git tracks in its repository. In
-//! both cases they do not quote git's own files (`.git/config` contains tokens) or files that git ignores, such as
-//! credentials that a pipeline has written there. If git does not answer, nothing in a repository is quoted.
+//! A stranger's experiment may name any file on this machine, even through a link, and its errors may end up in a log
+//! that others read. So errors quote only files in the experiment's folder, and files that git tracks in its
+//! repository. Even then, they do not quote git's own files (`.git/config` contains tokens) or files that git ignores,
+//! such as credentials that a pipeline has written. If git does not answer, nothing in a repository is quoted.
 //!
 //! Left out: changes by the experiment's author. Whoever changes `.gitignore` decides what git ignores.
 

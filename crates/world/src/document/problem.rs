@@ -206,7 +206,7 @@ impl Place {
 /// One error in an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// The path of the file, relative to where the program was started.
+    /// The path of the file, relative to the folder in which the program was started.
     pub file: String,
     /// The path of the field in the file, e.g. `fleet[0].downlink`; empty for the file as a whole.
     pub field: String,
@@ -541,7 +541,7 @@ mod tests {
             shown.lines().all(|line| line.chars().count() < 270),
             "{shown}"
         );
-        // An entry has 19 characters: the last shown entry begins at 15 + 19 · 19.
+        // An entry has 19 characters, so the last shown entry begins at 15 + 19 · 19.
         assert!(
             shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"),
             "{shown}"

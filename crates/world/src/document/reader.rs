@@ -48,7 +48,7 @@ pub fn read<T: de::DeserializeOwned>(tree: Node) -> Reading<T> {
     read_where(tree, |_| true)
 }
 
-/// Like [`read`], but collects only the errors that count, such as those in known fields.
+/// Like [`read`], but collects only the errors that count, e.g. errors in known fields.
 pub fn read_where<T: de::DeserializeOwned>(
     mut tree: Node,
     counts: impl Fn(&ReadError) -> bool,
@@ -97,7 +97,7 @@ fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bo
     }
 }
 
-/// Returns whether an error is an unknown field that was probably meant to be this field of the map at `path`.
+/// Returns whether an error is an unknown field that was probably meant to be the field `field` of the map at `path`.
 fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
     match &error.kind {
         Kind::UnknownField {

@@ -97,7 +97,7 @@ pub fn parse_as_product(
     Ok((root, replaced))
 }
 
-/// Returns whether a file repeats a value with an alias (`*name`). False for a file that is not YAML.
+/// Returns whether a file repeats a value with an alias (`*name`). Returns false for a file that is not YAML.
 pub fn has_alias(source: &Arc<Source>) -> bool {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_aliases: 0, max_depth: 64 },
@@ -235,7 +235,7 @@ fn is_padded(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A value as the YAML reader returns it, with the reader's own locations.
+/// A value as the YAML reader returns it, with the locations of the reader.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
@@ -417,7 +417,8 @@ impl Node {
         Self::made(at.clone(), value)
     }
 
-    /// Returns the entries for a field: one entry, or those of a group that is written in its parent's map.
+    /// Returns the entries for a field: one entry, or the entries of a flattened struct, which are written in its
+    /// parent's map.
     fn of_field(text: String, field: serde_json::Value, at: &Range<usize>) -> Vec<(Key, Self)> {
         let is_flat = text.starts_with('~');
         let node = Self::of_json(field, at);
@@ -552,7 +553,7 @@ impl Node {
         best.clone()
     }
 
-    /// Returns the bytes of the last key of `path`, or those of [`Node::place`].
+    /// Returns the bytes of the last key of `path`. Without a key, like [`Node::place`].
     pub fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
             && let Some(parent) = self.get(&Path(parent.to_vec()))

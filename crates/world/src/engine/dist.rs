@@ -107,8 +107,9 @@ pub fn bounded_pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64, most: 
 
 /// Draws from a gamma distribution with this mean; the standard deviation is `mean / sqrt(shape)`.
 ///
-/// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000), without their squeeze
-/// step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in their section 6.
+/// The method is that of Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000),
+/// without their squeeze step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in
+/// their section 6.
 ///
 /// # Panics
 /// If `mean` is negative, `shape` is not above zero, or either is not finite.
@@ -161,7 +162,7 @@ mod tests {
     /// A function that returns the share of draws below a point.
     type Below = fn(f64) -> f64;
 
-    /// Name, draw, mean and standard deviation, with the formulas in comments.
+    /// The name, draw, mean and standard deviation of each distribution; comments have the formulas.
     fn distributions() -> [(&'static str, Draw, f64, f64); 12] {
         [
             ("unit", unit, 0.5, (1.0_f64 / 12.0).sqrt()),
@@ -380,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Returns the largest distance between the distribution function of draws and the true one.
+    /// Returns the largest distance between the empirical distribution function of draws and the true one.
     fn kolmogorov_smirnov(draw: Draw, truth: impl Fn(f64) -> f64, draws: u32) -> f64 {
         let mut rng = stream();
         let mut found: Vec<f64> = (0..draws).map(|_| draw(&mut rng)).collect();

@@ -8,7 +8,7 @@
 //! and no time is lost.
 
 /// A point at most this long after a tick counts as at the tick, and points at most this far apart count as
-/// simultaneous. This is the error of the arithmetic; at 10 GB/s it is a hundredth of a byte.
+/// simultaneous. This tolerance is the error of the arithmetic; at 10 GB/s it is a hundredth of a byte.
 pub(super) const SLACK_NANOS: f64 = 1e-3;
 
 /// A point in time, and the tick at which the caller sees it.
@@ -35,7 +35,7 @@ impl Instant {
         (self.tick - earlier.tick) as f64 + (self.offset - earlier.offset)
     }
 
-    /// Returns the point `nanos` (not negative) later. `None` if it is beyond the range of the clock.
+    /// Returns the point `nanos` (not negative) later. `None` if that point is beyond the range of the clock.
     pub(super) fn after(self, nanos: f64) -> Option<Self> {
         let from_tick = self.offset + nanos;
         let ticks = (from_tick - SLACK_NANOS).ceil().max(0.0);
@@ -53,8 +53,8 @@ impl Instant {
         self.tick == other.tick && other.offset <= self.offset + SLACK_NANOS
     }
 
-    /// Returns the point at which calls made at `tick` take effect: this point if it has the same tick, otherwise the
-    /// tick itself.
+    /// Returns the point at which calls made at `tick` take effect: this point if its tick is `tick`, otherwise
+    /// exactly at `tick`.
     pub(super) fn moved_to(self, tick: u64) -> Self {
         if self.tick == tick {
             self

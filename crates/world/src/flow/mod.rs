@@ -151,7 +151,7 @@ pub struct Network {
     crossing: usize,
     /// The work of the general solver when a crossing transfer was last in flight.
     work_when_crossing: u64,
-    /// Whether something was changed since the clock reached `now`.
+    /// Whether something has changed since the clock reached `now`.
     changing: bool,
     /// Transfers that are complete but not reported yet.
     complete: Vec<(SimTime, LinkId, TransferId)>,
@@ -275,7 +275,7 @@ impl Network {
     }
 
     /// Returns when the next transfer ends if nothing else changes, rounded up to the next nanosecond. `None`: no
-    /// transfer is in flight, or all have rate 0.
+    /// transfer is in flight, or all transfers have rate 0.
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
@@ -291,8 +291,8 @@ impl Network {
     /// Advances to `now` and appends every transfer that is complete by then and was not reported, ordered by (time
     /// of completion, link, id).
     ///
-    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct:
-    /// completions in between happen at their own times and free their bandwidth then.
+    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct: completions
+    /// in between still happen at their own times, and free their bandwidth at these times.
     ///
     /// # Panics
     /// If `now` is before that of an earlier call.
@@ -419,8 +419,8 @@ impl Network {
 
     /// Advances to `now` before a change.
     fn arrive(&mut self, now: SimTime) {
-        // Completions that the first change causes at this tick wait for the other changes, so that rates are solved
-        // only once.
+        // Completions that the first change causes at this tick wait for the other changes at this tick, so that rates
+        // are solved only once.
         let another = self.now == now && self.changing && self.solver == Solver::Mesh;
         if !another {
             self.run_to(now);

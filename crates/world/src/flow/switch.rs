@@ -20,7 +20,8 @@ pub(super) enum Solver {
     Mesh,
 }
 
-/// Completions by the general solver, per transfer in flight, after which it pays to switch to the forest and back.
+/// Number of completions by the general solver, per transfer in flight, after which a switch to the forest and back
+/// pays off.
 const PATIENCE: u64 = 1;
 
 impl Network {

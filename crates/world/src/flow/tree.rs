@@ -167,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Calls `found` with every child whose first tag is at most `due`, by slot.
+    /// Calls `found` with every child whose first tag is at most `due`, in the order of slots.
     pub(super) fn each_due(&self, due: f64, found: &mut impl FnMut(u32)) {
         match self {
             Self::One { kid, summary } if summary.tag <= due => found(*kid),

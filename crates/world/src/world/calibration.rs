@@ -22,8 +22,8 @@ use fleetsim_units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 /// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre clusters tens (spread 1 to 250).
 pub const NODES: u32 = 3;
 
-/// Rate at which a cluster can receive. Guess: no published distribution of site links was found. Branch offices have
-/// about 100 Mbit/s, retail 20 to 50, data centres 10,000.
+/// Rate at which a cluster can receive. Guess, because no published distribution of site links was found. Branch
+/// offices have about 100 Mbit/s, retail 20 to 50, data centres 10,000.
 pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
 /// Round trip from a cluster to the registry. Guess, because no distribution was found: 1 ms in a data centre, 30 ms
@@ -65,10 +65,10 @@ pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
 
 // ---- distribution ----
 
-/// Rate at which a cache or a mirror can send. Guess: one server on a local network; 1 to 25 Gbit/s.
+/// Rate at which a cache or a mirror can send. Guess for one server on a local network; 1 to 25 Gbit/s.
 pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// Round trip from a node to its cache. Guess: one local network.
+/// Round trip from a node to its cache. Guess for a single local network.
 pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
 
 /// Round trip from a cluster to a mirror in its region. Source: 1 to 2 ms between the clusters of KubeFleet's test on
@@ -87,7 +87,7 @@ pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
 /// cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_DOWNLOADS: u32 = 5;
 
-/// Rate of copies within a cell: so high that they take no time, because unpacking already includes writing them.
+/// Rate of copies within a cell: so high that copies take no time, because unpacking already includes writing them.
 pub const CELL_COPY: BytesPerSec = BytesPerSec::from_gbit(10_000.0);
 
 /// Time from a request to a peer's answer. Guess, below [`SPEGEL_TIMEOUT`]: the six or more requests of a small image

@@ -114,7 +114,7 @@ pub enum DriverEvent {
     Released,
     /// A report is in the controller's cache.
     Seen(Report),
-    /// A timer of the controller expires; identified by its number.
+    /// A timer of the controller, identified by its number, expires.
     Timer(u32),
     /// A write that instructs a cluster to run a revision takes effect.
     Instruct(ClusterId, Revision),
@@ -166,7 +166,7 @@ pub enum FaultEvent {
         /// The number of the node's failure.
         failure: u32,
     },
-    /// A node has been missing for as long as its pods tolerate.
+    /// A node has been missing for as long as its pods tolerate this.
     NodeEvicts {
         /// The node.
         node: NodeId,

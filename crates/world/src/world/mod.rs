@@ -131,7 +131,7 @@ pub struct World<'s> {
     faults: FaultProcesses,
     meter: Meter,
     totals: Totals,
-    /// Reports that have arrived since they were last taken.
+    /// Reports that have arrived since the last call of [`World::take_reports`].
     reports: Vec<Report>,
     /// Number of events so far that only checked a limit.
     limit_checks: u64,

@@ -117,7 +117,7 @@ pub struct ImageSpec {
     pub name: String,
     /// The new revision's layers, bottom first.
     pub layers: Vec<LayerSpec>,
-    /// The old revision's layers, bottom first; empty if they are unknown or nothing runs.
+    /// The old revision's layers, bottom first; empty if the layers are unknown or nothing runs.
     pub previous: Vec<LayerSpec>,
     /// Size of the new revision's config blob; drawn once per run.
     pub config: SizeModel,

@@ -25,7 +25,7 @@ pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
     DurationModel::Constant(span)
 }
 
-/// Returns a layer of `bytes` that does not compress.
+/// Returns a layer of `bytes` that cannot be compressed.
 pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
     LayerSpec {
         digest: digest.to_owned(),

@@ -77,7 +77,7 @@ pub struct EventQueue<E> {
 #[derive(Clone, Debug)]
 struct Slot<E> {
     generation: u32,
-    /// Equals the stamp of the event's ticket. Each new ticket gets another stamp.
+    /// The stamp of the event's ticket. Each new ticket gets another stamp.
     stamp: u32,
     event: Option<E>,
 }
@@ -148,7 +148,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Schedules `event` for `after` from now, like [`Self::schedule`].
+    /// Like [`Self::schedule`], for the time `after` from now.
     ///
     /// # Panics
     /// If 2³² events are pending.
@@ -156,7 +156,7 @@ impl<E> EventQueue<E> {
         self.schedule(self.now + after, event)
     }
 
-    /// Cancels a pending event and returns it. `None` if it was already handled or cancelled.
+    /// Cancels a pending event and returns it. `None` if the event was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
         if !self.is_pending(id) {
             return None;
@@ -167,8 +167,8 @@ impl<E> EventQueue<E> {
     }
 
     /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it is handled after all events
-    /// already scheduled for that time, even if `at` is unchanged. Its id stays valid. Returns `false` when the event
-    /// was already handled or cancelled.
+    /// already scheduled for that time, even if `at` is unchanged. The event's id stays valid. Returns `false` when
+    /// the event was already handled or cancelled.
     ///
     /// # Panics
     /// If `at` is in the past.
@@ -335,7 +335,7 @@ impl<E> EventQueue<E> {
             far, slots, opened, ..
         } = self;
         opened.resize(far.len(list), EventTicket::default());
-        // Written without a branch on the content of a slot, so that the processor fetches many slots concurrently.
+        // Written without a branch on the content of a slot, so that the processor can fetch many slots concurrently.
         let mut valid = 0;
         let mut some = 0;
         far.take(list, |_, ticket| {
@@ -392,7 +392,7 @@ impl<E> EventQueue<E> {
         slot.is_some_and(|slot| slot.generation == id.generation && slot.event.is_some())
     }
 
-    /// Empties a slot. Ids of its event become stale, and its ticket void.
+    /// Empties a slot. Ids of its event become stale, and the event's ticket becomes void.
     fn release(&mut self, number: u32) -> E {
         self.pending -= 1;
         self.void(number);

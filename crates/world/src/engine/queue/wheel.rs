@@ -16,7 +16,7 @@ const LISTS: usize = 256;
 const WORD: usize = u64::BITS as usize;
 /// Number of words for all lists.
 const WORDS: usize = BYTES * LISTS / WORD;
-/// Number of tickets in a block: four cache lines. Tests use small blocks, so that they fill more of them.
+/// Number of tickets in a block: four cache lines. Tests use small blocks, so that few tickets fill several blocks.
 const ROOM: usize = if cfg!(test) { 2 } else { 16 };
 /// Marks the absence of a block.
 const NONE: u32 = u32::MAX;

@@ -52,8 +52,8 @@ enum NodeKind {
     Free,
 }
 
-/// Everything about a link or class that an event needs, stored together, because an event accesses nodes all over
-/// memory.
+/// Everything about a link or class that an event needs, stored together to reduce cache misses, because an event
+/// accesses nodes all over memory.
 #[derive(Debug)]
 struct ForestNode {
     kind: NodeKind,
@@ -200,7 +200,7 @@ impl Forest {
         summary
     }
 
-    /// Returns the rate of one unit of weight that follows `id`.
+    /// Returns the rate of a follower of `id` per unit of weight.
     pub(super) fn rate_of_followers(&self, id: u32) -> f64 {
         self.owner(id).rate
     }

@@ -326,7 +326,7 @@ impl Mesh {
         }
     }
 
-    /// Returns the current rate per unit of weight in a bundle; infinite while it is unknown.
+    /// Returns the current rate per unit of weight in a bundle; infinite while the rate is unknown.
     pub(super) fn rate_of(&self, id: u32) -> f64 {
         match self.bundles[id as usize].bottleneck {
             NONE => f64::INFINITY,
@@ -391,7 +391,7 @@ impl Mesh {
         }
     }
 
-    /// Sets the bottleneck of a bundle that has none.
+    /// Sets the bottleneck of a bundle that has no bottleneck.
     pub(super) fn attach(&mut self, id: u32, bottleneck: u32) {
         let reading = self.reading_of_bundle(id);
         let now = self.now;

@@ -10,7 +10,7 @@ use super::{Mesh, NONE, site_of_link};
 use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 
-/// Transfers that end later than this do not end at the same tick, unless their rates rise a lot.
+/// Transfers that end later than this do not end at the current tick, unless their rates rise a lot.
 const NEAR_NANOS: u64 = 1000;
 
 impl Mesh {
@@ -150,7 +150,7 @@ impl Mesh {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
             let id = site / 2;
             if site == site_of_link(id) {
-                // The end was announced for this instant, and rounding must not delay it.
+                // The end of the first transfer was announced for this instant, and rounding must not delay it.
                 let due = self.reading_of_link(id) + self.level_of(id) * (SLACK_NANOS * 1e-9);
                 let bound = &self.links[id as usize].bound;
                 self.collect_bundles(bound, 0, due.max(bound[0].key), ended);

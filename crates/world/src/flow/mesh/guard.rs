@@ -135,7 +135,7 @@ impl Mesh {
         self.unqueue(site_of_link(id));
     }
 
-    /// Narrows the bands so that a difference cannot become negative within them.
+    /// Narrows the bands so that `difference` cannot become negative while levels stay within them.
     fn require(&mut self, difference: &Affine) {
         let depends = difference
             .terms

@@ -33,7 +33,7 @@ impl Guard {
     }
 }
 
-/// A move of a hub to its level, with its position in the order of moves.
+/// A possible move of a hub to the level at which it is full, with its rank in the order of moves.
 struct HubMove {
     hub: u32,
     target: f64,
@@ -226,7 +226,7 @@ impl Mesh {
         self.visits += self.bundles.len() as u64;
     }
 
-    /// Frees the hubs that no rate depends on any more.
+    /// Frees the former hubs on which no rate depends any more.
     pub(super) fn free_left_hubs(&mut self) {
         while let Some(hub) = self.leaving.pop() {
             debug_assert!(

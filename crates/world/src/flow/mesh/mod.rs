@@ -123,7 +123,7 @@ pub(super) struct Mesh {
     links: Vec<MeshLink>,
     bundles: Vec<Bundle>,
     free_bundles: Vec<u32>,
-    /// The first bundle with a hash of path and cap. For lookup only, never iterated.
+    /// The first bundle with a given hash of path and cap. For lookup only, never iterated.
     bundle_of: HashMap<u64, u32, BuildHasherDefault<Mix>>,
     /// The paths of all bundles, with `stride` steps for each.
     steps: Vec<PathStep>,
@@ -158,7 +158,7 @@ pub(super) struct Mesh {
     moving: u32,
     /// The relative margin of comparisons. It grows when rounding makes choices contradict each other.
     margin: f64,
-    /// Whether nothing has changed since the last completion.
+    /// Whether nothing has changed since the last completion, and nothing else can end within its nanosecond.
     quiet: bool,
     /// The largest capacity that any link has ever had.
     fastest: f64,
@@ -235,7 +235,7 @@ impl Mesh {
         self.now = now;
     }
 
-    /// Changes the capacity of a link. For an unknown link, it only records that the link may be this large.
+    /// Changes the capacity of a link. For an unknown link, only records that a link may have this capacity.
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.allow_for(capacity);
         let Some(known) = self.links.get_mut(link as usize) else {

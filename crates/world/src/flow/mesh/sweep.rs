@@ -162,7 +162,7 @@ impl Mesh {
         self.links[link as usize].pending = u64::MAX;
     }
 
-    /// Makes a link the bottleneck of all bundles on it that would exceed its level.
+    /// Makes a link the bottleneck of all bundles on it whose rate would exceed the link's level.
     fn fix(&mut self, link: u32, level: f64, slack: f64) {
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();

@@ -42,7 +42,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + self.clusters.len() + 2 * (before + node)
     }
 
-    /// Returns the link above each link: the tree has the first registry as its root, as in `world/`.
+    /// Returns the parent of each link: the links are a tree, as in `world/`, and the first registry is its root.
     fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; REGISTRIES];
         parents.extend((0..self.regions).map(|_| Some(0)));
@@ -58,7 +58,8 @@ impl Fleet {
         parents
     }
 
-    /// Returns a path to a node from a registry, the mirror of its region or a node of its cluster.
+    /// Returns a path to a node: from a registry, from the mirror of the node's region, or from another node of its
+    /// cluster.
     fn route(&self, sender: usize, cluster: usize, node: usize, peer: usize) -> Route {
         let cluster = cluster % self.clusters.len();
         let (region, nodes) = self.clusters[cluster];

@@ -20,8 +20,8 @@ fn equal_transfers_share_equally_and_speed_up_when_one_ends() {
     let link = network.add_link(None, rate(90.0));
     let ids = [90, 180, 360].map(|size| network.start(SimTime::ZERO, link, bytes(size), None));
     assert_eq!(rates(&network, &ids), [30.0, 30.0, 30.0]);
-    // 30 B/s each: the first ends at 90/30 = 3 s; then 45 each: the second has 90 left, 3 + 90/45 = 5 s;
-    // the third has 360 - 90 - 90 = 180 left at 90 B/s: 7 s.
+    // At 30 B/s each, the first ends at 90/30 = 3 s. Then, at 45 B/s each, the second has 90 B left and ends at 3 +
+    // 90/45 = 5 s. The third has 360 - 90 - 90 = 180 B left at 90 B/s and ends at 7 s.
     assert_eq!(
         run(&mut network),
         [
@@ -106,7 +106,8 @@ fn a_brownout_pauses_transfers_and_they_resume_afterwards() {
     assert_eq!(network.next_completion(), None, "nothing moves");
     assert_eq!(network.throughput(egress), BytesPerSec::ZERO);
     network.set_capacity(secs(10), egress, rate(100.0));
-    // one: 40 of 100 B done, 60 left at 10 B/s: 16 s. two: 200 of 900 done, 700 left at 50 B/s: 24 s.
+    // one: 40 of 100 B are done by then, and 60 B are left at 10 B/s, until 16 s. two: 200 of 900 B are done, and 700
+    // B are left at 50 B/s, until 24 s.
     assert_eq!(
         run(&mut network),
         [(secs(16), vec![one]), (secs(24), vec![two])]
@@ -223,7 +224,7 @@ fn connections_share_a_full_link_by_weight() {
         network.start(SimTime::ZERO, link, bytes(90), weighing(weight, cap))
     });
     assert_eq!(rates(&network, &ids), [10.0, 15.0, 45.0, 30.0]);
-    // The third ends at 2 s; then the last one has 30 + 45 for its remaining 30 B.
+    // The third ends at 2 s; then the last one has 30 + 45 B/s for its remaining 30 B.
     let ends: Vec<f64> = run(&mut network)
         .iter()
         .map(|(at, _)| at.as_secs_f64())

@@ -2,8 +2,8 @@
 //!
 //! Filling: all rates rise together from zero, each in proportion to its weight. When a link is full, or a transfer
 //! reaches its cap, the affected transfers keep their rate and the others continue to rise (Bertsekas and Gallager,
-//! *Data Networks*, 2nd edition, section 6.5.2). It costs O(links · transfers) per event. The methods have the same
-//! meaning as in `Network`.
+//! *Data Networks*, 2nd edition, section 6.5.2). Filling costs O(links · transfers) per event. The methods have the
+//! same meaning as in `Network`.
 
 use crate::flow::instant::Instant;
 use crate::flow::{Connection, LinkId, TransferId};

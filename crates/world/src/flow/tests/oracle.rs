@@ -132,7 +132,7 @@ enum LayerEnd {
 
 type Layer = (usize, usize);
 
-/// The connections of a pull, its sizes, and the next layer to start.
+/// The connections of a pull, the sizes of its layers, and the next layer to start.
 struct PullProgress {
     route: Route,
     sizes: Vec<u64>,
@@ -440,7 +440,7 @@ pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec
     differences
 }
 
-/// Checks that only transfers at rate 0 are left, and that every sent byte was received. Returns the violations.
+/// Checks that only transfers at rate 0 are left, and that every sent byte was received. Returns violations.
 pub(super) fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
@@ -484,7 +484,7 @@ proptest! {
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
-        // If nearly every link is a hub, hubs depend on hubs in all ways.
+        // If nearly every link is a hub, hubs depend on each other in all ways.
         let hubs = run_script(Network::with_hubs_above(hubs_above), &script);
         prop_assert_eq!(differences(&hubs, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&hubs), Vec::<String>::new());

@@ -161,8 +161,8 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
 
 #[test]
 fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
-    // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock with
-    // such a reading could not distinguish 512 bytes, which take half a second here.
+    // For ten years, up to 3e18 bytes pass through one clock that never stops; then a small transfer starts at 1 kB/s.
+    // A clock with such a reading could not resolve 512 bytes, which take half a second here.
     for (egress_rate, down_rate, downs, whose) in [
         (
             10e9,

@@ -283,7 +283,7 @@ mod tests {
         for (look, expected) in looks(false, expected.len()).iter().zip(expected) {
             assert!((look - expected).abs() < 0.001, "{look} is not {expected}");
         }
-        // From 380.8 s on: 571.2, 856.8, and then always the longest interval.
+        // The next intervals are 380.8, 571.2 and 856.8 s; then every interval is the longest.
         let last = looks(false, 30);
         assert!((last[29] - last[28] - 900.0).abs() < 1e-6);
     }

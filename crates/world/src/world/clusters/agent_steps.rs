@@ -115,7 +115,8 @@ impl World<'_> {
         cluster.note_phase(&mut self.meter);
     }
 
-    /// Pauses or resumes the deployment of a cluster. Its agent learns this immediately, or when it reconnects.
+    /// Pauses or resumes the deployment of a cluster. The agent is informed immediately, or when the cluster
+    /// reconnects.
     pub fn pause(&mut self, id: ClusterId, is_paused: bool, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         cluster.agent.is_paused = is_paused;
@@ -199,7 +200,7 @@ impl ClusterState {
     pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
         let is_able = self.cuts.is_managed() && !agent.is_paused;
-        // After a failed apply, the workloads may run neither revision.
+        // After a failed apply, the workloads may run neither the old nor the new revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         if !is_able || agent.applying.is_some() || is_applied {
             return;
@@ -248,7 +249,8 @@ impl ClusterState {
         }
     }
 
-    /// Called when a new revision is applied: an agent that polls begins a new series, and sees nothing available yet.
+    /// Called when a new revision is applied: an agent that polls begins a new series of polls, and has seen nothing
+    /// available yet.
     fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
         if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;

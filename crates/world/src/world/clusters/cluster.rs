@@ -31,7 +31,7 @@ use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
 /// The state of one cluster. The fields that each download needs are adjacent: with many downloads in flight, memory
-/// access is the cost.
+/// access dominates the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,

@@ -205,7 +205,8 @@ mod tests {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let played = play_agent(&world, AGENT);
-        // The first two applies end after 3 s and 3.005 + 3 s. The third begins 10 ms later, and its pull takes 1 s.
+        // The first two applies end after 3 s and after 3.005 + 3 s. The third begins 10 ms later, and its pull takes
+        // 1 s.
         let failed = Report {
             cluster: ClusterId(0),
             applied: OLD,
@@ -296,7 +297,8 @@ mod tests {
         for release in [ReleaseKind::Update, ReleaseKind::Initial] {
             let played = play_agent(&world(release, 30), waiting(true));
             let waits = waits(&played);
-            // The old pod still runs, or there was none, so a rollback takes no time. Each attempt takes 3 s and 10 s.
+            // The old pod still runs, or there was none, so a rollback takes no time. Each attempt takes 3 s to apply
+            // and 10 s to time out.
             assert_eq!(waits[..3], [13_000, 26_005, 39_015], "{release:?}");
             let last = waits.len() - 1;
             assert_eq!(waits[last] - waits[last - 1], 1_013_000, "{release:?}");

@@ -12,7 +12,7 @@
 //! only a crash does in this model.
 //!
 //! With a start time-out, a check probes the process from its start. If the process has not answered by the time-out,
-//! it is stopped, which counts as a crash (code.cloudfoundry.org/executor
+//! the process is stopped, which counts as a crash (code.cloudfoundry.org/executor
 //! `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup probe does the same). The period of the
 //! check is left out.
 //!
@@ -70,7 +70,8 @@ pub(crate) struct Pod {
     pub available: bool,
     pub image_backoff: BackoffEntry,
     pub crashes: Crashes,
-    /// The number of earlier pods on its node. Together with the pod's own counters it identifies its random draws.
+    /// The number of earlier pods on the node. Together with the pod's own counters, it identifies the pod's random
+    /// draws.
     ordinal: u32,
     /// Number of starts of the pod's container; events of earlier starts are stale.
     pub starts: u32,
@@ -309,7 +310,7 @@ impl World<'_> {
         self.nodes[node.index()].backing_off = waiting;
     }
 
-    /// Returns the time from a failed sync of a pod to the next sync, while its back-off lasts `left` longer.
+    /// Returns the time from a failed sync of a pod to the next sync. `left`: how much longer the back-off lasts.
     fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
@@ -475,7 +476,7 @@ impl World<'_> {
         } else {
             now
         };
-        // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
+        // The crash itself causes a sync. Each sync during the back-off fails, and schedules the next one.
         while at < opens {
             at = at + self.until_next_sync(id, opens - at);
         }

@@ -38,7 +38,7 @@ impl Pods {
         id
     }
 
-    /// Returns the number of pending events that cannot change anything.
+    /// Returns the number of pending events of pods that can never become ready. These events cannot change anything.
     pub(crate) const fn inert_events(&self) -> usize {
         self.inert_events
     }

@@ -7,7 +7,7 @@
 //! complete Deployment is not checked again before the next template. The condition only marks a Deployment and does
 //! not change its behaviour. A DaemonSet has no deadline.
 //!
-//! The check costs an event per rolling Deployment, so a world performs it only if its driver uses the result
+//! The check costs an event per rolling Deployment, so a world performs the check only if its driver uses the result
 //! ([`crate::world::World::watch_progress_deadlines`]).
 //!
 //! Left out: the rounding of the condition's times to whole seconds.

@@ -24,7 +24,7 @@ pub struct Restarts {
     /// The platform that restarts containers.
     #[serde(skip)]
     pub by: Restarter,
-    /// Number of consecutive crashes after which the container is restarted immediately.
+    /// Number of consecutive crashes that are followed by an immediate restart.
     pub immediate: u32,
     /// The waits after further crashes, and the time after which the crash count restarts.
     #[serde(rename = "~backoff")]

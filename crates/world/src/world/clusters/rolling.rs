@@ -81,7 +81,7 @@ pub(crate) struct RollingStep {
 }
 
 impl ReplicaCounts {
-    /// Returns one sync of the controller: it scales up first, and scales down only if there was nothing to create.
+    /// Returns the actions of one sync of the controller, which scales down only if there is nothing to create.
     pub(crate) fn next_step(self) -> RollingStep {
         let create = self.create();
         if create > 0 {

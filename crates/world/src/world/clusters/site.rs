@@ -76,7 +76,7 @@ pub struct SiteLink {
     pub loss: Share,
     /// Seconds in which no data arrives.
     pub gaps: Option<GapSpec>,
-    /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
+    /// The correlation between the logarithms of downlink and round trip, from -1 to 1.
     pub correlation: f64,
     /// The source of the values.
     pub source: &'static str,
@@ -281,7 +281,7 @@ mod tests {
                 .count() as f64
                 / world.clusters.len() as f64
         };
-        // Phi(ln(x + 1/2) - ln 3), with a standard error of at most 0.011.
+        // The expected shares are Phi(ln(x + 1/2) - ln 3), with a standard error of at most 0.011.
         for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
             assert!(
                 (share(at_most) - expected).abs() < 0.035,

@@ -47,7 +47,8 @@ pub struct ClusterSpec {
     pub downlink: RateModel,
     /// Round trip to the registry; drawn for each cluster.
     pub rtt: DurationModel,
-    /// The correlation of the logarithms of downlink and round trip, if both are lognormal. Set by the kind of site.
+    /// The correlation between the logarithms of downlink and round trip, if both are lognormal. The kind of site sets
+    /// it.
     #[serde(skip)]
     pub rtt_correlation: f64,
     /// Share of segments lost between the registry and the cluster, which limits each connection.
@@ -156,7 +157,7 @@ pub struct WorkloadSpec {
     /// Time from the start of the process until it can answer its readiness probe.
     #[serde(default = "start")]
     pub start: DurationModel,
-    /// The readiness probe. Without it, a pod is ready once it has started.
+    /// The readiness probe. Default: none, so a pod is ready once it has started.
     #[serde(default)]
     pub readiness: Option<ProbeSpec>,
     /// Maximum of `start`: a process that does not answer by then is stopped and restarted. With this limit, a pod
@@ -192,7 +193,7 @@ pub enum WorkloadKind {
         max_unavailable: CountOrPercent,
         /// Maximum number of additional pods; a percentage is rounded up.
         max_surge: CountOrPercent,
-        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        /// `progressDeadlineSeconds`: time without progress after which a Deployment counts as failed.
         progress_deadline: SimDuration,
     },
     /// A DaemonSet with the RollingUpdate strategy: one pod per node.
@@ -230,8 +231,8 @@ struct WorkloadKindText {
     max_unavailable: Option<CountOrPercent>,
     /// `maxSurge` of the rolling update. Default: 25% for a Deployment, 0 for a DaemonSet.
     max_surge: Option<CountOrPercent>,
-    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the Deployment
-    /// counts as failed (Argo CD: Degraded). Must be longer than `minReady`.
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. After this time without progress, the
+    /// Deployment counts as failed (Argo CD: Degraded). Must be longer than `minReady`.
     #[serde(default = "progress_deadline")]
     progress_deadline: SimDuration,
 }

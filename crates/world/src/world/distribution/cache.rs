@@ -54,8 +54,8 @@ pub(super) struct Caches {
     caches: Vec<Cache>,
     /// The cache of each cluster, if it has one.
     of_cluster: Vec<Option<StoreId>>,
-    /// For each node, the links between its cache and the node: the downlink of its cluster for a regional cache, and
-    /// its network card.
+    /// For each node, the links between its cache and the node: the downlink of its cluster if the cache is regional,
+    /// and the node's network card.
     last: Vec<Vec<LinkId>>,
 }
 

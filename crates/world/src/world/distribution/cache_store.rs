@@ -154,7 +154,7 @@ impl CacheStore {
         self.running[usize::from(blob)] = Some(fill);
     }
 
-    /// Ends a fill; the whole blob arrived at `whole`. Returns the requests that waited for it.
+    /// Ends a fill; the whole blob arrived at `whole`. Returns the requests that waited for the fill.
     pub(super) fn fill_ends(
         &mut self,
         blob: u16,

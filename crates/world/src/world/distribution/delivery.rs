@@ -282,7 +282,7 @@ impl World<'_> {
             .member(store, blob, change, now, &mut self.transfers.network);
     }
 
-    /// Handles a failed pull: its own fills are cancelled, and requests that waited for them are resent.
+    /// Handles a failed pull: the pull's own fills are cancelled, and requests that waited for these fills are resent.
     pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
         let mut waiters = Vec::new();
         for at in 0..self.delivery.fills.len() {

@@ -47,7 +47,7 @@ impl RouteQuery<'_> {
 
 /// A distribution method.
 pub(crate) trait DistributionMethod: fmt::Debug {
-    /// Routes a request, and chooses the source of a blob.
+    /// Routes a request, and determines the source of its blob.
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
     /// Called when the registry has responded to a request that is not for a layer.

@@ -143,7 +143,7 @@ impl DistributionMethod for Pieces {
         }
     }
 
-    /// Serves reads from the swarm without a wait: pieces are larger than reads and arrive before them.
+    /// Serves reads from the swarm without a wait, because pieces are larger than reads and arrive before them.
     fn reads(
         &mut self,
         cluster: ClusterId,

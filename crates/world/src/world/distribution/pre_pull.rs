@@ -3,12 +3,13 @@
 //! This works like kube-fledged, OpenKruise's ImagePullJob or a DaemonSet that only pulls. Groups of clusters begin
 //! one after another; in each, every node pulls every image of the release. The kubelet pulls, so failed pulls back
 //! off and are retried, and serial pulls wait for each other. The release starts at a fixed time, or when every
-//! cluster that was online at its turn has all images. The same bytes move as without a pre-pull, only earlier.
+//! cluster that was online when its group began has all images. The same bytes move as without a pre-pull, only
+//! earlier.
 //!
 //! A missing image is abandoned at the first response, and so are the images that a failed node had not pulled.
 //!
 //! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that
-//! reconnect after their turn.
+//! reconnect after their group began.
 
 use std::ops::Range;
 

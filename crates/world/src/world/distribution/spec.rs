@@ -14,7 +14,7 @@ use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 pub struct DistributionSpec {
     /// Caches or peers between registry and nodes.
     pub kind: DistributionKind,
-    /// How containers start before their image is complete. `None`: only when the whole image is on the node.
+    /// How containers start before their image is complete. `None`: they start only when it is complete.
     pub lazy: Option<LazySpec>,
     /// How the new images are pulled before the release. `None`: they are not pre-pulled.
     pub pre_pull: Option<PrePullSpec>,
@@ -32,7 +32,7 @@ pub enum DistributionKind {
     Cache(CacheSpec),
     /// Cloud Foundry cells, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes that serve the content that they have to each other (Spegel).
+    /// Nodes that serve each other the content that they have (Spegel).
     Spegel(SpegelSpec),
     /// Nodes that forward pieces of blobs that they are still downloading (Dragonfly, Kraken).
     Pieces(PiecesSpec),
@@ -45,7 +45,7 @@ pub enum DistributionKind {
 pub enum CachePlace {
     /// A cache in every cluster, behind the cluster's downlink.
     Cluster,
-    /// A cache in every region, behind the region's link; clusters without a region have no cache.
+    /// A cache in every region, behind the region's link. Clusters without a region have no cache.
     Region,
 }
 
@@ -156,7 +156,7 @@ impl CellSpec {
 pub struct SpegelSpec {
     /// Time from a request to a peer's answer, if a peer has the content.
     pub lookup: SimDuration,
-    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`). Then the request goes to the registry.
+    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`). The request then goes to the registry.
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
     #[serde(rename = "peerConnection", with = "unlimited")]
@@ -201,7 +201,7 @@ pub struct PiecesSpec {
     pub piece: Bytes,
     /// Number of peers with which one peer exchanges pieces; at least 2. Dragonfly: 4.
     pub connections: u32,
-    /// Share of their upload that nodes can use for each other while they are still downloading.
+    /// Share of their upload rate that nodes can use for each other while still downloading.
     pub effectiveness: Share,
     /// Time from a node's request until it requests its first piece.
     pub announce: SimDuration,
@@ -267,7 +267,7 @@ impl PiecesSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct LazySpec {
-    /// Share of an image's bytes that a container reads before it is ready.
+    /// Share of an image's bytes that a container reads before the container is ready.
     pub start_fraction: Share,
     /// Share of the start's bytes fetched before the container starts. The rest is read on demand.
     pub prefetch: Share,
@@ -279,7 +279,7 @@ pub struct LazySpec {
     pub parallel_reads: u32,
     /// Size of a layer's table of contents, which is fetched before the layer is mounted.
     pub toc: Bytes,
-    /// Time of the snapshotter from the last layer's mount until a container can begin to start.
+    /// Time from the last layer's mount until a container can start, due to the snapshotter.
     pub mount: DurationModel,
     /// Share of images that the streaming service has prepared. Other images are pulled as a whole. Drawn for each
     /// image once per run.

@@ -267,7 +267,7 @@ fn instances_on_one_cell_share_one_download() {
             "when its cell has the droplet",
         );
     }
-    // The image is too large for the cell: each instance downloads it again, one after the other.
+    // The image is too large for the cell, so each instance downloads it again, one after the other.
     world.distribution = by(DistributionKind::Cells(CellSpec {
         cache: Bytes::new(LAYER - 1),
         ..cells
@@ -620,7 +620,7 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
         .map(|end| ((end - last).max(0.0) / 50.0).round() as u64)
         .collect();
     let beyond = |tries_lost: u64| tries.iter().filter(|lost| **lost >= tries_lost).count();
-    // Of 400 nodes, 40 lose an attempt, and 4 another one: within four standard deviations.
+    // Of 400 nodes, 40 lose an attempt, and 4 of them another one, within four standard deviations.
     assert!(
         (16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)),
         "{} {}",
@@ -693,7 +693,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     workload.image = 1;
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
-    // Over the downlink of 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
+    // The downlink has 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
     let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");

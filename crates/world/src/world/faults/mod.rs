@@ -16,7 +16,7 @@
 //! | `spec` | the settings |
 //!
 //! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
-//! streams, so that a new kind does not change the others.
+//! streams, so that a new kind does not change the draws of the others.
 //!
 //! A run may end although failures are still scheduled: a future failure cannot help a rollout, and processes of
 //! failures never end. A failure in progress prevents the end of a run if its cluster will then have work to do or a

@@ -114,8 +114,8 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// Returns, for many processes, the share that is down, and the mean time to the next failure of those that are
-    /// up.
+    /// Returns, for many processes, the share that is down, and the mean time to the next failure of the processes
+    /// that are up.
     fn fleet(between: &DurationModel, repair: &DurationModel) -> (f64, f64) {
         const MANY: u64 = 20_000;
         let renewal = Renewal {

@@ -104,7 +104,7 @@ pub enum CutKind {
     All,
     /// Only the link to the management cluster; images can still be pulled.
     Management,
-    /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
+    /// A reduction of the downlink's capacity. In a file it is `downlink`, not `cuts`.
     #[serde(skip)]
     Brownout {
         /// The remaining share of the downlink.

@@ -250,10 +250,10 @@ fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off
     };
     windows(&mut world, CutKind::All, &[(0.5, 400.0)]);
     let played = play(&world, 1, DAY);
-    // Cut off at 0.5 s, cancelled at 300.5 s, retried at 310.5 s (back-off 10 s). That attempt cannot connect and
-    // gives up at 340.5 s; with a back-off of 20 s the next one starts at 360.5 s and gives up at 390.5 s. The
-    // back-off is then 40 s, and the fourth attempt, at 430.5 s, succeeds because the network has recovered at 400.5
-    // s. It already has half of the layer, so it takes 0.5 s.
+    // The cluster is cut off at 0.5 s. The pull is cancelled at 300.5 s, and retried at 310.5 s (back-off of 10 s).
+    // That attempt cannot connect and gives up at 340.5 s; with a back-off of 20 s the next one starts at 360.5 s and
+    // gives up at 390.5 s. The back-off is then 40 s, and the fourth attempt, at 430.5 s, succeeds because the network
+    // has recovered at 400.5 s. Half of the layer is already on the node, so this attempt takes 0.5 s.
     assert_eq!(
         played.totals.failed_pulls[PullError::NoProgress as usize],
         1

@@ -179,8 +179,8 @@ impl EgressMeter {
         self.second_bytes = 0.0;
     }
 
-    /// Returns the highest mean egress over a whole second, in bytes per second. An incomplete second counts with its
-    /// bytes so far.
+    /// Returns the highest mean egress over a whole second, in bytes per second. The bytes of an incomplete second
+    /// count as if the second were complete.
     #[must_use]
     pub const fn peak(&self) -> f64 {
         self.peak_second_bytes.max(self.second_bytes)
@@ -332,7 +332,7 @@ impl Meter {
         self.second_busy = SimDuration::ZERO;
         self.over_time.count(self.second_bytes);
         self.seconds += 1;
-        // Recompute the sum instead of updating it: sixty additions per second, and no drift.
+        // Recompute the sum instead of updating it: this takes sixty additions per second, and has no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
         self.open.absorb(&self.second());
         self.open_seconds += 1;
@@ -444,7 +444,7 @@ impl Meter {
 
     /// Returns the highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
     ///
-    /// An incomplete second counts with its bytes so far.
+    /// The bytes of an incomplete second count as if the second were complete.
     #[must_use]
     pub fn egress_peaks(&self) -> (f64, f64) {
         let mut last_minute = self.last_minute;

@@ -198,7 +198,7 @@ impl<'s> Numbering<'s> {
     }
 }
 
-/// The largest drawn size: 10^13 bytes, a thousand times the largest known layer on public registries.
+/// The largest size that can be drawn: 10^13 bytes, a thousand times the largest known layer on public registries.
 const MOST_BYTES: f64 = 1e13;
 
 fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {

@@ -308,7 +308,7 @@ impl Disk {
 
 /// Removes and returns the layers that are complete if each writer has written `done` bytes.
 fn take_done(writers: &mut Vec<Writer>, done: f64) -> Vec<PullLayer> {
-    // Event times are whole nanoseconds, so a layer may be complete except for rounding.
+    // Event times are whole nanoseconds, so a layer may lack a fraction of a byte due to rounding.
     let is_done = |writer: &Writer| writer.ends <= done + 0.5;
     let ended = writers.iter().filter(|writer| is_done(writer));
     let ended = ended.map(|writer| writer.of).collect();
@@ -460,7 +460,7 @@ mod tests {
         );
         disk.begin(SimTime::ZERO, layer(0), 600.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 2_400.0, Packing::Plain);
-        // 300 B/s for 2 s concurrently with 700 B/s; then 1,000 B at 1,000 B/s.
+        // 300 B/s for 2 s, concurrently with 700 B/s for the other layer; then 1,000 B at 1,000 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 3.0)]);
     }
 
@@ -482,8 +482,8 @@ mod tests {
         let mut disk = disk(1_200);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.sync(SimTime::ZERO, layer(1), 1_000.0);
-        // The buffer fills at 300 B/s for 4 s, 1,200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
-        // end at 16 s, with 1,800 B unpacked; then 1,200 B at 100 B/s.
+        // For 4 s the buffer fills at 300 B/s, by 1,200 B, while 400 B are synced. Then both have 50 B/s: the sync of
+        // the other 600 B ends at 16 s, with 1,800 B unpacked. The last 1,200 B are written at 100 B/s.
         assert_ends(&run(&mut disk), &[(1, 16.0), (0, 28.0)]);
     }
 }

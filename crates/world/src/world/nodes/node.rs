@@ -1,7 +1,7 @@
 //! A node: the content of its disk, its queue of image pulls, and its download and unpack slots.
 //!
 //! Left out: image garbage collection. The kubelet deletes images when the disk is 85% full, checking every five
-//! minutes, and never deletes those of running pods. This affects a rollout only on disks that are too small for two
+//! minutes, and never deletes images of running pods. This affects a rollout only on disks that are too small for two
 //! revisions, and then through evictions, which are not modelled either.
 
 use crate::world::nodes::spec::NodeSpec;
@@ -113,7 +113,7 @@ impl KnownContents {
         Rc::clone(&self.known[0])
     }
 
-    /// Replaces a content with an equal one of other nodes, if it is known.
+    /// Replaces a content with an equal one that other nodes share, if there is one.
     pub(crate) fn share(&mut self, content: &mut Rc<NodeContent>) {
         let same = self
             .known
@@ -150,8 +150,8 @@ pub(crate) struct DiskHardware {
 pub(crate) struct NodeState {
     pub cluster: ClusterId,
     pub key: EntityKey,
-    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. They identify the node's
-    /// random draws.
+    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. These numbers identify
+    /// the node's random draws.
     pub attempts: u64,
     pub requests: u64,
     pub(crate) blob_requests: u64,

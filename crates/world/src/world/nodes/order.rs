@@ -156,7 +156,7 @@ impl World<'_> {
         self.clusters[cluster.index()].facts.received += received;
     }
 
-    /// Replaces measured values in the totals of a world whose pulls are carried out by real machines.
+    /// Replaces values in the totals by measured ones, in a world whose pulls are carried out by real machines.
     pub(crate) fn total_orders(&mut self) {
         let Some(orders) = &self.orders else { return };
         let measured = &orders.measured;

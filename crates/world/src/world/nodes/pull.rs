@@ -1,12 +1,12 @@
 //! One attempt to pull an image, from the kubelet's queue to the last unpacked layer.
 //!
 //! Follows containerd's pipeline: resolve the tag, fetch manifest and config (`runtime`), then download all missing
-//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are available. Sources:
-//! containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
-//! `pkg/kubelet/images/{puller,image_manager}.go`.
+//! layers through a few slots. Each layer is unpacked on top of the layer below as soon as both are available.
+//! Sources: containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70);
+//! kubelet `pkg/kubelet/images/{puller,image_manager}.go`.
 //!
 //! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. The
-//! layers above it are downloaded unless their blob is in the content store, and always unpacked. If two pulls on a
+//! layers above are always unpacked, and are downloaded unless their blobs are in the content store. If two pulls on a
 //! node need the same blob or chain, the work is done once. A layer that an image lists twice is downloaded once, for
 //! its first position, and unpacked for each position, because each is a separate chain.
 //!

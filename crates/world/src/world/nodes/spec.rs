@@ -63,7 +63,7 @@ pub struct NodeSpec {
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
-    /// Factor on `unpackRate` for layers compressed with zstd, from 0.1 to 100. 1 is the rate of gzip.
+    /// Factor on `unpackRate` for layers compressed with zstd, from 0.1 to 100. With 1, the rate is that of gzip.
     #[serde(deserialize_with = "speed_factor")]
     pub zstd_factor: f64,
     /// The disk to which a node's downloads and unpacked layers are written. Default: a `boot-disk`.

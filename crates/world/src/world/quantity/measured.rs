@@ -69,7 +69,7 @@ pub enum WrongColumn {
     Cell(Box<Problem>),
 }
 
-/// Reads the named column of a table, or its only one.
+/// Reads the named column of a table, or its only column.
 ///
 /// # Errors
 /// If the column does not exist, or a cell is not a value of this quantity.
@@ -149,7 +149,7 @@ pub fn read_column<Q: Quantity>(
             column.empty += 1;
             continue;
         }
-        // Programs that write CSV use exponents for small and large numbers; `Display` never does.
+        // Accept exponents, which programs that write CSV use for small and large numbers; `Display` never does.
         let number = cell.parse::<f64>().ok().filter(|_| unit.is_some());
         let read = match (unit, number) {
             (Some(unit), Some(number)) => Q::read(&format!("{number} {unit}")),

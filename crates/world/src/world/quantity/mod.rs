@@ -1,7 +1,7 @@
 //! A quantity that is fixed or drawn each time: durations, sizes, rates and factors.
 //!
-//! All of them have the same form, so that an experiment can draw every value that it can fix. The samplers are those
-//! of [`crate::engine::dist`], with the same results on every platform. The caller chooses the key of a draw.
+//! All of them have the same form, so that an experiment can draw every value that it can fix. The samplers of
+//! [`crate::engine::dist`] are used, so results are equal on every platform. The caller chooses the key of a draw.
 //!
 //! Left out: truncated distributions (except Pareto, whose mean may not exist otherwise) and mixtures; a file of
 //! values can represent both.
@@ -201,8 +201,8 @@ pub enum Distribution<T> {
         /// The upper bound.
         max: T,
     },
-    /// Distributed like these sorted measured values (at least one), with linear interpolation of the distribution
-    /// function.
+    /// Empirical: distributed like these sorted measured values (at least one), with a linearly interpolated
+    /// distribution function.
     Empirical(Arc<[T]>),
     /// Measured values in a file that has not been read yet. A checked scenario has no such values.
     Unread(ValuesFile),
@@ -401,7 +401,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns the lower bound of draws; zero if they can be arbitrarily small.
+    /// Returns the lower bound of draws; zero if draws can be arbitrarily small.
     #[must_use]
     pub fn least(&self) -> f64 {
         match self {

@@ -3,8 +3,8 @@
 //! Modelled: a bucket of bytes that starts full. While it is not empty, the registry sends at its full egress, and
 //! each byte above the baseline is taken from the bucket. While it is empty, the registry sends at the baseline. A
 //! load below the baseline refills it with the difference. Cloud instances work like this (EC2's network credits: full
-//! rate for 5 to 60 minutes, then 7 to 50% of it; awsdocs/amazon-ec2-user-guide @1300242), and some tiers of
-//! registries.
+//! rate for 5 to 60 minutes, then 7 to 50% of the full rate; awsdocs/amazon-ec2-user-guide @1300242), and so do some
+//! tiers of registries.
 //!
 //! Rates change only when transfers or links do, so the bucket is exact, and an event is scheduled for the time when
 //! it becomes empty.

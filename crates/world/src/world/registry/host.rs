@@ -55,7 +55,7 @@ impl Host {
         }
     }
 
-    /// Returns whether the order of arrivals has an effect.
+    /// Returns whether the host has a limit, so that the order of arriving requests has an effect.
     pub(super) const fn is_limited(&self) -> bool {
         self.bucket.is_some() || self.holds_requests()
     }

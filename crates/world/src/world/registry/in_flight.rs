@@ -33,7 +33,7 @@ pub(crate) struct InFlight {
     pub(crate) service: SimDuration,
     /// The number of the draw of `service` on the node.
     pub(crate) draw: u64,
-    /// While the host serves it, the event at which the host has finished.
+    /// The event at which the host has served the request. `None`: the host is not serving it.
     pub(crate) service_end: Option<EventId>,
 }
 

@@ -124,7 +124,7 @@ impl<'s> Registry<'s> {
         self.number as usize
     }
 
-    /// Returns whether the order in which requests arrive at this host has an effect.
+    /// Returns whether this host has a limit, so that the order of arriving requests has an effect.
     pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
         let own = self.hosts[role as usize].is_limited();
         own || (matches!(role, HostRole::Api)

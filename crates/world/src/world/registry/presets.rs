@@ -2,7 +2,7 @@
 //!
 //! A preset sets published values and leaves the rest at the defaults. Registries count quotas over seconds or
 //! minutes; here each quota is a bucket with the size of one published period, which is a guess if the counting method
-//! is not published. If no egress is published, it is a guess: 100 Gbit/s, so that other links are the bottleneck.
+//! is not published. If no egress is published, the preset guesses 100 Gbit/s, so that other links are the bottleneck.
 //!
 //! Left out: limits on writes and storage, monthly limits, and Docker Hub's separate limit on abuse (it has no
 //! number).
@@ -58,14 +58,16 @@ impl RegistryPreset {
             // 2026. In between, 10 and 100 per hour were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
-            // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
+            // According to the documentation of distribution, `storage-drivers/s3.md`, blobs are redirected unless
+            // `redirect.disable` is set.
             Self::DistributionS3 => RegistrySpec {
                 blobs: s3(),
                 ..plain()
             },
             // goharbor/harbor#12540, Harbor 2.1: the median duration of 1,000 pulls of a 10 MiB image, 500
-            // concurrently, was 151.1 s (p95 162.1 s), which is 3.3 pulls per second. Guesses: its processors were the
-            // limit, the image had one layer, and there were four workers: 4 / (6 requests · 0.2 s) = 3.3 per second.
+            // concurrently, was 151.1 s (p95 162.1 s), which is 3.3 pulls per second. Guesses: Harbor's processors
+            // were the limit, the image had one layer, and there were four workers: 4 / (6 requests · 0.2 s) = 3.3 per
+            // second.
             Self::HarborSmall => {
                 let mut spec = plain();
                 spec.egress = BytesPerSec::from_gbit(1.0);

@@ -52,7 +52,7 @@ pub struct RegistrySpec {
     /// A token bucket only for manifests, besides that for all requests. Excess requests get 429.
     #[serde(rename = "manifestRequests")]
     pub manifest_limit: Option<RequestLimit>,
-    /// A token bucket only for blob requests, in addition to the one for all requests. Excess requests get 429.
+    /// A token bucket only for blob requests, besides that for all requests. Excess requests get 429.
     #[serde(rename = "blobRequests")]
     pub blob_limit: Option<RequestLimit>,
     /// Maximum number of image pulls in a period. Further pulls get 429.
@@ -152,7 +152,7 @@ impl Default for BlobHostSpec {
     }
 }
 
-/// Sets the default of a flattened field, which differs from the default of its type.
+/// Sets a flattened field's default in the schema, because it differs from the default of the field's type.
 #[cfg(any(test, feature = "schema"))]
 fn service_time_of_blobs(schema: &mut Schema) {
     let default = serde_json::to_value(BlobHostSpec::default().host.service_time)
@@ -374,7 +374,7 @@ impl CdnSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OverloadSpec {
-    /// Number of simultaneous blobs up to which the egress does not shrink; at least 1.
+    /// Number of simultaneous blobs above which the egress shrinks; at least 1.
     #[serde(deserialize_with = "positive")]
     pub connections: u32,
     /// Minimum remaining share of the egress.

@@ -87,7 +87,7 @@ mod tests {
             world.registry.tcp.handshake_round_trips = handshake_round_trips;
             // Connections to API, token service and blob host; one round trip each for the token, for five requests to
             // the API (401, HEAD, index, manifest, config) and for the config's blob, and two for the layer: 9 in
-            // total. Then 100 MB at 100 MB/s.
+            // total. Then 100 MB are sent at 100 MB/s.
             let found =
                 play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
             assert!(
@@ -135,7 +135,7 @@ mod tests {
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
         // A round trip at full rate transfers 1 MB, the first one 14,600 B: ceil(log2(68.5)) = 7 rounds, in which 127
-        // · 14,600 B arrive, 0.185 42 s worth of the full rate.
+        // · 14,600 B arrive. At the full rate these would take 0.185 42 s.
         assert!((delay(100_000_000) - (0.7 - 0.185_42)).abs() < 1e-9);
         assert!(
             (delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9,

@@ -277,7 +277,8 @@ fn the_small_harbor_is_as_fast_as_the_measured_one() {
     let played = play(&world, 1, DAY);
     assert_eq!((played.totals.pulls, played.peak_pulls), (1000, 500));
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
-    // 1,000 pulls of 10 MiB, 500 concurrently, took 151.2 s each on average (goharbor/harbor#12540): 3.31 per second.
+    // 1,000 pulls of 10 MiB, 500 concurrently, took 151.2 s each on average (goharbor/harbor#12540), which is 3.31
+    // pulls per second.
     let measured = 500.0 / 151.2;
     assert!(
         (1000.0 / last - measured).abs() < 0.06 * measured,

@@ -72,17 +72,17 @@ impl Registry<'_> {
         BytesPerSec::new(self.allowed() * (1.0 - taken))
     }
 
-    /// Returns the rate that the steady load of others requests now.
+    /// Returns the rate that the steady load of other clients requests now.
     pub(crate) fn steady_load(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.possible() / self.spec.egress.get())
     }
 
-    /// Returns the rate at which the registry now sends to the steady load of others.
+    /// Returns the rate at which the registry now sends to the steady load of other clients.
     pub(crate) fn sent_steadily(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.allowed() / self.spec.egress.get())
     }
 
-    /// Returns the rate of the steady load of others if nothing limits the registry, in bytes per second.
+    /// Returns the rate of other clients' steady load, in bytes per second, if nothing limits the registry.
     fn others_wanted(&self) -> f64 {
         match &self.others {
             Some(others) => others.steady().get(),

@@ -71,7 +71,7 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
     // Then both layers concurrently: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared
     // link. Requests at the registry: 2 HEAD + 2 manifests + config + 2 layers; the token request goes elsewhere.
     let whole = (true, true, 1.3 + 0.06, 7);
-    // Without tokens, the 401, the token and its connection are not needed: 4 RTT + 20 ms less.
+    // Without tokens, the 401, the token request and its connection are not needed, which saves 4 RTT + 20 ms.
     let without_tokens = (false, true, 0.9 + 0.04, 6);
     // A tag with a single manifest needs no request for a list.
     let of_one_manifest = (false, false, 0.8 + 0.03, 5);
@@ -86,11 +86,12 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
 
 #[test]
 fn layers_use_three_slots_and_are_unpacked_in_order() {
-    // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: means of 25.8 s for
-    // one layer of 1 GB and 12.4 s for four of 250 MB cold, 6.0 and 4.6 s warm (spegel-org/benchmark-results 645a85c).
-    // With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms per layer and 0.3 s in total:
-    // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three concurrently, the fourth after the first: 2 * 250/46 +
-    // 1.025 + 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
+    // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: the means were 25.8
+    // s for one layer of 1 GB and 12.4 s for four layers of 250 MB cold, and 6.0 and 4.6 s warm
+    // (spegel-org/benchmark-results 645a85c). With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of
+    // unpacking, 25 ms per layer and 0.3 s in total: cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three
+    // concurrently, the fourth after the first: 2 * 250/46 + 1.025 + 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33;
+    // four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
     let cases = [
         (46e6, 1, 26.06, 25.8),
         (46e6, 4, 12.19, 12.4),
@@ -364,7 +365,8 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
         ..layer(name, 1)
     };
     world.images[0].layers = vec![unpacked("a", 200_000_000), unpacked("b", 400_000_000)];
-    // 300 MB at 300 MB/s fill the buffer with the 200 MB that the disk has not written; then 300 MB at 100 MB/s.
+    // 300 MB are unpacked at 300 MB/s and fill the buffer with the 200 MB that the disk has not written; then 300 MB
+    // at 100 MB/s.
     assert_near(
         ready(&play(&world, 1, DAY), 0),
         1.0 + 3.0,
@@ -402,7 +404,7 @@ fn an_uncompressed_layer_is_written_and_not_decompressed() {
     world.images[0].layers = vec![layer("a", 500_000_000)];
     let decompressed = ready(&play(&world, 1, DAY), 0);
     assert_near(decompressed, 5.0 + 10.0, 0.01, "50 MB/s");
-    // Without a disk, the rate is that of measured pulls.
+    // Without a disk, unpacking has the rate of measured pulls.
     world.node.disk = None;
     world.images[0].layers = vec![plain];
     assert_near(ready(&play(&world, 1, DAY), 0), 10.0, 0.01, "no disk");
@@ -425,7 +427,8 @@ fn a_layer_with_zstd_is_unpacked_at_its_own_rate() {
         buffer: Bytes::new(100_000_000),
         ..DiskSpec::default()
     });
-    // The blob is synced in 10 s. At 100 MB/s the buffer is full after 2 s and 200 MB; then 300 MB at 50 MB/s.
+    // The blob is synced in 10 s. While unpacking at 100 MB/s, the buffer is full after 2 s and 200 MB; then 300 MB
+    // are unpacked at 50 MB/s.
     let with_disk = ready(&play(&world, 1, DAY), 0);
     assert_near(with_disk, 10.0 + 2.0 + 6.0, 0.01, "the disk");
 }

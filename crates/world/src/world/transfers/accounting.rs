@@ -148,8 +148,8 @@ impl World<'_> {
         self.transfers.schedule_completion(queue);
     }
 
-    /// Sets the capacity of a link that is used only by transfers to these `nodes` and by the fills that they wait
-    /// for.
+    /// Sets the capacity of a link that is used only by transfers to `nodes` and by the fills for which these nodes
+    /// wait.
     pub(crate) fn set_link(
         &mut self,
         link: LinkId,

@@ -45,7 +45,7 @@ pub(crate) enum Sender {
     Registry(usize),
     /// A registry, to a cache or to the seeds of a swarm.
     RegistryFill(usize),
-    /// A registry that serves reads on demand; these connections are not counted.
+    /// A registry that serves reads on demand. These connections are not counted.
     RegistryReads(usize),
     /// A registry, to a client outside of the fleet.
     Others(usize),

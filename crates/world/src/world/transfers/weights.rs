@@ -60,7 +60,7 @@ mod tests {
         let apart = ready(Some(0.5), &mut world);
         assert_eq!(apart[19], 20_000_000, "the link is full until the end");
         // The greatest of 20 weights is about exp(1.9 · 0.5) = 2.6 times the median: this connection needs 0.4 to 0.5
-        // of the time.
+        // times as long.
         assert!((6_000_000..12_000_000).contains(&apart[0]), "{apart:?}");
         assert!(apart[10] < 19_000_000, "{apart:?}");
         // If each site's own link is the bottleneck, weights have no effect.

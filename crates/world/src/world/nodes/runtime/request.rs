@@ -42,7 +42,8 @@ pub(crate) fn dial(asked: HostRequest, runtime: &RuntimeSpec, queue: &mut Queue)
     queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
 }
 
-/// Returns whether a registry needs this request: without tokens, it gets neither the challenge nor a token request.
+/// Returns whether a registry needs this request. A registry without tokens needs neither the challenge nor the token
+/// request.
 fn is_needed(request: Request, registry: &RegistrySpec) -> bool {
     registry.tokens || !matches!(request, Request::Challenge | Request::Token)
 }
@@ -57,7 +58,7 @@ impl World<'_> {
     ) {
         let asked = PullRequest::new(pull, request);
         match event {
-            // An ended pull still occupies a slot in a host.
+            // A request of an ended pull still occupies a slot in a host.
             RequestEvent::Served(host) => self.served(asked.to(host), queue),
             RequestEvent::Response(host, response) => {
                 self.response_arrives(asked.to(host), response, queue);

@@ -144,7 +144,7 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
 }
 
 impl RetrySpec {
-    /// Makes this total number of requests, with the same wait between any two.
+    /// Makes this total number of attempts, with the same wait between any two.
     #[must_use]
     pub const fn every(attempts: u32, delay: SimDuration) -> Self {
         Self {
@@ -161,9 +161,9 @@ impl RetrySpec {
 
 impl RuntimeSpec {
     /// containerd since v2.4, the default. Three downloads per node (`max_concurrent_downloads`, one semaphore for all
-    /// pulls since v2.1, commit e2d6a71); five requests in total, whatever fails; retries after 429 without a wait,
-    /// ignoring `Retry-After` (`core/remotes/docker/resolver.go`); 30 s to connect (`DefaultHTTPTransport`); five
-    /// minutes without data cancel a pull (`image_pull_progress_timeout`).
+    /// pulls since v2.1, commit e2d6a71); five attempts of a request in total, whatever the failure; retries after 429
+    /// without a wait, ignoring `Retry-After` (`core/remotes/docker/resolver.go`); 30 s to connect
+    /// (`DefaultHTTPTransport`); five minutes without data cancel a pull (`image_pull_progress_timeout`).
     pub const CONTAINERD_2_4: Self = Self {
         download_slots: 3,
         slot_scope: SlotScope::Node,

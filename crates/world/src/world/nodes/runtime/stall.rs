@@ -9,7 +9,7 @@
 //! or ends while some link has no capacity.
 //!
 //! Left out: the reporter checks every 10 s (so cancellation is up to 10 s later), and counts requests that wait for a
-//! response as no progress; here they end by their own timeouts.
+//! response as no progress; here, such requests end by their own timeouts.
 
 use std::ops::Range;
 

@@ -38,8 +38,8 @@ fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
         (RuntimeSpec::CONTAINERD_1_7, 6),
     ] {
         let played = play(&one_request(200, runtime), 1, secs(100.0));
-        // At 0 s one challenge is answered, and the following requests are refused; the other 199 pulls are refused
-        // immediately. At 10, 30 and 70 s all 200 retry together.
+        // At 0 s, the challenge of one pull is answered, and its following requests are refused. The other 199 pulls
+        // are refused immediately. At 10, 30 and 70 s all 200 retry together.
         assert_eq!(
             played.totals.responses_429,
             4 * 200 * tries,
