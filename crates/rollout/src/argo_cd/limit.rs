@@ -2,7 +2,7 @@
 //!
 //! Follows `applicationset/progressivesync/progressive_sync.go` and `pkg/util/intstr` of kubernetes/apimachinery at
 //! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is used unchanged, so 0 or less never promotes anything. Any
-//! text except `0%` gives at least 1, even an unreadable one.
+//! text except `0%` gives at least 1, even an unreadable text.
 
 use super::super::IntOrString;
 

@@ -187,7 +187,7 @@ impl Network {
     /// Changes the capacity of a link at `now`. At capacity 0 its transfers pause, and resume once capacity returns.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.arrive(now);
         self.forest
@@ -199,7 +199,7 @@ impl Network {
     /// weight; with only a cap, or `None`, the weight is 1. A transfer of 0 bytes is complete at `now`.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn start(
         &mut self,
         now: SimTime,
@@ -220,7 +220,7 @@ impl Network {
     /// link, the two calls are equivalent.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call, or if there are no links.
+    /// If `now` is earlier than in a previous call, or if there are no links.
     pub fn start_over(
         &mut self,
         now: SimTime,
@@ -256,7 +256,7 @@ impl Network {
     /// limited to the transfer's size.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call, or if the transfer was already reported or cancelled.
+    /// If `now` is earlier than in a previous call, or if the transfer was already reported or cancelled.
     pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.arrive(now);
         let delivered = self.delivered(id);
@@ -295,7 +295,7 @@ impl Network {
     /// in between still happen at their own times, and free their bandwidth at these times.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
         self.run_to(now);
         self.complete.sort_unstable();

@@ -201,9 +201,9 @@ pub const UNPACK_SLOTS: u32 = 1;
 pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
 /// Unpack rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8
-/// s and 4.5 s, so 1.8 (containers/storage#363). Decompression alone, with containerd's decoders: 1.8 to 2.0 relative
-/// to an external gzip and 2.4 to 3.7 relative to Go's (containerd/containerd#6957, espressif/esp-idf#18940); writing
-/// files takes equally long for both.
+/// s with gzip and 4.5 s with zstd, a factor of 1.8 (containers/storage#363). Decompression alone, with containerd's
+/// decoders: 1.8 to 2.0 relative to an external gzip and 2.4 to 3.7 relative to Go's (containerd/containerd#6957,
+/// espressif/esp-idf#18940); writing files takes equally long for both.
 pub const ZSTD_FACTOR: f64 = 1.8;
 
 /// Sigma of the lognormal factor on [`UNPACK_RATE`] between nodes. Source: chonks, ±15% over 64 nodes, and a factor of
@@ -302,8 +302,8 @@ pub const WEBHOOK_TIMEOUT: SimDuration = SimDuration::from_secs(10);
 
 /// Sigma of the lognormal factor between clusters on the time of an apply, due to the speed of their control planes.
 /// Source: the slowest of six clusters that created a million pods took 4.7 times as long as the rest
-/// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): 0.6 by their variance, 1.2 if it is
-/// the expected largest of six.
+/// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): sigma is 0.6 by the variance of the
+/// six, or 1.2 if that cluster is the expected largest of six.
 pub const APPLY_SPREAD: f64 = 0.6;
 
 /// Time from sending a report until the management cluster has it. Guess.

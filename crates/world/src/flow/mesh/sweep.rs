@@ -3,7 +3,7 @@
 //! During a sweep, the levels of hubs are constant and bound bundles like caps. Links that a change reaches have at
 //! least the level of the changed link: a bundle's rate matters only to links on which it is not the fastest, and
 //! those have higher levels. So links are queued by level, and the first link in the queue is final unless something
-//! below it changes:
+//! below it changes. A link is handled as follows:
 //! - Bundles whose link could give them more are released; they rise to their cap, or the level of their hubs or of
 //!   the next link.
 //! - An overloaded link stops the bundles above its new level.

@@ -144,7 +144,7 @@ fn replacing_a_transfer_costs_the_general_solver_nothing() {
             "a bundle has as many transfers as before"
         );
     }
-    // If the transfer is not replaced, only its pair is visited.
+    // If the transfer is not replaced, only its pair of links is visited.
     let now = network.next_completion().expect("all moves");
     network.advance(now, &mut completed);
     assert!(network.next_completion().is_some());
