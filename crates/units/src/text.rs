@@ -45,7 +45,7 @@ pub struct Notation<T> {
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
-    /// The maximum in the base unit. The next field is the range in words.
+    /// The maximum in the base unit; `range` describes the range in words.
     most: f64,
     range: &'static str,
     /// The units for printing, with the base unit last. If texts in several units have equally many digits, the first

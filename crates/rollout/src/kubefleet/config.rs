@@ -185,8 +185,8 @@ pub struct RollingUpdateConfig {
     pub max_unavailable: Option<IntOrString>,
     /// Number or share of additional clusters that may have the resources. A share is rounded up. Absent: 25%.
     pub max_surge: Option<IntOrString>,
-    /// Seconds until resources without availability tracking count as available. The same time passes until a pass
-    /// with bindings that are not ready is repeated. Absent: 60.
+    /// Seconds until resources without availability tracking count as available. A pass with bindings that are not
+    /// ready is also repeated after this time. Absent: 60.
     pub unavailable_period_seconds: Option<i64>,
 }
 

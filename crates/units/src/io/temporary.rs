@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 /// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// Folders that are removed at the end of the program if they are empty, deepest first.
+/// New folders that [`abandon`] removes if they are empty, deepest first.
 static NEW: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 /// Held while results are published, and from a signal until the program ends.
@@ -48,7 +48,7 @@ impl Drop for Temporary {
     }
 }
 
-/// Folders that were created for their content. Folders that are empty at the end are removed, also by [`abandon`].
+/// New folders for content. When this is dropped, or by [`abandon`], they are removed if they are empty.
 #[derive(Debug)]
 pub struct NewFolders {
     /// The folders, deepest first.

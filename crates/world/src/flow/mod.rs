@@ -85,7 +85,7 @@ pub struct TransferId {
 }
 
 impl TransferId {
-    /// Returns the index of the transfer among those in progress. Earlier and later transfers use the same index.
+    /// Returns the index of the transfer among those in progress. Other transfers may have had it, or get it later.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize

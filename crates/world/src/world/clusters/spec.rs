@@ -193,7 +193,7 @@ pub enum WorkloadKind {
         max_unavailable: CountOrPercent,
         /// Maximum number of additional pods; a percentage is rounded up.
         max_surge: CountOrPercent,
-        /// `progressDeadlineSeconds`: time without progress after which a Deployment counts as failed.
+        /// `progressDeadlineSeconds`: time without progress until a Deployment counts as failed.
         progress_deadline: SimDuration,
     },
     /// A DaemonSet with the RollingUpdate strategy: one pod per node.
