@@ -145,8 +145,8 @@ impl CloudFoundry {
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
 
-    /// Runs one pass of the updater. It requests the next one while a deployment is in progress. While all deployments
-    /// are paused or finished, passes have no effect. When a user acts, the next one is due at
+    /// Runs one pass of the updater. While a deployment is in progress, each pass requests the next pass. While all
+    /// deployments are paused or finished, passes have no effect. After an action of a user, the next pass is due at
     /// [`next_pass`](Self::next_pass).
     pub fn reconcile(
         &mut self,

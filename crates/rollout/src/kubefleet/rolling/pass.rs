@@ -179,7 +179,8 @@ impl RollingUpdate {
         let wait = match self.rules {
             _ if !is_waiting => Some(SimDuration::ZERO),
             RuleSet::Shipped => Some(wait.unwrap_or(SimDuration::MAX).min(self.period())),
-            // The document says of this period: "Only matters for resources whose availability cannot be tracked."
+            // KubeFleet's document about this period: "Only matters for resources whose availability cannot be
+            // tracked."
             RuleSet::Documented => wait,
         };
         match wait {

@@ -1,6 +1,7 @@
 //! The rule that blocks a staged run, with numbers and names.
 //!
-//! KubeFleet itself does not report this rule; it is derived from a further pass at the time of the last one.
+//! KubeFleet itself does not report this rule. It is derived from one more pass, on a copy of the
+//! run, at the time of the last pass.
 
 use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
