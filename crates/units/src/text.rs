@@ -353,7 +353,7 @@ impl<T> Notation<T> {
         Err(UnitError { message })
     }
 
-    /// Returns the quantity for the number `base` of base units, if it is in range.
+    /// Returns the quantity of `base` base units, if it is in range.
     fn of_base(&self, value: &str, base: f64) -> Result<T, UnitError> {
         if (0.0..=self.most).contains(&base) {
             Ok((self.from)(base))

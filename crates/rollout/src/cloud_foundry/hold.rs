@@ -104,7 +104,7 @@ struct StalledDeployment<'a> {
     fails: bool,
 }
 
-/// The parts of a quota that a pass needs.
+/// The demand of a pass on one limit of a quota.
 struct QuotaDemand {
     /// The name of the limit.
     rule: &'static str,

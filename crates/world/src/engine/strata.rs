@@ -1,7 +1,7 @@
 //! Stratified numbers: one number between 0 and 1 for each run, spread evenly over any number of runs.
 //!
-//! Each of 2^k equal intervals contains exactly one number of the first 2^k runs; for other numbers of runs they are
-//! nearly as even. Each individual number is uniform, so an estimate from these runs has no bias.
+//! Each of 2^k equal intervals contains exactly one number of the first 2^k runs; other numbers of runs are spread
+//! nearly as evenly. Each individual number is uniform, so an estimate from these runs has no bias.
 //!
 //! The method is the van der Corput sequence in base 2, scrambled at random: Owen, "Randomly permuted (t,m,s)-nets and
 //! (t,s)-sequences", in: Monte Carlo and Quasi-Monte Carlo Methods in Scientific Computing (1995). Each digit is

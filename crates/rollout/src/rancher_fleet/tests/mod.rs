@@ -35,7 +35,7 @@ pub(super) enum Release {
 pub(super) enum Show {
     /// Actions `create` and `deploy`, and the hold's full text.
     All,
-    /// Only the promoted clusters, `start`, and the hold's rule, so that first deployments and updates have the same
+    /// Only the promoted clusters (`start`) and the hold's rule. First deployments and updates then have the same
     /// text.
     Starts,
 }

@@ -141,9 +141,9 @@ pub(super) struct Mesh {
     /// When the next transfer ends at each link, and at each bundle at its cap.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
-    /// Links whose queue entry was made exact since rates were solved.
+    /// Links whose queue entries were made exact since rates were last solved.
     refreshed: Vec<u32>,
-    /// Bundles, links and hubs that have changed since rates were solved.
+    /// Bundles, links and hubs that have changed since rates were last solved.
     changed_bundles: Vec<u32>,
     changed_links: Vec<u32>,
     dirty_hubs: Vec<u32>,

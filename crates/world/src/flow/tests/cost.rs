@@ -122,7 +122,8 @@ fn replacing_a_transfer_costs_the_general_solver_nothing() {
         );
     }
     assert!(network.next_completion().is_some());
-    // All starts at the same instant are solved together: each link fills up once, and was queued once before.
+    // All starts at one instant are solved together, so each of the 20 links is visited at most twice: when it is
+    // queued, and when it is full.
     let visits = network.visits();
     assert!(visits <= 40, "{visits} visits");
     let mut completed = Vec::new();

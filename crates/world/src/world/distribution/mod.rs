@@ -54,7 +54,7 @@ pub(crate) struct Fill {
     transfer: Option<TransferId>,
     /// The pull whose failure cancels the fill. `None`: the fill is shared.
     owner: Option<PullId>,
-    /// Layers whose last leg has completed before this fill.
+    /// Layers whose transfer to the node has completed before this fill.
     followers: Vec<PullLayer>,
 }
 

@@ -223,7 +223,7 @@ mod tests {
         let world = fleet(FaultDrawKind::Stratified);
         let (offline, outage): (Vec<u32>, Vec<u32>) =
             (0..300).map(|seed| hit_runs(&world, seed)).unzip();
-        // The probabilities are 1 - 0.99^10, and 100 of 1,000 s.
+        // Expected probabilities: 1 - 0.99^10, and 100 s of 1,000 s.
         for (counts, probability) in [(offline, 0.095_617_9), (outage, 0.1)] {
             let runs = f64::from(RUNS);
             let (mean, spread) = moments(&counts);
