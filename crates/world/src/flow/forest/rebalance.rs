@@ -62,7 +62,7 @@ impl Forest {
         }
     }
 
-    /// Returns the topmost class below `id` that has this pinned state, and whose own level has the property.
+    /// Returns the topmost class below `id` that has this pinned state, and whose own level satisfies `has`.
     fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
         let mut at = id;
         loop {
