@@ -1,4 +1,4 @@
-//! Reference schedulers for comparisons: all at once, fixed batches, one by one, and waves that double.
+//! Reference schedulers for comparisons: everything in one batch, fixed batches, one by one, and waves that double.
 //!
 //! They follow no product. They start targets in the order of the view, and know only whether each target was started
 //! and is ready. A batch starts when every target of the previous ones is ready; nothing times out, so a target that
@@ -26,9 +26,9 @@ pub enum Baseline {
 /// The visible state of one target.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct BaselineTarget {
-    /// Whether it was instructed to run the new revision.
+    /// Whether the target was instructed to run the new revision.
     pub started: bool,
-    /// Whether it runs the revision that it was last instructed to run, and is ready.
+    /// Whether the target runs the revision that it was last instructed to run, and is ready.
     pub ready: bool,
 }
 

@@ -1,7 +1,7 @@
 //! Counts what a pass visits, so that tests measure its cost without a clock.
 //!
-//! Code that handles one of many targets, or advances to the next element of a set, calls [`visit`]. Outside of tests
-//! it does nothing.
+//! Code that handles one of many targets, or advances to the next element of a set, calls [`visit`]. Outside of tests,
+//! `visit` does nothing.
 
 /// Counts one visit.
 #[cfg(not(test))]

@@ -4,7 +4,7 @@
 
 use fleetsim_units::SimDuration;
 
-/// Go's units. A unit comes before its prefixes.
+/// Go's units. A unit precedes the units that are a prefix of it, so that the longest match is found first.
 const UNITS: [(&str, u64); 8] = [
     ("ns", 1),
     ("us", 1_000),
@@ -16,7 +16,7 @@ const UNITS: [(&str, u64); 8] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// Parses a duration. `None`: Go would reject it, or it is negative.
+/// Parses a duration. `None`: Go would reject the text, or the duration is negative.
 pub fn parse_duration(text: &str) -> Option<SimDuration> {
     let mut rest = text.strip_prefix('+').unwrap_or(text);
     if matches!(rest, "" | "0") {
@@ -49,7 +49,7 @@ pub fn parse_duration(text: &str) -> Option<SimDuration> {
     (nanos <= i64::MAX as u64).then(|| SimDuration::from_nanos(nanos))
 }
 
-/// Returns `0.<digits>` of `size`, rounded down.
+/// Returns the fraction `0.<digits>` of `size`, rounded down.
 fn part_of(digits: &str, size: u64) -> u64 {
     // The largest unit is 3.6e12 ns, so further digits are below 1 ns.
     let digits = &digits[..digits.len().min(15)];

@@ -41,13 +41,13 @@ pub struct LabelSelector {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct LabelRequirement {
-    /// The label's key.
+    /// The key of the label that the requirement concerns.
     #[serde(default, deserialize_with = "null_is_default")]
     pub key: String,
     /// `In`, `NotIn`, `Exists` or `DoesNotExist`.
     #[serde(default, deserialize_with = "null_is_default")]
     pub operator: String,
-    /// The values: at least one for `In` and `NotIn`, empty for the others.
+    /// The values: at least one for `In` and `NotIn`, empty for the other operators.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -142,7 +142,7 @@ impl LabelRequirement {
 }
 
 impl CheckedSelector {
-    /// Returns a label that must have one of these values, if some requirement demands this.
+    /// Returns a label that must have one of these values, if a requirement demands this.
     pub fn needs(&self) -> Option<(&str, &[String])> {
         let LabelSelector {
             match_labels,
@@ -219,7 +219,7 @@ fn is_dns_subdomain(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_dns_label)
 }
 
-/// Returns whether a text consists of lowercase letters, digits and `-`, which is not at the ends.
+/// Returns whether a text consists of lowercase letters, digits and `-`, without `-` at its ends.
 fn is_dns_label(text: &str) -> bool {
     let has_valid_bytes = text
         .bytes()
@@ -241,7 +241,7 @@ mod tests {
             .map(|(k, v)| (k.to_owned(), v.to_owned()))
             .into();
         let cases = [
-            // selector, matches, why
+            // selector, whether it matches, why
             ("{}", true, "an empty selector matches everything"),
             (
                 r#"{"matchLabels":null,"matchExpressions":null}"#,

@@ -63,14 +63,14 @@ fn stored(time: SimTime) -> SimTime {
     SimTime::from_secs(time.as_nanos() / 1_000_000_000)
 }
 
-/// Returns the indices of `list` in the byte order of names; equal names keep the order of the list.
+/// Returns the indices of `list` in the byte order of names; items with equal names keep the order of the list.
 pub fn by_name<T>(list: &[T], name: impl Fn(&T) -> &str) -> Vec<u32> {
     let mut order: Vec<u32> = (0..list.len() as u32).collect();
     order.sort_by(|a, b| name(&list[*a as usize]).cmp(name(&list[*b as usize])));
     order
 }
 
-/// Returns the position of each index in an order of all indices.
+/// Returns, for each index, its position in `order`, which contains all indices.
 pub fn places_in(order: &[u32]) -> Vec<u32> {
     let mut places = vec![0; order.len()];
     for (place, index) in (0..).zip(order) {
@@ -106,7 +106,7 @@ pub enum RuleSet {
 pub struct Pass<Action, Status> {
     /// The actions, in the product's order.
     pub actions: Vec<Action>,
-    /// When the next pass is due even without changes. `None`: only after changes.
+    /// When the next pass is due even without changes. `None`: the next pass starts only after a change.
     pub wake_at: Option<SimTime>,
     /// The status that the product shows after this pass.
     pub status: Status,

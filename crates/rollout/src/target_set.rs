@@ -9,15 +9,14 @@
 pub struct TargetSet {
     /// The members' bits, then one bit for each non-zero word of the level below. The last level is one word.
     levels: Vec<Vec<u64>>,
-    /// The number of members in each block of [`BLOCK`] indices.
+    /// Number of members in each block of [`BLOCK`] indices.
     blocks: Vec<usize>,
-    /// The exclusive upper bound of indices.
+    /// The exclusive upper bound of the indices.
     universe: usize,
 }
 
 const BITS: usize = 64;
-/// Size of a block of indices that is counted as a whole: a count examines the bits of one block, and the totals of
-/// the blocks before it.
+/// Size of a block of indices. A count adds the totals of whole blocks, and examines the bits of only one block.
 const BLOCK: usize = BITS * BITS;
 
 impl TargetSet {
@@ -66,7 +65,7 @@ impl TargetSet {
     /// Adds or removes the index. Returns whether this changed the set.
     ///
     /// # Panics
-    /// If an index to add is not below the size.
+    /// If the index is to be added and is not below the size.
     pub fn set(&mut self, index: u32, is_member: bool) -> bool {
         let mut at = index as usize;
         assert!(
@@ -103,7 +102,7 @@ impl TargetSet {
         super::cost::visit();
         let mut at = from as usize;
         let mut level = 0;
-        // Go up until a word has a bit at or after the position, then down along the lowest bits.
+        // Go up until a word has a bit at or after the position, then down to the lowest such bit.
         loop {
             let words = self.levels.get(level)?;
             let rest = match words.get(at / BITS) {

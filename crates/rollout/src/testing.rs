@@ -1,6 +1,6 @@
 //! Lists of targets in the scripts of the products' tests.
 
-/// Reads `0-3,7`.
+/// Reads a list of targets: `0-3,7`.
 pub(super) fn ranges(text: &str) -> Vec<u32> {
     let number = |text: &str| text.parse::<u32>().expect("an index");
     let mut list = Vec::new();
@@ -11,7 +11,7 @@ pub(super) fn ranges(text: &str) -> Vec<u32> {
     list
 }
 
-/// Prints `0-3,7`.
+/// Prints a list of targets: `0-3,7`.
 pub(super) fn print_ranges(list: &[u32]) -> String {
     let print = |run: &[u32]| match run {
         [one] => one.to_string(),

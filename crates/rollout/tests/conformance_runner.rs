@@ -29,7 +29,7 @@ const TRACE: &str = r#"{"cases":[{"id":"two-clusters","strategy":{"maxUnavailabl
     "bundle":[1,1,1,0,0],"summary":[0,0,2,0,0,0,0],"display":"WaitApplied","repo":[0,0,1,0,1,0,0],
     "repoState":"WaitApplied"}]}]}"#;
 
-/// Returns the suites of a second product, all of whose cases agree.
+/// Returns the suites of a second product. All of its cases agree.
 fn other(_: &Path) -> Vec<Suite> {
     vec![Suite {
         name: "other/things".to_owned(),
@@ -49,12 +49,12 @@ const PRODUCTS: [Product; 2] = [
     },
 ];
 
-/// Runs a folder with these files; returns the result and the report.
+/// Runs a folder with these files. Returns the result and the report.
 fn run(files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     run_at_least(0, files, args)
 }
 
-/// Like [`run`], with this minimum number of cases.
+/// Like [`run`], but with a minimum number of cases.
 fn run_at_least(fewest: usize, files: &[(&str, &str)], args: &[&str]) -> (bool, String) {
     let folder = TempDir::new().expect("a folder for the test");
     for (path, text) in files {
@@ -129,7 +129,7 @@ fn only_existing_cases_run_compressed_or_not() {
 #[test]
 fn a_changed_expectation_is_reported_with_its_case() {
     let changes = [
-        // the changed part, its new value, and how the report shows it
+        // the changed part of a case, its new value, and how the report shows the disagreement
         (
             r#""promoted":"0""#,
             r#""promoted":"0-1""#,

@@ -1,4 +1,4 @@
-//! Prints quantities for people: a short number with the unit that fits it.
+//! Prints quantities for people: a short number with a suitable unit.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ pub fn in_thousands(digits: &str) -> String {
 }
 
 impl fmt::Display for Bytes {
-    /// Prints `1.05 GB`, `17 MB`, `512 B`.
+    /// Prints an amount of data: `1.05 GB`, `17 MB`, `512 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [
             (1e12, "TB"),
@@ -42,7 +42,7 @@ impl fmt::Display for Bytes {
 }
 
 impl fmt::Display for BytesPerSec {
-    /// Prints `10 Gbit/s`, `100 Mbit/s`.
+    /// Prints a rate: `10 Gbit/s`, `100 Mbit/s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if *self == Self::UNLIMITED {
             return f.pad("unlimited");
@@ -82,7 +82,7 @@ impl fmt::Display for SimDuration {
     }
 }
 
-/// Prints at most three digits after the point, without trailing zeros.
+/// Prints a number with at most three digits after the point, without trailing zeros.
 fn print_number(number: f64) -> String {
     without_zeros(format!("{number:.3}"))
 }
@@ -124,7 +124,7 @@ fn without_zeros(number: String) -> String {
     }
 }
 
-/// Prints at most two units: `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`.
+/// Prints a duration in at most two units: `2 h 05 min`, `4 min 10 s`, `12.3 s`, `250 ms`.
 fn print_duration(span: SimDuration) -> String {
     let secs = span.as_secs_f64();
     if span.is_zero() {

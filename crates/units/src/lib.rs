@@ -1,6 +1,6 @@
 //! Quantities that carry their unit in the type: time, bytes, rates and shares.
 //!
-//! Every other module may import this one; it imports none of them.
+//! Every other module may import this one, and this one imports no other.
 //!
 //! Time is an integer so that equal times compare as equal. The order of simultaneous events then follows a stated
 //! rule instead of the last bit of a sum, and no comparison needs an epsilon. A 64-bit nanosecond clock lasts 584

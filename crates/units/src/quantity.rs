@@ -30,7 +30,7 @@ pub struct Share {
     number: f64,
 }
 
-/// A plain number greater than 0, such as how many times slower something is.
+/// A plain number greater than 0, such as a slowdown factor.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Factor {
     number: f64,
@@ -66,7 +66,7 @@ impl Bytes {
         Self::new((self.bytes as f64 * factor).round() as u64)
     }
 
-    /// Subtracts `other`, down to 0.
+    /// Subtracts `other`; the result is at least 0.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self::new(self.bytes.saturating_sub(other.bytes))
@@ -105,9 +105,9 @@ impl PerSecond {
 }
 
 impl Share {
-    /// 0.
+    /// A share of 0.
     pub const NONE: Self = Self::new(0.0);
-    /// 1.
+    /// A share of 1.
     pub const ALL: Self = Self::new(1.0);
 }
 

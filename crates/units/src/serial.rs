@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::text::{self, WithUnit};
 use super::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 
-/// Removes the defaults of a type's fields from its schema, for types whose defaults depend on the product.
+/// Removes the defaults of a type's fields from its schema, because they depend on the product.
 #[cfg(any(test, feature = "schema"))]
 pub fn without_defaults(schema: &mut Schema) {
     for field in schema
@@ -85,12 +85,12 @@ impl<T: JsonSchema> JsonSchema for Ordered<T> {
     }
 }
 
-/// A visitor that reads a text with a function. It reads a number as if it were text.
+/// A visitor that reads a text with a function. A number is read as if it were text.
 #[derive(Debug)]
 pub struct TextVisitor<F> {
-    /// Describes the valid texts, for the error message.
+    /// A description of the valid texts, for the error message.
     pub expecting: &'static str,
-    /// Parses the text.
+    /// The function that parses the text.
     pub read: F,
 }
 
@@ -118,7 +118,8 @@ impl<T, M: fmt::Display, F: FnOnce(&str) -> Result<T, M>> Visitor<'_> for TextVi
     }
 }
 
-/// Reads, writes and describes a quantity as text. Takes its name in the schema, the expected format, and examples.
+/// Implements reading and writing of a quantity as text, and its schema. Arguments: name in the schema, expected
+/// format, and examples.
 macro_rules! quantity {
     ($($type:ty, $name:literal, $expecting:literal, $examples:tt;)*) => {$(
         impl<'de> Deserialize<'de> for $type {
@@ -196,7 +197,7 @@ impl JsonSchema for Factor {
     }
 }
 
-/// A value that a setting may require to be greater than 0.
+/// A type of setting whose values may have to be greater than 0.
 pub trait Positive {
     /// A valid value, for the error message.
     const EXAMPLE: &'static str;
@@ -205,7 +206,7 @@ pub trait Positive {
     fn is_positive(&self) -> bool;
 }
 
-/// Lists types with their zero and a valid example.
+/// Implements [`Positive`] for types, each given with its zero and a valid example.
 macro_rules! positive {
     ($($type:ty, $zero:expr, $example:literal;)*) => {$(
         impl Positive for $type {
@@ -227,7 +228,7 @@ positive! {
     Share, Share::NONE, "5%";
 }
 
-/// A setting without a value is not zero.
+/// An absent setting is not zero.
 impl<T: Positive> Positive for Option<T> {
     const EXAMPLE: &'static str = T::EXAMPLE;
 
@@ -239,7 +240,7 @@ impl<T: Positive> Positive for Option<T> {
 /// Reads the sigma of a lognormal factor.
 ///
 /// # Errors
-/// If it is not between 0 and 2.
+/// If the value is not between 0 and 2.
 pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     checked_spread(f64::deserialize(deserializer)?, 0.1)
 }
@@ -247,7 +248,7 @@ pub fn spread<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Erro
 /// Reads a relative speed.
 ///
 /// # Errors
-/// If it is not between 0.1 and 100.
+/// If the value is not between 0.1 and 100.
 pub fn speed_factor<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
     let factor = f64::deserialize(deserializer)?;
     if (0.1..=100.0).contains(&factor) {
@@ -271,7 +272,7 @@ pub fn checked_spread<E: de::Error>(sigma: f64, usual: f64) -> Result<f64, E> {
 /// For `#[serde(deserialize_with)]`: reads a value greater than 0.
 ///
 /// # Errors
-/// If it is not greater than 0. The error shows a valid value.
+/// If the value is not greater than 0. The error shows a valid value.
 pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -286,7 +287,7 @@ pub fn positive<'de, T: Positive + Deserialize<'de>, D: Deserializer<'de>>(
     }
 }
 
-/// A limit greater than 0 that may be off: an `Option` in Rust, and a word for `None` in text.
+/// Defines a limit greater than 0 that may be off: an `Option` in Rust, and a word for `None` in text.
 macro_rules! or_word {
     ($(#[$doc:meta])* $module:ident, $type:ty, $schema:literal, $word:literal, $expecting:literal,
      $examples:tt) => {
@@ -294,10 +295,10 @@ macro_rules! or_word {
         pub mod $module {
             use super::*;
 
-            /// For `#[serde(with)]`.
+            /// For `#[serde(with)]`: reads a value greater than 0, or the word.
             ///
             /// # Errors
-            /// If it is neither a value greater than 0 nor the word.
+            /// If the text is neither a value greater than 0 nor the word.
             pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<$type>, D::Error> {
                 let read = |value: &str| match value.trim() {
                     $word => Ok(None),
@@ -311,7 +312,7 @@ macro_rules! or_word {
                 Err(de::Error::custom(format!(concat!("must be greater than 0; write e.g. `{}` or `", $word, "`"), example)))
             }
 
-            /// For `#[serde(with)]`.
+            /// For `#[serde(with)]`: writes a value, or the word for `None`.
             ///
             /// # Errors
             /// Those of the serializer.
@@ -322,7 +323,7 @@ macro_rules! or_word {
                 }
             }
 
-            /// For `#[schemars(with)]`.
+            /// For `#[schemars(with)]`: the type with the schema of these texts.
             #[cfg(any(test, feature = "schema"))]
             #[derive(Debug)]
             pub struct Text;
@@ -353,7 +354,7 @@ or_word!(
 /// For `#[serde(deserialize_with)]`: reads a rate greater than 0, or `unlimited` for [`BytesPerSec::UNLIMITED`].
 ///
 /// # Errors
-/// If it is neither.
+/// If the text is neither.
 pub fn link<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BytesPerSec, D::Error> {
     Ok(unlimited::deserialize(deserializer)?.unwrap_or(BytesPerSec::UNLIMITED))
 }
@@ -433,7 +434,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Editor and program may differ only on texts that are out of range.
+        /// Editor and program agree on every text, except on numbers that are out of range.
         #[test]
         fn patterns_accept_the_texts_that_are_read(
             text in r"[ +]?[0-9.]{0,3}[0-9_]{0,2} ?(ns|us|ms|s|m|min|h|d|B|kB|MiB|GB|bit/s|Gbit/s|Mbps|MB/s|/s|/min|%|x)?([0-9]s)? ?",
@@ -443,7 +444,7 @@ mod tests {
                     Ok(_) => true,
                     Err(error) => error.to_string().contains("is out of range"),
                 };
-                // A number may begin with any separator, but the pattern does not need to allow this.
+                // Leading separators are readable in numbers, but the pattern does not need to allow them.
                 if !text.trim_start_matches([' ', '+', '.']).starts_with('_') {
                     assert_eq!(accepts::<T>(text), is_read, "{text:?} as {}", T::schema_name());
                 }

@@ -27,7 +27,7 @@ impl UnitError {
         }
     }
 
-    /// Returns the same error for a setting that also accepts a word, with the word in the example.
+    /// Returns this error for a setting that also accepts a word, with the word in the example.
     pub(super) fn or_word(self, word: &str) -> Self {
         if !self.message.contains("write e.g.") {
             return self;
@@ -38,18 +38,18 @@ impl UnitError {
     }
 }
 
-/// The notation of a quantity: its name, and its units with their size in the base unit.
+/// The notation of a quantity: its name, and its units with their sizes in the base unit.
 #[derive(Clone, Copy, Debug)]
 pub struct Notation<T> {
     quantity: &'static str,
     example: &'static str,
     units_text: &'static str,
     units: &'static [(&'static str, f64)],
-    /// The maximum in the base unit, and the range in words.
+    /// The maximum in the base unit; `range` describes the range in words.
     most: f64,
     range: &'static str,
-    /// The units for printing, with the base unit last. If several texts have the same number of digits, the first is
-    /// used.
+    /// The units for printing, with the base unit last. If texts in several units have equally many digits, the first
+    /// unit is used.
     printed: &'static [&'static str],
     /// Conversions from and to the base unit.
     from: fn(f64) -> T,
@@ -118,8 +118,8 @@ impl WithUnit for SimDuration {
         to: |span| span.as_nanos() as f64,
     };
 
-    /// Reads `250ms`, `90s`, `1.5 h`, or several units in a row as Go writes them, `1h2m3.5s`. A single `0` needs no
-    /// unit.
+    /// Reads a duration: `250ms`, `90s`, `1.5 h`, or several units in a row as in Go, `1h2m3.5s`. A single `0` needs
+    /// no unit.
     fn parse(value: &str) -> Result<Self, UnitError> {
         let mut rest = value.trim();
         let mut nanos = None;
@@ -261,7 +261,7 @@ fn shortest<T: WithUnit>(value: T) -> String {
     if let Some(UnitText { text, .. }) = shortest {
         return text;
     }
-    // No number in any unit parses to exactly this value: print the nearest, without the noise of the last digit.
+    // No number in any unit parses to exactly this value: print the nearest number, without rounding noise.
     let unit = notation.printed.last().expect("a kind has units");
     let rounded = (base / notation.size(unit) * 1e9).round() / 1e9;
     UnitText::new(rounded, unit).text
@@ -353,7 +353,7 @@ impl<T> Notation<T> {
         Err(UnitError { message })
     }
 
-    /// Returns the quantity for `base` in its base unit, if it is in range.
+    /// Returns the quantity of `base` base units, if it is in range.
     fn of_base(&self, value: &str, base: f64) -> Result<T, UnitError> {
         if (0.0..=self.most).contains(&base) {
             Ok((self.from)(base))

@@ -38,7 +38,7 @@ macro_rules! nanoseconds {
                 self.nanos
             }
 
-            /// Returns seconds, for output and rates; never for comparing times.
+            /// Returns the number of seconds, for output and rates; never for comparing times.
             #[must_use]
             pub fn as_secs_f64(self) -> f64 {
                 self.nanos as f64 / NANOS_PER_SEC
@@ -122,7 +122,7 @@ impl SimDuration {
 
 impl Add<SimDuration> for SimTime {
     type Output = Self;
-    /// Saturates at [`SimTime::MAX`], which no run reaches.
+    /// Adds a span. The sum saturates at [`SimTime::MAX`], which no run reaches.
     fn add(self, span: SimDuration) -> Self {
         Self::from_nanos(self.nanos.saturating_add(span.nanos))
     }
@@ -130,14 +130,14 @@ impl Add<SimDuration> for SimTime {
 
 impl Sub for SimTime {
     type Output = SimDuration;
-    /// See [`SimTime::since`].
+    /// Returns the span from `earlier` to `self`; see [`SimTime::since`].
     fn sub(self, earlier: Self) -> SimDuration {
         self.since(earlier)
     }
 }
 
 impl SimDuration {
-    /// Subtracts `other`, down to zero.
+    /// Subtracts `other`; the result is at least zero.
     #[must_use]
     pub const fn saturating_sub(self, other: Self) -> Self {
         Self::from_nanos(self.nanos.saturating_sub(other.nanos))

@@ -1,7 +1,7 @@
 //! The simulated world of fleetsim, and its foundations.
 //!
-//! A module imports only modules above it in this list. [`fleetsim_units`] and [`fleetsim_rollout`] are above all of
-//! them.
+//! A module imports only modules above it in this list. All of them may import [`fleetsim_units`] and
+//! [`fleetsim_rollout`].
 //!
 //! | module | contents |
 //! |---|---|
@@ -10,7 +10,7 @@
 //! | [`document`] | YAML and JSON documents with the position of every error |
 //! | [`world`] | the simulated truth: clusters, nodes, pulls, registries and faults |
 
-// A page in a browser has no files, so some parts are unused there.
+// A page in a browser cannot read files, so some parts are unused there.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod document;

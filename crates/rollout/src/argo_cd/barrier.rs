@@ -1,10 +1,10 @@
 //! The barrier of v3.6: a pass promotes and triggers nothing while applications are behind the last pending change.
 //!
-//! A pending change is a row that Waits because of another revision or spec. Its time is the latest one stored before
-//! the pass, or else the latest of this pass. Within the grace period after it the pass ends, and requests no other
-//! pass: one follows when an application changes, or by a generator's timer (argoproj/argo-cd#29347). After the grace
-//! period, each application that has not been compared since gets a refresh annotation. Source:
-//! `applicationset/progressivesync/progressive_sync.go` of argoproj/argo-cd#27467 at 42a0b1d4.
+//! A pending change is a row that is Waiting because its revision or spec changed. Its time is the latest one stored
+//! before the pass, or else the latest of this pass. Within the grace period after it, a pass ends early and does not
+//! requeue the set: the next pass starts when an application changes or a generator's timer fires
+//! (argoproj/argo-cd#29347). After the grace period, each application that has not been compared since gets a refresh
+//! annotation. Source: `applicationset/progressivesync/progressive_sync.go` of argoproj/argo-cd#27467 at 42a0b1d4.
 //!
 //! Left out: the check that the compared revision is the row's. The update of the rows has just made them equal.
 
@@ -19,8 +19,8 @@ use fleetsim_units::SimTime;
 pub enum Barrier {
     /// The grace period since the last pending change is not over.
     GracePeriod,
-    /// Applications were not compared since the last pending change. The pass requests a comparison of these; the
-    /// others already have a request.
+    /// Applications were not compared since the last pending change. The pass requests a comparison of the listed
+    /// ones; all others already have a request.
     Behind(Vec<TargetId>),
 }
 
@@ -29,20 +29,20 @@ pub enum Barrier {
 pub(super) struct BarrierLedger {
     /// Times of pending changes, with their applications.
     changes: BTreeSet<(SimTime, u32)>,
-    /// Existing applications without the annotation.
+    /// Existing applications without the annotation that requests another comparison.
     unasked: BTreeSet<ComparedApplication>,
-    /// Existing applications with the annotation.
+    /// Existing applications with the annotation that requests another comparison.
     asked: BTreeSet<ComparedApplication>,
-    /// The last comparison of each application. `None`: it does not exist.
+    /// The last comparison of each application. `None`: the application does not exist.
     comparisons: Vec<Option<LastComparison>>,
 }
 
 /// The last comparison of an existing application.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct LastComparison {
-    /// The second of the comparison. `None`: it was never compared.
+    /// The second of the comparison. `None`: the application was never compared.
     pub(super) at: Option<SimTime>,
-    /// Whether it has the annotation that requests another comparison.
+    /// Whether the application has the annotation that requests another comparison.
     pub(super) is_asked: bool,
 }
 
@@ -54,7 +54,7 @@ struct ComparedApplication {
 }
 
 impl ComparedApplication {
-    /// Returns whether the application was not compared since then.
+    /// Returns whether the application was not compared at or after `since`.
     fn is_behind(&self, since: SimTime) -> bool {
         match self.at {
             Some(at) => at < since,
@@ -103,7 +103,7 @@ impl BarrierLedger {
         Some(*time)
     }
 
-    /// Records the last comparison of an application. `None`: it does not exist.
+    /// Records the last comparison of an application. `None`: the application does not exist.
     pub(super) fn examine(&mut self, application: u32, comparison: Option<LastComparison>) {
         let known = std::mem::replace(&mut self.comparisons[application as usize], comparison);
         if known == comparison {
@@ -119,7 +119,7 @@ impl BarrierLedger {
         }
     }
 
-    /// Returns the applications with the annotation, or those without it.
+    /// Returns the applications that have the annotation (`is_asked`), or those that do not have it.
     const fn group(&mut self, is_asked: bool) -> &mut BTreeSet<ComparedApplication> {
         if is_asked {
             &mut self.asked
@@ -128,8 +128,8 @@ impl BarrierLedger {
         }
     }
 
-    /// Returns the applications without the annotation that were not compared since then, by index. `None`: all
-    /// applications were compared.
+    /// Returns the applications without the annotation that were not compared at or after `since`, by index. `None`:
+    /// all applications were compared.
     fn behind(&self, since: SimTime) -> Option<Vec<TargetId>> {
         let mut unasked = Vec::new();
         for compared in &self.unasked {

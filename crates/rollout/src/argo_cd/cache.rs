@@ -1,9 +1,9 @@
-//! The set as the controller's cache shows it: its own last writes are missing for a while.
+//! The set as the controller's cache shows it: the controller's own last writes are missing for a while.
 //!
 //! A pass reads the set from the cache (`Reconcile` in `applicationset/controllers/applicationset_controller.go`). The
-//! cache shows a write one watch delay after its answer. A pass that begins sooner works with the rows and conditions
-//! before that write. Its first accepted write of rows replaces all newer rows, because `setAppSetApplicationStatus`
-//! writes the whole list. A pass that writes no rows keeps the newer ones.
+//! cache shows a write one watch delay after the API server has answered it. A pass that begins sooner works with the
+//! rows and conditions before that write. Its first accepted write of rows replaces all newer rows, because
+//! `setAppSetApplicationStatus` writes the whole list. A pass that writes no rows keeps the newer ones.
 //!
 //! Evidence: the recorded rollouts `names-*`, whose watch delay is longer than five attempts of a write.
 
@@ -30,8 +30,8 @@ impl SetPass<'_> {
         self.hidden.reverse();
     }
 
-    /// Writes the rows of the pass; `before` has the earlier state of those that changed. A write that does not change
-    /// the stored rows has no effect, not even on the set's version.
+    /// Writes the rows of the pass; `before` has the earlier state of the rows that changed. A write that does not
+    /// change the stored rows has no effect, not even on the set's version.
     pub(super) fn write_rows(&mut self, before: Rows) -> Result<(), RefusedWrite> {
         let mut stored = before.clone();
         for hidden in &self.hidden {
@@ -69,8 +69,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// Records that a write of the set was accepted at `answered`. The pass has read the set again for it. `rows`: the
-    /// earlier state of the rows that it changes; `None`: it writes no rows.
+    /// Records that a write of the set was accepted at `answered`. The pass has read the set again for this write.
+    /// `rows`: the earlier state of the rows that the write changes; `None`: it changes no rows.
     fn accepted(&mut self, answered: SimTime, is_new: bool, rows: Option<Rows>) {
         self.set.conditions = self.stored_conditions();
         let conditions = self.set.conditions;

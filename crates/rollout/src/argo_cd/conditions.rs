@@ -100,7 +100,8 @@ impl ArgoCd {
     }
 
     /// Returns the rows of the set called `name` after a pass with this status: first as the pass wrote them before
-    /// the promotion, then after it. For a set of more than 100 applications it returns only their number by status.
+    /// the promotion, then after it. For a set of more than 100 applications, returns only the number of rows by
+    /// status.
     pub fn row_conditions(
         &self,
         name: &str,
@@ -147,7 +148,7 @@ impl ArgoCd {
         texts.join("; ")
     }
 
-    /// Returns the message about invalid applications. It names only the last one by name.
+    /// Returns the message about invalid applications. The message names only the last of them, by name.
     fn validation_message(&self, view: &[ApplicationView]) -> String {
         let mut invalid = self.by_name.clone();
         invalid.retain(|index| view[*index as usize].is_invalid());

@@ -62,7 +62,7 @@ pub struct ApplicationSetSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationSetStrategy {
-    /// `RollingSync`. Empty, `AllAtOnce` or anything else: all simultaneously.
+    /// `RollingSync`. Empty, `AllAtOnce` or any other value: all applications simultaneously.
     #[serde(
         rename = "type",
         default,
@@ -142,9 +142,9 @@ pub struct ApplicationSetSyncPolicy {
 pub enum ApplicationsSync {
     /// Create only: the sync of an existing application is never requested.
     CreateOnly,
-    /// All but delete.
+    /// Create and update, but never delete.
     CreateUpdate,
-    /// All but update: the sync of an existing application is never requested.
+    /// Create and delete, but never update. No sync of an existing application is requested.
     CreateDelete,
     /// Create, update and delete.
     #[default]
@@ -233,22 +233,22 @@ pub struct GeneratorBody {
     pub generators: Vec<Generator>,
 }
 
-/// Options of the controller that are not part of the ApplicationSet: one of its flags, and fixes of known bugs. The
-/// default is the shipped controller with the flag set.
+/// Options of the controller that are not part of the ApplicationSet: flags, and fixes of known bugs. By default,
+/// `enable_progressive_syncs` is set, and nothing is fixed.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct ControllerOptions {
-    /// The controller's `--enable-progressive-syncs`. The product's default is false: strategies then have no effect.
+    /// The controller's `--enable-progressive-syncs`. If false, the product's default, strategies have no effect.
     pub enable_progressive_syncs: bool,
     /// Fixes argoproj/argo-cd#21502. Syncs are requested from the statuses after the pass, not before it. An
     /// application is then triggered in the pass that promotes it, and not again in the pass in which it leaves
     /// Pending.
     pub trigger_once: bool,
-    /// Fixes argoproj/argo-cd#27949 and #29240. After a changed spec, Synced counts only if compared after the
-    /// change, so that a settled application is updated too. No effect before 3.4.
+    /// Fixes argoproj/argo-cd#27949 and #29240. After a change of the spec, Synced counts only if the application was
+    /// compared after the change, so that even a settled application is updated. No effect before 3.4.
     pub keep_spec_changes: bool,
-    /// `--refresh-grace-period-seconds`: time after a change in which no row is promoted. It exists since 3.6.
+    /// `--refresh-grace-period-seconds`: time after a change in which no row is promoted. This flag exists since 3.6.
     pub refresh_grace_period: SimDuration,
     /// The controller's version.
     #[serde(skip)]
@@ -258,7 +258,7 @@ pub struct ControllerOptions {
 /// Why an ApplicationSet is not processed.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ApplicationSetError {
-    /// `RollingSync` without a step: since 3.6 the product's `ApplicationSetRolloutError`.
+    /// `RollingSync` without a step, for which Argo CD 3.6 and later report `ApplicationSetRolloutError`.
     #[error(
         "strategy.rollingSync.steps is empty: Argo CD 3.6 then updates nothing (ApplicationSetRolloutError), and \
          older versions update all applications at once"
@@ -289,8 +289,8 @@ impl ApplicationSetFile {
     /// Returns the spec of a file that the product would process.
     ///
     /// # Errors
-    /// The reason why the product would not process it. Unselected applications and similar surprises are not errors;
-    /// see [`super::explain`].
+    /// The reason why the product would not process the file. Unselected applications and similar surprises are not
+    /// errors; see [`super::explain`].
     pub fn check(self) -> Result<ApplicationSetSpec, ApplicationSetError> {
         if self.kind != "ApplicationSet" {
             return Err(ApplicationSetError::Kind(self.kind));
@@ -304,7 +304,8 @@ impl ApplicationSetFile {
 }
 
 impl ApplicationSetSpec {
-    /// Returns the steps if the strategy is a RollingSync with a `rollingSync` block; `None`: all simultaneously.
+    /// Returns the steps if the strategy is a RollingSync with a `rollingSync` block; `None`: all applications are
+    /// updated simultaneously.
     ///
     /// # Errors
     /// [`ApplicationSetError::NoSteps`].
@@ -366,13 +367,13 @@ impl ApplicationSetSpec {
         self.template.spec.sync_policy.as_ref()?.retry.as_ref()
     }
 
-    /// Returns the interval of the most frequent generator. `None`: no generator has a timer.
+    /// Returns the shortest interval of all generators. `None`: no generator has a timer.
     pub fn requeue_after(&self) -> Option<SimDuration> {
         requeue_after(&self.generators)
     }
 }
 
-/// Returns the interval of the most frequent of these generators.
+/// Returns the shortest interval of these generators. `None`: no generator has a timer.
 fn requeue_after(generators: &[Generator]) -> Option<SimDuration> {
     let mut shortest = None;
     for (kind, body) in generators.iter().flatten() {
@@ -394,7 +395,7 @@ impl GeneratorBody {
         let default = match kind {
             "git" | "clusterDecisionResource" => SHORT,
             "scmProvider" | "pullRequest" | "plugin" => LONG,
-            // The interval of the most frequent child.
+            // The shortest interval of the children.
             "matrix" | "merge" => return requeue_after(&self.generators),
             // A changed cluster secret queues a pass; a list never changes.
             _ => return None,

@@ -2,10 +2,10 @@
 //!
 //! Follows `PerformReverseDeletion` in `applicationset/progressivesync/progressive_sync.go` and `Reconcile` in
 //! `applicationset/controllers/applicationset_controller.go`. With `deletionOrder: Reverse` one application is deleted
-//! at a time, starting with the last step. Within a step upstream deletes in random order, this model in the order of
-//! names. Left out: the back-off after a pass that fails because an application is not removed; policies that forbid
-//! deletion; and the request to the API server after two minutes, which ends the wait for an application that is gone.
-//! No experiment deletes a set; recorded passes do.
+//! at a time, starting with the last step. Within a step, upstream deletes in random order; this model deletes in the
+//! order of names. Left out: the back-off after a pass that fails because an application is not removed; policies that
+//! forbid deletion; and the request to the API server after two minutes, which ends the wait for an application that
+//! is gone. No experiment deletes a set; recorded passes do.
 
 use std::sync::Arc;
 
@@ -60,8 +60,8 @@ impl ArgoCd {
         }
     }
 
-    /// Returns the next application to delete, by the labels of the objects, not the generated ones. The garbage
-    /// collector deletes applications in no step, and all of them without `deletionOrder`.
+    /// Returns the next application to delete, by the labels of the objects, not by the generated labels. The garbage
+    /// collector deletes applications in no step; without `deletionOrder`, it deletes all applications.
     fn next_to_delete<'a>(
         &self,
         view: &'a [ApplicationView],

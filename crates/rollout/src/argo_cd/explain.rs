@@ -53,7 +53,7 @@ pub fn explain(
     let plan = Steps::new(steps, &labels);
     let unselected = unselected_names(&plan, applications);
     let mut warnings = selection(&plan, &unselected, applications);
-    // The number of applications that each `maxUpdate` refers to once all applications exist.
+    // The number of applications that each `maxUpdate` is based on once all applications exist.
     let mut bases = vec![0; steps.len()];
     for application in 0..applications.len() {
         bases[plan.counted_in(application)] += 1;
@@ -377,7 +377,7 @@ mod tests {
              {matchExpressions: [{key: env, operator: In, values: [prod]}], maxUpdate: 50%}",
         );
         let got = explained(&yaml, 5).expect("it has steps");
-        // Step 1: 2 dev, 3 qa and 5 others; half of 10.
+        // Step 1 counts 2 dev, 3 qa and 5 others; half of these 10 is 5.
         assert_eq!(
             got.steps,
             [

@@ -14,7 +14,7 @@ use super::view::{ApplicationView, AutoSync, OperationPhase};
 use super::{ApplicationSetStatus, ApplicationsSync, ArgoCd};
 use fleetsim_units::{SimDuration, SimTime};
 
-/// The rule of a hold that ends after a time, if a pass follows.
+/// The rule that is reported during the grace period. Its hold ends after a time, if another pass follows.
 pub const REFRESH_GRACE_PERIOD: &str = "refreshGracePeriod";
 
 impl ArgoCd {
@@ -28,8 +28,8 @@ impl ArgoCd {
         Hold::new(REFRESH_GRACE_PERIOD, explanation)
     }
 
-    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    /// The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: the rollout is finished, or the next pass makes
+    /// progress. The call costs as much as several passes.
     pub fn hold(&self, view: &[ApplicationView]) -> Option<Hold> {
         if view.iter().all(ApplicationView::is_done) {
             return None;
@@ -96,7 +96,7 @@ impl ApplicationView {
         live.spec.parameters != generated.parameters
     }
 
-    /// Returns whether the application exists without automated sync.
+    /// Returns whether the application exists without automated sync, so that it waits for a user.
     fn waits_for_user(&self) -> bool {
         let live = self.live.as_ref();
         live.is_some_and(|live| live.spec.auto_sync != AutoSync::Enabled)
@@ -298,7 +298,7 @@ impl StalledSet<'_> {
 
     /// Groups applications by the condition that they wait for, and formats the groups.
     fn reasons(&self, list: &[u32]) -> String {
-        // In the order in which the reasons first occur.
+        // The groups, in the order in which their reasons first occur.
         let mut groups: Vec<(String, Vec<u32>)> = Vec::new();
         for &application in list {
             let reason = self.reason(application);

@@ -37,7 +37,7 @@ impl RowChange {
 /// Counts and candidates of one set with its current steps.
 #[derive(Clone, Debug)]
 pub(super) struct SetLedger {
-    /// Applications that the next pass examines in any case: the last examination changed or wrote something.
+    /// Applications that the next pass must examine, because their last examination changed or wrote something.
     pub(super) unsettled: TargetSet,
     /// Rows by status.
     pub(super) rows: RowCounts,
@@ -46,12 +46,13 @@ pub(super) struct SetLedger {
     /// Generated applications that are not valid.
     pub(super) invalid: TargetSet,
     /// Positions of applications that a step selects, with a Pending row and no operation: each pass requests a sync
-    /// of those in open steps.
+    /// of such applications in open steps.
     idle: TargetSet,
-    /// The position of each application when sorted by step (as its budget counts it) and name, and the inverse.
+    /// The position of each application when sorted by step (as its budget counts it) and name, and the inverse
+    /// mapping.
     places: Vec<u32>,
     applications: Vec<u32>,
-    /// The first position of each step, and the end.
+    /// The first position of each step, and the end of the last step.
     pub(super) first_places: Vec<u32>,
     /// Positions of applications with a row.
     pub(super) with_row: TargetSet,
@@ -61,14 +62,14 @@ pub(super) struct SetLedger {
     complete: TargetSet,
     /// Number of applications of each step that are not complete.
     incomplete: Vec<usize>,
-    /// Rows that are not Healthy, by the step that they name.
+    /// Number of rows that are not Healthy, by the step that they name.
     unfinished: Vec<usize>,
     /// The barrier of v3.6, if there is one.
     pub(super) barrier: Option<BarrierLedger>,
 }
 
 impl SetLedger {
-    /// Creates the ledger of the set's rows and these applications. Every application is still to be examined.
+    /// Creates the ledger of the set's rows and these applications. The next pass must examine every application.
     pub(super) fn new(set: &ArgoCd, views: &[ApplicationView]) -> Self {
         let plan = &set.plan;
         let count = set.rows.len();
@@ -163,7 +164,7 @@ impl SetLedger {
         }
     }
 
-    /// Records what depends on both the object and the row of an application.
+    /// Records the state that depends on both the object and the row of an application.
     pub(super) fn examine(&mut self, set: &ArgoCd, application: u32, view: &ApplicationView) {
         cost::visit();
         let live = view.live.as_ref();
@@ -189,7 +190,7 @@ impl SetLedger {
         }
     }
 
-    /// Records in the steps of an application whether it is complete.
+    /// Records whether an application is complete in the counts of its steps.
     fn note_completion(&mut self, set: &ArgoCd, application: u32, is_complete: bool) {
         let is_unchanged = self.complete.contains(application) == is_complete;
         if is_unchanged || set.plan.lists.is_empty() {

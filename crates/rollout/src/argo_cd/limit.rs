@@ -2,7 +2,7 @@
 //!
 //! Follows `applicationset/progressivesync/progressive_sync.go` and `pkg/util/intstr` of kubernetes/apimachinery at
 //! eed236ceee2c19c2753a3d93ac0631dc20750454. A number is used unchanged, so 0 or less never promotes anything. Any
-//! text except `0%` gives at least 1, even an unreadable one.
+//! text except `0%` gives at least 1, even an unreadable text.
 
 use super::super::IntOrString;
 
@@ -54,9 +54,10 @@ pub struct StepBudget {
     pub total: usize,
     /// Rows that are Pending or Progressing.
     pub updating: usize,
-    /// Whether it was used up when a row of the step was processed, in any status. The product logs this.
+    /// Whether the budget was used up when a row of the step was processed, whatever its status. The product logs
+    /// this.
     pub is_used_up: bool,
-    /// Whether it blocked an application in this pass.
+    /// Whether the budget blocked an application in this pass.
     pub has_blocked: bool,
     /// Whether `maxUpdate` could not be read.
     pub is_unreadable: bool,
@@ -79,7 +80,7 @@ impl StepBudget {
         }
     }
 
-    /// Processes one row of the step. Returns whether it is added to the update: it `wants` to, and the budget has
+    /// Processes one row of the step. Returns whether the row joins the update: it `wants` to, and the budget has
     /// room.
     pub fn turn(&mut self, wants: bool) -> bool {
         let has_room = self

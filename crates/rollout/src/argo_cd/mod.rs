@@ -89,7 +89,7 @@ pub use view::{
     OperationMessage, OperationPhase, OperationState, Spec, SyncStatus,
 };
 
-/// The controller of one ApplicationSet. Its rows and conditions are those of the set's status.
+/// The controller of one ApplicationSet, with the rows and the conditions in the set's status.
 #[derive(Clone, Debug)]
 pub struct ArgoCd {
     spec: ApplicationSetSpec,
@@ -103,7 +103,8 @@ pub struct ArgoCd {
     conditions: SetConditions,
     /// Start of the last pass.
     last_pass: SimTime,
-    /// Writes that were answered after this time are among the recent ones, and the next pass does not see them.
+    /// Writes that were answered after this time are in the list of recent writes, and the next pass does not see
+    /// them.
     seen: SimTime,
     recent: Vec<RecentWrite>,
     /// The labels that `plan` is based on. `None`: `plan` is out of date.
@@ -143,12 +144,13 @@ impl ArgoCd {
         }
     }
 
-    /// Limits what the cache shows in the next pass to writes up to `seen`. Otherwise it shows everything.
+    /// Hides writes after `seen` from the next pass, because the cache does not show them yet. By default, no write is
+    /// hidden.
     pub const fn sees_until(&mut self, seen: SimTime) {
         self.seen = seen;
     }
 
-    /// Replaces the set's spec. Rows are kept: no rollout object exists that could be abandoned.
+    /// Replaces the set's spec. Rows are kept, because there is no rollout object that could be abandoned.
     pub fn set_spec(&mut self, spec: ApplicationSetSpec) {
         self.spec = spec;
         self.labels = None;
@@ -238,7 +240,7 @@ impl ArgoCd {
         }
     }
 
-    /// Returns whether a deleted application exists until it is cleaned up.
+    /// Returns whether a deleted application continues to exist until its resources are gone.
     pub fn has_finalizers(&self) -> bool {
         !self.spec.template.metadata.finalizers.is_empty()
     }

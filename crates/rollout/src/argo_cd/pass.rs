@@ -5,7 +5,7 @@
 //!
 //! A row's update depends on the row, the application's object and the generated application. If none of these changed
 //! since an examination without effect, another examination has no effect. So a pass examines the applications that
-//! its caller names and those that the last pass changed or wrote, and takes everything else from the [`SetLedger`]. A
+//! its caller names and those that the last pass changed or wrote, and gets everything else from the [`SetLedger`]. A
 //! full pass builds the ledger first. In tests, each partial pass over a small set is compared with a full pass.
 
 use std::sync::Arc;
@@ -38,14 +38,14 @@ pub(super) struct ExaminedApplication {
 /// A write of the set's status during a pass.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum SetWrite {
-    /// Rows. If this write is refused, the pass aborts.
+    /// A write of rows. If it is refused, the pass aborts.
     Rows {
-        /// Whether they differ from those that the API server has.
+        /// Whether the rows differ from those that the API server has.
         is_new: bool,
     },
-    /// Conditions of the rollout. A refused write is logged, and the pass continues.
+    /// A write of the rollout's conditions. If it is refused, this is logged, and the pass continues.
     Conditions {
-        /// Whether they differ from those that the API server has.
+        /// Whether the conditions differ from those that the API server has.
         is_new: bool,
     },
 }
@@ -96,8 +96,8 @@ impl ArgoCd {
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
     /// applications in `changed` differ from those of the last such pass. The first pass, and a pass after a change of
-    /// spec or labels, examines all applications. `store` performs the writes of the set's status. It gets whether the
-    /// write changes anything, and returns when it is accepted, if it is.
+    /// spec or labels, examines all applications. `store` performs the writes of the set's status. It returns the time
+    /// at which a write is accepted, or `None` if the write is refused.
     ///
     /// # Panics
     /// If the view does not have one entry for each name.
@@ -120,7 +120,7 @@ impl ArgoCd {
         self.decide(now, view, changed, store)
     }
 
-    /// Decides, and compares the decision with that of a full pass.
+    /// Makes a decision, and compares it with the decision of a full pass.
     #[cfg(test)]
     fn decide_as_a_full_pass(
         &mut self,
@@ -185,7 +185,7 @@ impl ArgoCd {
         pass
     }
 
-    /// Takes the ledger if it covers everything that changed.
+    /// Takes the ledger out of the set. `None`: it does not cover everything that changed.
     fn take_ledger(&mut self, view: &[ApplicationView], changed: &TargetSet) -> Option<SetLedger> {
         let ledger = self.ledger.take()?;
         let is_known = match &self.labels {
@@ -197,7 +197,7 @@ impl ArgoCd {
         (is_known && self.is_rolling() == Ok(self.labels.is_some())).then_some(ledger)
     }
 
-    /// Creates the ledger of a full pass. Without steps to roll in, rows and the rollout's conditions are removed.
+    /// Creates the ledger of a full pass. If the set has no steps, removes the rows and the conditions of the rollout.
     fn new_ledger(
         &mut self,
         view: &[ApplicationView],
@@ -283,7 +283,7 @@ impl ArgoCd {
         self.plan.step_of[index].is_some_and(|step| (step as usize) < self.allowed_steps)
     }
 
-    /// Returns the budgets of the steps with these rows.
+    /// Returns the budgets of the steps, which have these rows.
     fn budgets(&self, counts: &[StepRows]) -> Vec<StepBudget> {
         let mut budgets = Vec::new();
         for (step, rows) in self.spec.rolling_steps().iter().zip(counts) {
@@ -352,14 +352,14 @@ impl SetPass<'_> {
         examined
     }
 
-    /// Updates rows, opens steps and promotes. Returns the applications whose objects may be written.
+    /// Updates rows, opens steps and promotes rows. Returns the applications whose objects may be written.
     fn roll(&mut self, to_examine: &[u32]) -> Result<Vec<ExaminedApplication>, RefusedWrite> {
         let pending_since = self
             .ledger
             .barrier
             .as_ref()
             .and_then(BarrierLedger::pending_since);
-        // A sync is requested for a row that was Pending before the pass.
+        // Request a sync for a row that was Pending before the pass.
         let mut examined = Vec::with_capacity(to_examine.len());
         for &application in to_examine {
             examined.push(ExaminedApplication {
@@ -377,7 +377,7 @@ impl SetPass<'_> {
         }
         self.status.rows_written = is_updated || !self.status.promoted.is_empty();
         // The pass works on a copy of the set's status, and triggers syncs from the original. After writing a new
-        // error it reads the set again, and then triggers from the status that it has just stored.
+        // error, the pass reads the set again, and then triggers from the status that it has just stored.
         let has_new_error = self.set.report_invalid(&self.ledger);
         if has_new_error || self.set.options.trigger_once {
             self.request_by_new_rows(&mut examined);
@@ -391,8 +391,8 @@ impl SetPass<'_> {
         Ok(examined)
     }
 
-    /// Opens steps from the first, unless there is a barrier. `pending_since`: the last pending change before the
-    /// pass.
+    /// Opens steps, beginning with the first, unless there is a barrier. `pending_since`: time of the last pending
+    /// change before the pass.
     fn open_steps(&mut self, pending_since: Option<SimTime>) {
         self.status.barrier = match &self.ledger.barrier {
             Some(barrier) => self.set.barrier(self.now, pending_since, barrier),
@@ -405,8 +405,8 @@ impl SetPass<'_> {
         }
     }
 
-    /// Adds the applications of open steps whose rows were Pending before the pass and still are. Rows that have just
-    /// left Pending are examined anyway.
+    /// Adds the applications of open steps whose rows were Pending before the pass and still are Pending. Rows that
+    /// have just left Pending are examined anyway.
     fn add_idle(&self, to_examine: &[u32], examined: &mut Vec<ExaminedApplication>) {
         if !self.set.spec.may_update() {
             return;

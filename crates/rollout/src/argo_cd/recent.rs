@@ -18,7 +18,7 @@ pub(super) struct RecentWrite {
     pub(super) conditions: SetConditions,
 }
 
-/// A write that a pass does not see, with the rows and conditions after it.
+/// A write that a pass does not see, with the rows and conditions that the write stored.
 pub(super) struct HiddenWrite {
     pub(super) write: RecentWrite,
     pub(super) after: Rows,

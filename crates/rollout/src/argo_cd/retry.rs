@@ -19,7 +19,7 @@ use fleetsim_units::SimDuration;
 /// `applicationset/progressivesync/progressive_sync.go`.
 pub const RETRY_LIMIT: i64 = 5;
 
-/// Default of `duration`; the first wait is this times the factor. Source:
+/// Default of `duration`; the first wait is this value times the factor. Source:
 /// `pkg/apis/application/v1alpha1/application_defaults.go`.
 pub const RETRY_FIRST: SimDuration = SimDuration::from_secs(5);
 
@@ -41,8 +41,8 @@ pub struct Retry {
     pub backoff: Option<RetryBackoff>,
 }
 
-/// `syncPolicy.retry.backoff`. Durations are in Go's notation, `1m30s`, or digits for seconds. An empty text counts as
-/// absent.
+/// `syncPolicy.retry.backoff`. Durations are in Go's notation (`1m30s`), or are digits that mean seconds. An empty
+/// text counts as absent.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RetryBackoff {
@@ -67,7 +67,7 @@ pub struct BackoffError {
     pub text: String,
 }
 
-/// A parsed [`RetryBackoff`], in nanoseconds. They may be negative, as in Go.
+/// A parsed [`RetryBackoff`]. Its durations are in nanoseconds, and may be negative as in Go.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Waits {
     duration: i64,
@@ -114,7 +114,7 @@ impl Waits {
         max_duration: RETRY_MAX.as_nanos() as i64,
     };
 
-    /// Returns the wait before attempt `retry` (1 is the first retry) of a sync; 0 if the product's is negative.
+    /// Returns the wait before attempt `retry` (1 is the first retry) of a sync; 0 if the product's wait is negative.
     pub fn before(self, retry: u32) -> SimDuration {
         let power = i128::from(self.factor).saturating_pow(retry);
         let wait = i128::from(self.duration).saturating_mul(power);
@@ -156,7 +156,7 @@ mod tests {
                 "{duration: '', maxDuration: '', factor: null}",
                 [10, 20, 40, 80, 160, 180, 180, 180],
             ),
-            // `TestRetryStrategy_NextRetryAtCustomBackoff` in `types_test.go`, from the second row on.
+            // The cases of `TestRetryStrategy_NextRetryAtCustomBackoff` in `types_test.go`, without its first row.
             (
                 "{duration: 2s, factor: 3, maxDuration: 1m}",
                 [6, 18, 54, 60, 60, 60, 60, 60],

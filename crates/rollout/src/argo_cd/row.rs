@@ -14,7 +14,7 @@ use fleetsim_units::SimTime;
 pub struct ApplicationStatus {
     /// The application's progress.
     pub status: RolloutStatus,
-    /// Its step, counted from 1. `None`: in no step; the product shows -1.
+    /// The application's step, counted from 1. `None`: in no step; the product shows -1.
     pub step: Option<u32>,
     /// The target revisions.
     pub target_revisions: Arc<[Revision]>,
@@ -27,13 +27,13 @@ pub struct ApplicationStatus {
 /// The progress of an application.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum RolloutStatus {
-    /// Waiting for its step, and for room in the step's budget.
+    /// The application waits for its step, and for room in the step's budget.
     Waiting,
     /// A sync is requested; the start of an operation has not been observed yet.
     Pending,
     /// An operation was observed; the application is not Synced and Healthy yet.
     Progressing,
-    /// Complete. Later events at these revisions and this spec have no effect.
+    /// The application is complete. Later events at these revisions and this spec have no effect.
     Healthy,
 }
 
@@ -50,31 +50,31 @@ impl RolloutStatus {
 /// Why a row has its status: one name for each message of the product.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq, thiserror::Error)]
 pub enum Message {
-    /// No text.
+    /// An empty message.
     #[error("")]
     #[default]
     Empty,
     /// The application has no row yet.
     #[error("No Application status found, defaulting status to Waiting")]
     New,
-    /// It is at another revision.
+    /// The application is at another revision.
     #[error("Application has pending changes, setting status to Waiting")]
     Revision,
-    /// Its spec must change.
+    /// The application's spec must change.
     #[error("Application has pending changes (spec differs), setting status to Waiting")]
     Spec,
-    /// Both its revision and its spec differ.
+    /// Both the application's revision and its spec differ.
     #[error(
         "Application has pending changes (revision and spec differ), setting status to Waiting"
     )]
     RevisionAndSpec,
-    /// It was already Synced and Healthy before any sync was requested.
+    /// The application was already Synced and Healthy before any sync was requested.
     #[error("Application resource has synced, updating status to Healthy")]
     SyncedHealthy,
-    /// It was already Synced, but not Healthy, before any sync was requested.
+    /// The application was already Synced, but not Healthy, before any sync was requested.
     #[error("Application resource has synced, updating status to Progressing")]
     SyncedNotHealthy,
-    /// Its step and budget allow its update.
+    /// The application's step and its budget allow the update.
     #[error(
         "Application moved to Pending status, watching for the Application resource to start Progressing"
     )]
@@ -90,16 +90,16 @@ pub enum Message {
     /// The requested operation failed.
     #[error("Application resource completed a sync, updating status from Pending to Progressing")]
     OperationFailed,
-    /// It cannot be synced: `InvalidSpecError` or `UnknownError`.
+    /// The application cannot be synced: `InvalidSpecError` or `UnknownError`.
     #[error("Application resource has error and cannot sync, updating status to Progressing")]
     ApplicationError,
-    /// It became Synced and Healthy.
+    /// The application became Synced and Healthy.
     #[error("Application resource became Healthy, updating status from Progressing to Healthy")]
     Arrived,
 }
 
 impl ApplicationStatus {
-    /// Returns whether the row waits because of another revision or spec.
+    /// Returns whether the row is Waiting because the application's revision or spec changed.
     pub(super) const fn is_pending_change(&self) -> bool {
         matches!(self.status, RolloutStatus::Waiting)
             && matches!(
@@ -185,7 +185,7 @@ impl ArgoCd {
         view: &ApplicationView,
     ) -> Option<Message> {
         let revision_changed = row.target_revisions != live.revisions;
-        // The fixed rule waits for the comparison of a changed spec. A spec that must not be written is never
+        // The fixed rule waits for the comparison of a changed spec. Specs that must not be written are never
         // compared.
         let looks_at_spec = self.options.version.sees_spec_changes()
             && (!self.options.keep_spec_changes || self.spec.may_update());
@@ -203,7 +203,7 @@ impl ArgoCd {
 }
 
 /// Returns why a Pending application progresses. Only an operation that started after the second of the promotion
-/// counts, and only after a comparison since then.
+/// counts, and only if the application was compared after that second.
 fn left_pending(row: &ApplicationStatus, live: &Application) -> Option<Message> {
     if let Some(at) = live.reconciled_at
         && stored(at) <= row.last_transition_time

@@ -20,14 +20,14 @@ pub type SetDecision = Pass<ApplicationAction, ApplicationSetStatus>;
 pub struct ApplicationSetStatus {
     /// Conditions after the pass.
     pub conditions: SetConditions,
-    /// The budget of each step. Empty when not rolling.
+    /// The budget of each step. Empty: the set is not rolling.
     pub budgets: Vec<StepBudget>,
-    /// Number of steps, from the first, that may sync their applications. 0 when not rolling.
+    /// Number of steps, from the first, that may sync their applications. 0: the set is not rolling.
     pub open_steps: usize,
     /// Why the pass promoted nothing. `None`: no barrier applied.
     pub barrier: Option<Barrier>,
-    /// The examined applications for which the pass requested a sync. A request starts a sync only if there was no
-    /// earlier one: these applications have an [`ApplicationAction::Deploy`](super::ApplicationAction).
+    /// The examined applications for which the pass requested a sync. A request starts a sync only if no sync was
+    /// requested earlier: such applications have an [`ApplicationAction::Deploy`](super::ApplicationAction).
     pub requested: Vec<TargetId>,
     /// Rows that the pass promoted, with the message that they had before.
     pub promoted: Vec<(TargetId, Message)>,
@@ -43,7 +43,8 @@ pub struct ApplicationSetStatus {
     pub requeue_after: Option<SimDuration>,
     /// Whether the pass failed because the set is deleted and an application has been terminating for too long.
     pub deletion_failed: bool,
-    /// Whether the deleted set removed its finalizer: it is gone, and the garbage collector deletes the rest.
+    /// Whether the deleted set removed its finalizer. The set is then gone, and the garbage collector deletes the
+    /// rest.
     pub released: bool,
 }
 
@@ -71,33 +72,33 @@ impl SetConditions {
 /// `RolloutProgressing`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rollout {
-    /// Status false: every row in a step is Healthy. Missing applications have no row.
+    /// The status is false: every row in a step is Healthy. Missing applications have no row.
     Complete,
-    /// Status true: the first step with a row that is not Healthy, counted from 1.
+    /// The status is true. Contains the first step with a row that is not Healthy, counted from 1.
     Progressing(u32),
 }
 
 /// `InvalidRolloutConfig`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RolloutConfig {
-    /// Status false.
+    /// The condition is false: the steps have no errors.
     Valid,
-    /// Status true, with this reason. It has no effect.
+    /// The condition is true, with this reason. It does not affect the rollout.
     Invalid(IssueKind),
 }
 
 /// `ErrorOccurred`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ErrorOccurred {
-    /// Status false.
+    /// The condition `ErrorOccurred` is false.
     No,
-    /// `ApplicationValidationError`.
+    /// An application is invalid: reason `ApplicationValidationError`.
     Validation {
         /// The first invalid application.
         first: TargetId,
         /// Number of invalid applications.
         applications: usize,
     },
-    /// `ApplicationSetRolloutError`: a RollingSync without steps.
+    /// A RollingSync has no steps: reason `ApplicationSetRolloutError`.
     NoSteps,
 }

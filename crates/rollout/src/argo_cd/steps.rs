@@ -34,7 +34,8 @@ pub struct Issues {
     pub empty_steps: Vec<u32>,
 }
 
-/// The kind of error that the condition `InvalidRolloutConfig` reports: the first in this order.
+/// The kind of error that the condition `InvalidRolloutConfig` reports. If there are several, the first in this order
+/// is reported.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum IssueKind {
     /// An unknown operator.
@@ -80,7 +81,7 @@ impl MatchExpression {
 enum StepSelection<'s> {
     Selected,
     NotSelected,
-    /// Not selected because of an unknown operator on a label that the application has.
+    /// The step does not select the application because of an unknown operator on a label that the application has.
     UnknownOperator(&'s str),
 }
 
@@ -103,7 +104,8 @@ impl RolloutStep {
 }
 
 impl Steps {
-    /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: not generated.
+    /// Assigns applications to steps by their generated labels (`buildAppDependencyList`). `None`: the application is
+    /// not generated.
     pub fn new(steps: &[RolloutStep], labels: &[Option<Arc<Labels>>]) -> Self {
         let mut lists = vec![Vec::new(); steps.len()];
         let mut step_of = vec![None; labels.len()];
@@ -160,7 +162,7 @@ impl Steps {
         matches!(self.step_of.get(application as usize), Some(Some(_)))
     }
 
-    /// Returns the step whose budget counts an application: its own, or the first if it is in no step or nothing
+    /// Returns the step whose budget counts an application: its own step, or the first if it is in no step or nothing
     /// rolls.
     pub fn counted_in(&self, application: usize) -> usize {
         match self.step_of.get(application) {

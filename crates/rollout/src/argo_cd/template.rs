@@ -5,8 +5,8 @@
 //! the labels that the template sets. Recorded rollouts of sets with templates of both notations are in
 //! `tests/closed-loop/argocd`.
 //!
-//! Left out: functions and conditions. A name with such an expression is taken from the cluster; a label with one is
-//! omitted.
+//! Left out: functions and conditions. A name with such an expression is replaced by the cluster's name; a label with
+//! such an expression is omitted.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ pub struct TemplateCluster<'c> {
     pub name: &'c str,
     /// The labels of its Secret.
     pub labels: &'c Labels,
-    /// Parameters of generators other than these, such as `values.zone`.
+    /// Parameters of other generators, such as `values.zone`.
     pub parameters: &'c BTreeMap<String, String>,
 }
 
@@ -152,7 +152,7 @@ impl ApplicationSetSpec {
     }
 }
 
-/// An expression in a label that has no value.
+/// An expression without a value, in a label of the template.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub struct OpenExpression {
     /// The label of the application.

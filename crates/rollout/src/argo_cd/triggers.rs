@@ -17,8 +17,8 @@ pub(super) const DELETION_REQUEUE: SimDuration = SimDuration::from_secs(10);
 
 /// Returns whether a change of one Application object queues a pass. `None`: the object does not exist.
 ///
-/// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass. The first operation
-/// of an application does not either, because both states must have an operation. Source:
+/// Creation, revisions, `reconciledAt`, conditions and the `operation` field do not queue a pass. Neither does the
+/// first operation of an application, because the states before and after must both have an operation. Source:
 /// `shouldRequeueForApplication` in `applicationset/controllers/applicationset_controller.go`.
 pub fn queues_pass(old: Option<&Application>, new: Option<&Application>) -> bool {
     match (old, new) {

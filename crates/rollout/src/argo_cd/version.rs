@@ -19,12 +19,12 @@ pub enum ArgoCdVersion {
     /// A changed spec sets a row to Waiting.
     #[serde(rename = "3.4")]
     V3_4,
-    /// Same rules as 3.4. The newest release, and the source of the recorded rollouts.
+    /// The rules of 3.4. This is the newest release, and the source of the recorded rollouts.
     #[default]
     #[serde(rename = "3.5")]
     V3_5,
-    /// Nothing is promoted until all applications were compared since the last change (argoproj/argo-cd#27467). Not
-    /// released yet; follows the code of the pull request.
+    /// Nothing is promoted until all applications were compared since the last change (argoproj/argo-cd#27467). This
+    /// version is not released yet; the rules follow the code of the pull request.
     #[serde(rename = "3.6")]
     V3_6,
 }

@@ -11,7 +11,7 @@ use super::super::{Revision, TargetId};
 use super::retry::Waits;
 use fleetsim_units::SimTime;
 
-/// One application in the controller's cache: the generated and the live one. A set has an entry for each name of the
+/// One application in the controller's cache, as generated and as it exists. A set has an entry for each name of the
 /// scheduler, in the scheduler's order, which is the order of the generators.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ApplicationView {
@@ -24,24 +24,24 @@ pub struct ApplicationView {
 /// An application as currently generated.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Generated {
-    /// Its labels, which steps select by.
+    /// The application's labels, by which steps select.
     pub labels: Arc<Labels>,
-    /// The parts of its spec that the template sets. Different numbers mean different specs.
+    /// The parts of the application's spec that the template sets. Different numbers mean different specs.
     pub parameters: u32,
-    /// False: it fails the product's validation (unknown project or destination) and is never written.
+    /// False: the application fails the product's validation (unknown project or destination) and is never written.
     pub valid: bool,
     /// The revision that a sync deploys if it starts now. It has no effect on decisions.
     pub wanted: Revision,
-    /// Whether its own `syncPolicy.automated` is enabled. `None`: as in the template.
+    /// Whether the application's own `syncPolicy.automated` is enabled. `None`: as in the template.
     pub automated: Option<bool>,
 }
 
 /// An Application object. The default has not been compared yet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Application {
-    /// Its labels, as last written.
+    /// The application's labels, as last written.
     pub labels: Arc<Labels>,
-    /// Its spec, as last written.
+    /// The application's spec, as last written.
     pub spec: Spec,
     /// Value of `status.sync.status`.
     pub sync: SyncStatus,
@@ -55,13 +55,14 @@ pub struct Application {
     pub operation_message: Option<OperationMessage>,
     /// `status.reconciledAt`: the time of the last comparison. `None`: never compared.
     pub reconciled_at: Option<fleetsim_units::SimTime>,
-    /// Whether it has a condition `InvalidSpecError` or `UnknownError`.
+    /// Whether the application has a condition `InvalidSpecError` or `UnknownError`.
     pub has_error: bool,
     /// The `operation` field: a sync is requested or running. The application controller clears it with the result.
     pub operation: Option<Operation>,
-    /// Whether it has the annotation `argocd.argoproj.io/refresh`, which the application controller removes.
+    /// Whether the application has the annotation `argocd.argoproj.io/refresh`, which the application controller
+    /// removes.
     pub refresh: bool,
-    /// Time since which it is being deleted.
+    /// Start of the application's deletion. `None`: it is not being deleted.
     pub deleted_at: Option<SimTime>,
 }
 
@@ -80,7 +81,7 @@ pub enum AutoSync {
     /// No `automated` block: not synced automatically.
     #[default]
     Absent,
-    /// Synced automatically.
+    /// An `automated` block that is not disabled: synced automatically.
     Enabled,
     /// `automated.enabled` is false: not synced automatically.
     Disabled,
@@ -109,7 +110,7 @@ pub enum Health {
     Progressing,
     /// Unhealthy.
     Degraded,
-    /// Its resources do not exist in the cluster.
+    /// The application's resources do not exist in the cluster.
     Missing,
     /// Waiting for an external event.
     Suspended,
@@ -123,9 +124,9 @@ pub enum Health {
 /// `status.operationState`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct OperationState {
-    /// Its phase.
+    /// The operation's phase.
     pub phase: OperationPhase,
-    /// Its start; an automatic retry does not change it.
+    /// Start of the operation; an automatic retry does not change it.
     pub started_at: fleetsim_units::SimTime,
 }
 
@@ -134,7 +135,7 @@ pub struct OperationState {
 pub enum OperationPhase {
     /// Running, or waiting for the next attempt.
     Running,
-    /// It is being stopped.
+    /// The operation is being stopped.
     Terminating,
     /// All resources were applied, healthy or not.
     Succeeded,
@@ -180,13 +181,14 @@ pub struct Operation {
 /// An action of a pass of the ApplicationSet controller, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ApplicationAction {
-    /// Create the product's own object for this target. The cluster does not see it.
+    /// Create the product's own object for this target. The cluster does not see this write.
     Create(TargetId),
-    /// Write the generated labels and spec. The cluster does not see it.
+    /// Write the generated labels and spec. The cluster does not see this write.
     Stage(TargetId),
     /// Request a sync, which instructs the target to run the wanted revision now.
     Deploy(TargetId),
-    /// Request a comparison of this application by the application controller (v3.6). The cluster does not see it.
+    /// Request a comparison of this application by the application controller (v3.6). The cluster does not see this
+    /// write.
     Refresh(TargetId),
     /// Remove the application from the target.
     Delete(TargetId),
@@ -225,7 +227,7 @@ impl Application {
         }
     }
 
-    /// Returns whether it is Synced and Healthy.
+    /// Returns whether the application is Synced and Healthy.
     pub fn is_synced_and_healthy(&self) -> bool {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
@@ -237,14 +239,14 @@ impl ApplicationView {
         Some(&self.generated.as_ref()?.labels)
     }
 
-    /// Returns whether it is generated and passes the product's validation.
+    /// Returns whether the application is generated and passes the product's validation.
     pub(super) fn is_valid(&self) -> bool {
         self.generated
             .as_ref()
             .is_some_and(|generated| generated.valid)
     }
 
-    /// Returns whether it is generated and fails the product's validation.
+    /// Returns whether the application is generated and fails the product's validation.
     pub(super) fn is_invalid(&self) -> bool {
         self.generated.is_some() && !self.is_valid()
     }

@@ -9,7 +9,7 @@ use super::quota::Usage;
 use super::request::{DeploymentOptions, DeploymentStrategy};
 use super::view::{AppView, Deployment, DeploymentState};
 
-/// Why the API rejects a request. It displays as the message to the user.
+/// Why the API rejects a request. Its `Display` is the message to the user.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ApiError {
@@ -22,24 +22,24 @@ pub enum ApiError {
     /// The deployment does not exist.
     #[error("Deployment not found")]
     NotFound,
-    /// The deployment is not paused, but has this status value and reason.
+    /// The deployment cannot be continued because it is not paused. Contains its status value and reason.
     #[error("Cannot continue a deployment with status: {0} and reason: {1}")]
     Continue(&'static str, &'static str),
-    /// The deployment has finished.
+    /// The deployment cannot be cancelled because it has finished. Contains its status value and reason.
     #[error("Cannot cancel a deployment with status: {0} and reason: {1}")]
     Cancel(&'static str, &'static str),
 }
 
 impl AppView {
-    /// Creates a deployment of `revision` and starts its first instances, before any pass. Returns its index in
-    /// [`AppView::deployments`]; its new process is the last in [`AppView::processes`].
+    /// Creates a deployment of `revision` and starts its first instances, before any pass. Returns the deployment's
+    /// index in [`AppView::deployments`]; the new process is the last in [`AppView::processes`].
     ///
     /// The shipped rules start min(max in flight, all) instances for rolling, and one for canary. The documented rules
     /// start up to max in flight of the instances that the rollout or its first step needs, and never exceed the app's
     /// instances plus max in flight.
     ///
     /// # Errors
-    /// If a quota has no room, or the options are invalid. Nothing changes then.
+    /// If a quota has no room, or the options are invalid. In both cases nothing changes.
     ///
     /// # Panics
     /// If the app has no process.
@@ -57,7 +57,7 @@ impl AppView {
         let newest = self.processes.last().expect("an app has a web process");
         let memory_in_mb = options.memory_in_mb.unwrap_or(newest.memory_in_mb);
         if self.started && (options.web_instances.is_some() || options.memory_in_mb.is_some()) {
-            // Only the final size is checked: the newest process at its final size, with all others unchanged.
+            // Check only the final size: the newest process at its final size, with all others unchanged.
             let instances = options.web_instances.unwrap_or(newest.instances);
             let mut usage = Usage::default().with(instances, memory_in_mb);
             for process in &self.processes[..self.processes.len() - 1] {
@@ -94,8 +94,8 @@ impl AppView {
         Ok(self.deployments.len() - 1)
     }
 
-    /// Continues a paused deployment: to its next step or, after the last one, to all instances. Nothing is scaled
-    /// until the next pass.
+    /// Continues a paused deployment: to its next step or, after the last one, to all instances. Scaling begins in the
+    /// next pass.
     ///
     /// # Errors
     /// If the deployment does not exist or is not paused.

@@ -12,17 +12,17 @@ use fleetsim_units::SimDuration;
 pub const UPDATE_FREQUENCY: SimDuration = SimDuration::from_secs(5);
 
 /// Number of consecutive crashes of an instance after which Diego restarts it immediately: fewer than
-/// `DefaultImmediateRestarts`, which is 3. Source, also of the next three constants: `models/restart_calculator.go` of
-/// cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4.
+/// `DefaultImmediateRestarts`, which is 3. Source of this and the next three constants: `models/restart_calculator.go`
+/// of cloudfoundry/bbs at 7f8d2e26c0241e26dfc4615b9c32f4d2ba25bdd4.
 pub const IMMEDIATE_RESTARTS: u32 = 2;
 
-/// The first wait before a later restart; it doubles with every crash.
+/// The wait before the first restart that is not immediate; each further crash doubles it.
 pub const CRASH_BACKOFF_MIN: SimDuration = SimDuration::from_secs(30);
 
-/// The longest wait before a restart.
+/// The longest wait before Diego restarts a crashed instance.
 pub const CRASH_BACKOFF_MAX: SimDuration = SimDuration::from_mins(16);
 
-/// Number of consecutive crashes after which an instance is not restarted.
+/// Number of consecutive crashes after which Diego no longer restarts an instance.
 pub const MAX_CRASHES: u32 = 200;
 
 /// If an instance was healthy for longer than this before a crash, its crash count restarts at 1. Source:

@@ -5,7 +5,7 @@
 //! Canary steps". The shipped rules differ in many ways (see [`super`]); simulating both shows the effect of the
 //! difference.
 //!
-//! - "Desires 5 new LRPs": up to max in flight start immediately, also in the first step of a canary deployment.
+//! - "Desires 5 new LRPs": up to max in flight start immediately, even in the first step of a canary deployment.
 //! - "For each of the healthy new LRPs, requests Diego to bring down an old app version instance": one for one, so
 //!   with fewer `web_instances` nothing is removed in advance.
 //! - "For each old app version that is torn down, desires a new LRP, never exceeding 55 instances at one time (50
@@ -30,7 +30,7 @@ pub(super) fn room(deployment: &Deployment, processes: &[Process]) -> u64 {
     cap(deployment).saturating_sub(existing)
 }
 
-/// Returns the maximum: "never exceeding 50 instances + 5 max-in-flight".
+/// Returns the maximum number of instances: "never exceeding 50 instances + 5 max-in-flight".
 pub(super) fn cap(deployment: &Deployment) -> u64 {
     let instances = deployment
         .original_instances

@@ -1,5 +1,5 @@
-//! The processes of an app while a pass changes them. They are saved one by one, each checked against the quotas. If
-//! one does not fit, all are rolled back.
+//! The processes of an app while a pass changes them. The processes are saved one by one, and each is checked against
+//! the quotas. If one does not fit, all are rolled back.
 
 use super::quota::Usage;
 use super::view::{AppView, ProcessAction};
@@ -13,7 +13,7 @@ pub(super) struct Draft<'v> {
     pub(super) actions: Vec<ProcessAction>,
 }
 
-/// An old process as a pass counts it.
+/// An old process in a pass, with the number of instances that the pass assumes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OldProcess {
     /// The index of the process in the view.
@@ -49,7 +49,7 @@ impl<'v> Draft<'v> {
     /// Saves a process with a new number of instances, and checks the quotas. An unchanged number is not checked.
     ///
     /// # Errors
-    /// If it does not fit; the text is the message to the client.
+    /// If the process does not fit; the text is the message to the client.
     pub(super) fn save(&mut self, index: usize, instances: u32) -> Result<(), String> {
         let Some(saved) = self.rows[index] else {
             return Ok(());

@@ -13,10 +13,10 @@ use super::{RuleSet, documented};
 pub struct DeploymentExplanation {
     /// New instances that start with the request, before any pass.
     pub first_batch: u32,
-    /// The steps. After each, the deployment waits for a user. Empty for rolling.
+    /// The steps, after each of which the deployment waits for a user. Empty for rolling.
     pub steps: Vec<CanaryStep>,
     /// Maximum number of desired instances of both versions. Under the shipped rules, old instances that are still
-    /// being stopped come on top.
+    /// being stopped exist in addition.
     pub peak_instances: u64,
     /// Number of passes until the deployment is done, if every new instance is routable by the next pass and users
     /// continue immediately. `None`: it depends on how long old instances take to exit.
@@ -114,9 +114,9 @@ impl DeploymentExplanation {
     }
 }
 
-/// A phase that scales to a number of new instances.
+/// A phase of a deployment, in which it scales to a number of new instances.
 struct ScalePhase {
-    /// Total of both versions. Old instances are reduced to reach it.
+    /// Total number of instances of both versions. Old instances are reduced to reach it.
     total: u64,
     new: u64,
     /// Number of old instances before the phase.
@@ -124,7 +124,7 @@ struct ScalePhase {
     new_before: u64,
 }
 
-/// Applies `options` to an app with `instances`. Afterwards the app has the same number.
+/// Applies `options` to an app with `instances`. The deployment does not change this number.
 pub fn explain(
     options: &DeploymentOptions,
     rules: RuleSet,
@@ -180,8 +180,8 @@ fn phases(instances: u32, first_batch: u32, steps: &[CanaryStep]) -> Vec<ScalePh
 
 impl ScalePhase {
     /// Returns the maximum number of desired instances. While `routable` new ones are routable, `total - routable` old
-    /// ones stay and `routable + max_in_flight` new ones are requested. The maximum is where one of the two terms
-    /// saturates.
+    /// ones stay and `routable + max_in_flight` new ones are requested. The sum is largest where one of the two terms
+    /// reaches its limit.
     fn peak(&self, max_in_flight: u64) -> u64 {
         let bends = [
             0,
@@ -250,13 +250,14 @@ mod tests {
         let step = |canary, original| CanaryStep { canary, original };
         assert_eq!(canary.steps, [step(2, 9), step(2, 9), step(10, 0)]);
         assert_eq!([0, 1, 2].map(|at| canary.starts(at)), [2, 0, 8]);
-        // One at first; 1 to 2 in a pass and another to observe it; one without a change; 2 to 10 by two, and one; one
-        // more.
+        // 1 at first; 1 to 2 in one pass, and another to observe it; one pass without a change; 2 to 10 by two, and
+        // one to observe it; one more to finish.
         assert_eq!(
             (canary.first_batch, canary.passes),
             (1, Some(2 + 1 + 5 + 1))
         );
-        // 10 old and 2 new on the way to the first step; 8 and 4, 7 and 5, … on the way to the last.
+        // There are 10 old and 2 new instances before the first step is reached; then 8 and 4, 7 and 5, … until the
+        // last.
         assert_eq!(canary.peak_instances, 12);
         let documented = explained(STEPS, RuleSet::Documented, 10, &AppQuota::default());
         assert_eq!(documented.steps[2], step(10, 1), "one more, always");

@@ -14,8 +14,8 @@ use super::view::{AppView, Deployment, DeploymentState, Process};
 use super::{CloudFoundry, RuleSet, documented};
 
 impl CloudFoundry {
-    /// Returns the rule that blocks the rollout at `view`. `None`: no rollout, it is finished, or the next pass makes
-    /// progress.
+    /// Returns the rule that blocks the rollout at `view`. `None`: there is no rollout, it is finished, or the next
+    /// pass makes progress.
     pub fn hold(&self, view: &AppView) -> Option<Hold> {
         let Some(deployment) = view.active() else {
             return cancelled(view);
@@ -98,18 +98,18 @@ struct StalledDeployment<'a> {
     /// The new process.
     process: &'a Process,
     counts: InstanceCounts,
-    /// Number of new instances that it scales to.
+    /// Number of new instances that the deployment scales to.
     goal: u32,
     /// Whether the pass is rolled back because of an error.
     fails: bool,
 }
 
-/// The parts of a quota that a pass needs.
+/// The demand of a pass on one limit of a quota.
 struct QuotaDemand {
     /// The name of the limit.
     rule: &'static str,
     unit: &'static str,
-    /// The demand of the app, including its usage.
+    /// The app's demand, including its present usage.
     wanted: u64,
     has: u64,
     /// The usage of other apps.
@@ -164,7 +164,7 @@ impl StalledDeployment<'_> {
         ))
     }
 
-    /// Returns what the next pass needs from the limits of an organization or a space.
+    /// Returns the demand of the next pass on the limits of an organization or a space.
     fn demands(&self, limits: &QuotaLimits) -> [QuotaDemand; 2] {
         let usage = self.view.usage();
         let instances = self.wanted();
@@ -188,7 +188,7 @@ impl StalledDeployment<'_> {
         ]
     }
 
-    /// Returns the instances of the app after the next pass if it were not rolled back.
+    /// Returns the number of instances that the app would have after the next pass if the pass were not rolled back.
     fn wanted(&self) -> u64 {
         if self.deployment.state == DeploymentState::Canceling {
             return u64::from(self.deployment.original_instances);
@@ -199,8 +199,8 @@ impl StalledDeployment<'_> {
         old + new
     }
 
-    /// Returns the hold if instances are unhealthy. Shipped rules only: under the documented rules they only count as
-    /// in flight.
+    /// Returns the hold if instances are unhealthy. Shipped rules only: under the documented rules, unhealthy
+    /// instances only count as in flight.
     fn unhealthy(&self) -> Option<Hold> {
         let unhealthy = self.counts.unhealthy;
         if self.rules == RuleSet::Documented || unhealthy == 0 {
@@ -305,7 +305,7 @@ impl StalledDeployment<'_> {
     }
 }
 
-/// All states except routable; the last four count as unhealthy.
+/// All states except routable; the last four states count as unhealthy.
 const STATES: [(LrpState, &str); 7] = [
     (LrpState::Claimed, "starting"),
     (LrpState::Unclaimed, "waiting for a cell"),

@@ -23,7 +23,7 @@ pub(super) enum Json {
 }
 
 impl Json {
-    /// Returns the value of `key`; null if it is absent or this is not an object.
+    /// Returns the value of `key`; null if the key is absent or this value is not an object.
     pub(super) fn at(&self, key: &str) -> &Self {
         const NULL: &Json = &Json::Null;
         let Self::Object(Ordered(fields)) = self else {
@@ -35,7 +35,7 @@ impl Json {
         }
     }
 
-    /// Returns whether this is an object with this key.
+    /// Returns whether this value is an object with this key.
     pub(super) fn has(&self, key: &str) -> bool {
         let Self::Object(Ordered(fields)) = self else {
             return false;
@@ -43,12 +43,12 @@ impl Json {
         fields.iter().any(|(name, _)| name == key)
     }
 
-    /// Returns whether it is neither null nor false, which makes it true in Ruby.
+    /// Returns whether the value is neither null nor false, which makes it true in Ruby.
     pub(super) fn is_truthy(&self) -> bool {
         !matches!(self, Self::Null | Self::Bool(false))
     }
 
-    /// Returns whether it is null, false or empty, which makes it blank in Rails.
+    /// Returns whether the value is null, false or empty, which makes it blank in Rails.
     pub(super) fn is_blank(&self) -> bool {
         match self {
             Self::Null | Self::Bool(false) => true,

@@ -75,10 +75,10 @@ pub use view::{AppView, Deployment, DeploymentState, Process, ProcessAction};
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct CloudFoundryBugs {
     /// Instances of a superseded canary still count as old in the pass that removes them. So the oldest process loses
-    /// too many instances, by this number. Off: the pass counts the remaining instances.
+    /// too many instances: as many as the canary had. Off: the pass counts the remaining instances.
     pub purge: bool,
-    /// The pass that removes an interim process does not finish the deployment. The next pass finishes it. Off: it
-    /// finishes immediately.
+    /// The pass that removes an interim process does not finish the deployment. The next pass finishes it. Off: the
+    /// deployment finishes immediately.
     pub interim_trap: bool,
 }
 
@@ -115,7 +115,7 @@ impl Default for CloudFoundryBugs {
 pub struct CloudFoundry {
     rules: RuleSet,
     defects: CloudFoundryBugs,
-    /// Start of the last pass; the period counts from it.
+    /// Start of the last pass, from which the period counts.
     last: SimTime,
 }
 
@@ -145,8 +145,8 @@ impl CloudFoundry {
         SimTime::from_nanos(last.saturating_add(rounds.saturating_mul(period)))
     }
 
-    /// Runs one pass of the updater. It requests the next one while a deployment is in progress. While all deployments
-    /// are paused or finished, a pass has no effect until a user acts; it is then due at
+    /// Runs one pass of the updater. While a deployment is in progress, each pass requests the next pass. While all
+    /// deployments are paused or finished, passes have no effect. After an action of a user, the next pass is due at
     /// [`next_pass`](Self::next_pass).
     pub fn reconcile(
         &mut self,

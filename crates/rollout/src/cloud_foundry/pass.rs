@@ -3,10 +3,10 @@
 //! Follows `lib/cloud_controller/deployment_updater/{dispatcher,updater}.rb` and its
 //! `actions/{scale,up_scaler,down_scaler,scale_down_canceled_processes,scale_down_old_process,finalize,cancel}.rb`.
 //!
-//! The decisions of a pass depend on the new process's instances at its start: at most `max_in_flight` instances are
-//! started beyond the routable ones, no instances while one is unhealthy, and old instances that are replaced by
-//! routable ones are removed. The instances of old processes are ignored, so more instances can exist than desired.
-//! Nothing times out, and old instances do not compensate for lost ones.
+//! The decisions of a pass depend on the instances of the new process at the start of the pass: at most
+//! `max_in_flight` instances are started beyond the routable ones, no instances while one is unhealthy, and old
+//! instances that are replaced by routable ones are removed. The instances of old processes are ignored, so more
+//! instances can exist than desired. Nothing times out, and old instances do not compensate for lost ones.
 
 use super::super::Pass;
 use super::draft::{Draft, OldProcess};
@@ -22,7 +22,7 @@ pub(super) fn pass(
 ) -> Pass<ProcessAction, Vec<Deployment>> {
     let mut draft = Draft::new(view);
     let mut deployments = view.deployments.clone();
-    // The lists are made before any change, and do not contain paused or finished deployments.
+    // The lists are created before any change, and do not contain paused or finished deployments.
     for state in [
         DeploymentState::Deploying,
         DeploymentState::Canceling,
@@ -178,11 +178,11 @@ impl DeploymentTick<'_, '_> {
         Ok(ScaleProgress::Moved)
     }
 
-    /// Returns the number of instances that the new process may grow to. `None`: it may not grow.
+    /// Returns the number of instances that the new process may grow to. `None`: the process may not grow.
     fn growth(&self, process: &Process, counts: InstanceCounts, most: u64) -> Option<u32> {
         match self.rules {
             RuleSet::Shipped => {
-                // The third condition of the product, on routable instances, follows from these.
+                // The product's third condition, on routable instances, follows from the other two.
                 let can_grow = u64::from(counts.starting) < self.before.options.max_in_flight
                     && counts.unhealthy == 0;
                 can_grow.then_some(most as u32)
@@ -209,7 +209,7 @@ impl DeploymentTick<'_, '_> {
         old
     }
 
-    /// Scales the processes of superseded canary deployments to 0. The oldest process gains nothing.
+    /// Scales the processes of superseded canary deployments to 0. The oldest process gets no additional instances.
     fn purge(&mut self) -> Result<(), String> {
         let mut purged = Vec::new();
         for deployment in &self.view.deployments {
@@ -280,7 +280,7 @@ impl ScaleLimits {
     }
 }
 
-/// Returns how many instances the old processes have beyond those that stay.
+/// Returns the number of old instances beyond the `keep` that stay.
 fn excess(old: &[OldProcess], keep: u64) -> u64 {
     let instances: u64 = old.iter().map(|old| u64::from(old.instances)).sum();
     instances.saturating_sub(keep)

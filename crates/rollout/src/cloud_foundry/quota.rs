@@ -1,9 +1,9 @@
 //! Limits of an organization and a space on started processes.
 //!
 //! Follows `app/models/runtime/process_model.rb` (the order of its policies),
-//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. They are checked whenever a started process
-//! is saved with changes, also when it is scaled down. Left out: limits on the log rate, and on the memory of one
-//! instance.
+//! `constraints/max_app_instances_policy.rb` and `max_memory_policy.rb`. The limits are checked whenever a started
+//! process is saved with changes, even if it is scaled down. Left out: limits on the log rate, and on the memory of
+//! one instance.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -20,7 +20,7 @@ pub struct AppQuota {
     pub space: QuotaLimits,
 }
 
-/// Limits, and the usage of other apps under them.
+/// Limits, and how much of them other apps use.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
@@ -30,7 +30,7 @@ pub struct QuotaLimits {
     /// Maximum number of instances of all started processes. Absent: no limit.
     #[serde(rename = "totalInstances")]
     pub app_instance_limit: Option<u64>,
-    /// Maximum memory of all their instances. Absent: no limit.
+    /// Maximum memory of all instances of started processes. Absent: no limit.
     #[serde(rename = "totalMemoryInMb")]
     pub memory_limit_in_mb: Option<u64>,
     /// Number of instances of other apps.
@@ -69,7 +69,8 @@ impl QuotaLimits {
 }
 
 impl AppQuota {
-    /// Returns the product's text for the limits that `usage` exceeds, in its order. `None`: it fits.
+    /// Returns the product's text for the limits that `usage` exceeds, in the product's order. `None`: no limit is
+    /// exceeded.
     pub(super) fn exceeded_by(&self, usage: Usage) -> Option<String> {
         let mut exceeded = Vec::new();
         if self.space.lacks_memory(usage) {
@@ -90,7 +91,7 @@ impl AppQuota {
         Some(exceeded.join(", "))
     }
 
-    /// Returns the message to a client if a deployment cannot be created for these reasons.
+    /// Returns the error message for a deployment that cannot be created because it exceeds these limits.
     pub(super) fn creation_error(&self, exceeded: &str) -> String {
         let is_of_space = exceeded.contains(" space_");
         let kind = if is_of_space { "space" } else { "organization" };

@@ -14,17 +14,17 @@ pub enum LrpState {
     /// No report for this index: the instance is down or does not exist yet.
     #[default]
     Unreported,
-    /// It waits for a cell (UNCLAIMED without a placement error).
+    /// The instance waits for a cell (UNCLAIMED without a placement error).
     Unclaimed,
-    /// No cell accepts it (UNCLAIMED with a placement error).
+    /// No cell accepts the instance (UNCLAIMED with a placement error).
     PlacementError,
-    /// A cell downloads and starts it.
+    /// A cell downloads and starts the instance.
     Claimed,
-    /// It runs and is not routable: its readiness check has not passed.
+    /// The instance runs and is not routable: its readiness check has not passed.
     RunningNotRoutable,
-    /// It runs and is routable.
+    /// The instance runs and is routable.
     Running,
-    /// It ended; Diego starts it again after a back-off.
+    /// The instance ended; Diego starts it again after a back-off.
     Crashed,
     /// Any other state.
     Unknown,
@@ -45,11 +45,11 @@ impl LrpState {
 /// The instances of a process with an index below its desired number, in the updater's three classes.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct InstanceCounts {
-    /// Running and routable.
+    /// Instances that are running and routable.
     pub routable: u32,
-    /// Claimed, unclaimed without a placement error, or running and not routable.
+    /// Instances that are claimed, unclaimed without a placement error, or running and not routable.
     pub starting: u32,
-    /// All others, including those without a report.
+    /// All other instances, including those without a report.
     pub unhealthy: u32,
 }
 
@@ -124,8 +124,8 @@ impl InstanceReports {
         self.in_motion.iter().map(|index| *index as usize)
     }
 
-    /// Returns the counts of a process that should have `instances`. The cost is proportional to the reports beyond
-    /// them.
+    /// Returns the counts of a process that should have `instances`. The cost is proportional to the number of excess
+    /// reports.
     pub fn counts(&self, instances: u32) -> InstanceCounts {
         let mut counts = self.counts;
         for state in self.states.iter().skip(instances as usize) {

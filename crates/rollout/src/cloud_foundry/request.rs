@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use super::json::Json;
 use fleetsim_units::serial::Ordered;
 
-/// Why the product rejects a request. It displays as the message to the client.
+/// Why the product rejects a request. Its `Display` is the message to the client.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message}")]
 pub struct RequestError {
@@ -155,8 +155,8 @@ impl DeploymentRequest {
         Ok(options)
     }
 
-    /// Returns the options of the request if it passes the product's validation. This accepts an empty list of steps,
-    /// which cannot be created.
+    /// Returns the options of the request if it passes the product's validation. It may have an empty list of steps,
+    /// with which no deployment can be created.
     ///
     /// # Errors
     /// All errors, in the product's order; at least one.
@@ -195,7 +195,7 @@ const MAX_DB_INT: i128 = 2_147_483_647;
 /// The path of the field with the canary steps.
 const STEPS: &str = "options.canary.steps";
 
-/// An option with a number that the scaling rules check.
+/// An option that is a number and is checked by the rules for scaling.
 struct NumberOption {
     name: &'static str,
     min: i128,
@@ -304,7 +304,7 @@ impl RequestValidation {
         }
         match options.at("canary") {
             canary if !canary.is_truthy() => {}
-            // Only the given strategy is checked, not what another strategy such as `recreate` would need.
+            // Check only the given strategy, not the requirements of another strategy such as `recreate`.
             canary @ Json::Object(_) if self.found.strategy == DeploymentStrategy::Canary => {
                 self.found.canary_steps = self.read_steps(canary.at("steps"));
             }
@@ -316,7 +316,7 @@ impl RequestValidation {
         }
     }
 
-    /// Like [`Self::read_number`], for a number that is not negative.
+    /// Like [`Self::read_number`], but returns an unsigned number.
     fn read_unsigned(&mut self, options: &Json, option: &NumberOption) -> Option<u32> {
         u32::try_from(self.read_number(options, option)?).ok()
     }
@@ -389,7 +389,8 @@ fn weight_of(step: &Json) -> Option<i128> {
     }
 }
 
-/// Parses a text of digits as a number, which is then saved. The error is in the product's words.
+/// Parses a text of digits, as the product does when it saves the text as a number. The error is in the product's
+/// words.
 fn number_in_text(text: &str) -> Result<i128, &'static str> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {

@@ -1,11 +1,11 @@
 //! Converts the weights of canary steps to numbers of instances.
 //!
 //! Follows `canary_step_plan` in `app/models/runtime/deployment_model.rb`; under documented rules "Feature Request:
-//! Allow multiple Canary steps" of cloud_controller_ng. The two differ in two points:
+//! Allow multiple Canary steps" of cloud_controller_ng. The two rule sets differ in two points:
 //!
 //! - Exactly half an instance is rounded up by the shipped rules, and down by the documented ones. The shipped code
 //!   divides doubles, weight / 100 first, so the result is below the half in some cases (70% of 45 is 31.499…). This
-//!   is kept.
+//!   rounding is kept.
 //! - Under the documented rules one additional instance "always" exists; under the shipped rules not at weight 100.
 
 use super::RuleSet;
@@ -161,7 +161,8 @@ mod tests {
 
     #[test]
     fn as_documented_halves_are_rounded_down() {
-        // The reference: the number from 1 with the smallest distance, or the smaller of two.
+        // The reference: search from 1 for the number with the smallest distance; of two such numbers the smaller
+        // wins.
         for instances in 1..120_u32 {
             for weight in 1..=100_u8 {
                 let distance = |canary: &u32| {

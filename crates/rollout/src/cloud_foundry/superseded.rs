@@ -1,8 +1,8 @@
 //! An app with a deployment in progress, when another deployment supersedes it.
 //!
-//! [`AppView::create`] supersedes it, and passes handle its process. Left out: a superseded deployment that had itself
-//! superseded another one (so there is one interim process), interim instances that are not routable yet, and a step
-//! of 100%, which keeps no old instances.
+//! [`AppView::create`] supersedes the deployment, and passes handle its process. Left out: a superseded deployment
+//! that had itself superseded another one (so there is one interim process), interim instances that are not routable
+//! yet, and a step of 100%, which keeps no old instances.
 
 #[cfg(any(test, feature = "schema"))]
 use schemars::JsonSchema;
@@ -18,9 +18,9 @@ use super::view::{AppView, Deployment, DeploymentState};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Superseded {
-    /// Number of instances of its process, all of them routable; at least 1.
+    /// Number of instances of the deployment's process, all of them routable; at least 1.
     pub instances: u32,
-    /// Its state.
+    /// The deployment's state.
     pub state: SupersededState,
 }
 
@@ -31,14 +31,14 @@ pub struct Superseded {
 pub enum SupersededState {
     /// Rolling, or a canary after its last step. Its instances are replaced in order.
     Deploying,
-    /// A canary before a step. The next pass with a change removes its instances.
+    /// A canary before a step. The next pass that makes a change removes its instances.
     Prepaused,
-    /// A canary at a step. Its instances are removed as for `prepaused`.
+    /// A canary at a step. The next pass that makes a change removes its instances.
     Paused,
 }
 
 impl SupersededState {
-    /// Returns whether a pass removes its instances immediately.
+    /// Returns whether a pass immediately removes the instances of a deployment in this state.
     pub const fn is_purged(self) -> bool {
         matches!(self, Self::Prepaused | Self::Paused)
     }
@@ -46,7 +46,7 @@ impl SupersededState {
 
 impl Superseded {
     /// Returns the number of instances of the oldest process of an app of `instances`: each routable instance has
-    /// replaced an old one, except the extra one of a canary.
+    /// replaced an old one, except the additional instance of a canary.
     pub const fn oldest_instances(self, instances: u32) -> u32 {
         (instances + self.state.is_purged() as u32).saturating_sub(self.instances)
     }
@@ -125,9 +125,9 @@ mod tests {
         let all = CloudFoundryBugs::ALL;
         let none = CloudFoundryBugs::NONE;
         let cases = [
-            // 5 + 5 is the app's number, so nothing changes: the one new instance does not exist yet.
+            // 5 + 5 is the app's number, so the pass changes nothing: the one new instance is not routable yet.
             (Deploying, all, (5, Some(5))),
-            // 6 + 5 is one too many: it is removed from the six although the purge removes the five.
+            // 6 + 5 is one too many: one of the 6 is removed, although the purge already removes the 5.
             (Paused, all, (5, Some(0))),
             (Prepaused, all, (5, Some(0))),
             (Paused, none, (6, Some(0))),

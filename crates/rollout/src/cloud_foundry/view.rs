@@ -17,11 +17,11 @@ pub struct AppView {
     pub revision: Revision,
     /// Whether the app is started.
     pub started: bool,
-    /// Its web processes, oldest first.
+    /// The app's web processes, oldest first.
     pub processes: Vec<Process>,
-    /// Its deployments, oldest first. At most one is active.
+    /// The app's deployments, oldest first. At most one is active.
     pub deployments: Vec<Deployment>,
-    /// The quotas for its instances.
+    /// The quotas for the app's instances.
     pub quota: AppQuota,
     /// Whether Diego responds.
     pub diego_available: bool,
@@ -32,33 +32,35 @@ pub struct AppView {
 /// A web process: a number of interchangeable instances of one version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
-    /// Assigned in the order of creation, and never reused.
+    /// A number assigned in the order of creation, and never reused.
     pub id: TargetId,
-    /// The version of its instances.
+    /// The version of the process's instances.
     pub revision: Revision,
     /// Desired number of instances.
     pub instances: u32,
     /// Memory of one instance.
     pub memory_in_mb: u32,
     /// Diego's reports, by index. Instances beyond the end of the list are not reported. Reports beyond the desired
-    /// number are of instances that are being stopped; the shipped rules ignore these, the documented ones count them.
+    /// number belong to instances that are being stopped; the shipped rules ignore these, the documented rules count
+    /// them.
     pub lrps: InstanceReports,
 }
 
 /// One rollout.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deployment {
-    /// The process it rolls out. `None`: the app was stopped, and was started directly with the new version.
+    /// The process that the deployment rolls out. `None`: the app was stopped, and was started directly with the new
+    /// version.
     pub process: Option<TargetId>,
     /// The request's options.
     pub options: DeploymentOptions,
-    /// The app's instances when this deployment, or the deployments that it supersedes, were created.
+    /// The app's number of instances when this deployment, or the oldest deployment that it supersedes, was created.
     pub original_instances: u32,
-    /// The step that it is scaling to or has reached, from 1. `None`: rolling.
+    /// The step that the deployment is scaling to or has reached, from 1. `None`: rolling.
     pub canary_current_step: Option<u32>,
-    /// Its state.
+    /// The deployment's state.
     pub state: DeploymentState,
-    /// A later deployment superseded it.
+    /// Whether a later deployment superseded this one.
     pub superseded: bool,
     /// The error of the last pass that attempted a change.
     pub error: Option<String>,
@@ -138,7 +140,7 @@ impl AppView {
             .rfind(|deployment| deployment.is_active())
     }
 
-    /// Returns a process by its id. `None`: it was destroyed.
+    /// Returns a process by its id. `None`: the process was destroyed.
     pub fn process(&self, id: TargetId) -> Option<&Process> {
         self.processes.iter().find(|process| process.id == id)
     }
@@ -176,7 +178,7 @@ impl AppView {
         self.deployments.clone_from(&pass.status);
     }
 
-    /// Returns the usage of the app's processes; zero while it is stopped.
+    /// Returns the usage of the app's processes; zero while the app is stopped.
     pub(super) fn usage(&self) -> Usage {
         let mut usage = Usage::default();
         if self.started {
@@ -193,12 +195,12 @@ impl AppView {
 const DEFAULT_MEMORY_IN_MB: u32 = 1024;
 
 impl Process {
-    /// Returns the counts of its instances.
+    /// Returns the counts of the process's instances.
     pub fn counts(&self) -> InstanceCounts {
         self.lrps.counts(self.instances)
     }
 
-    /// Returns whether one of its instances runs, routable or not.
+    /// Returns whether at least one instance of the process runs, routable or not.
     pub(super) fn has_running(&self) -> bool {
         let mut lrps = self.lrps.iter().take(self.instances as usize);
         lrps.any(|lrp| lrp.is_running())
@@ -235,7 +237,7 @@ impl Deployment {
         }
     }
 
-    /// Returns whether it is neither finished nor cancelled nor superseded.
+    /// Returns whether the deployment is neither finished nor cancelled nor superseded.
     pub const fn is_active(&self) -> bool {
         !matches!(
             self.state,
@@ -243,7 +245,7 @@ impl Deployment {
         )
     }
 
-    /// Returns whether passes process it: not while it is paused or after it has finished.
+    /// Returns whether passes process the deployment: not while it is paused or after it has finished.
     pub const fn is_ticked(&self) -> bool {
         matches!(
             self.state,
@@ -256,15 +258,16 @@ impl Deployment {
         matches!(self.state, DeploymentState::Paused)
     }
 
-    /// Returns its final number of instances, unless a user continues with fewer instances than its steps already
-    /// have.
+    /// Returns the number of instances that the deployment ends with. It can end with more if a user continues it with
+    /// fewer instances than its steps already have.
     pub fn target_instances(&self) -> u32 {
         self.options
             .web_instances
             .unwrap_or(self.original_instances)
     }
 
-    /// Returns how many new instances max in flight allows the rollout, or its first step, to start immediately.
+    /// Returns the number of new instances that start immediately, limited by max in flight and by the rollout or its
+    /// first step.
     pub(super) fn first_batch(&self, rules: RuleSet) -> u64 {
         let all = match (rules, self.options.strategy) {
             (_, DeploymentStrategy::Rolling) => self.target_instances(),
@@ -277,7 +280,7 @@ impl Deployment {
         u64::from(all).min(self.options.max_in_flight)
     }
 
-    /// Returns its steps in instances; empty for rolling.
+    /// Returns the deployment's steps in instances; empty for rolling.
     pub fn plan(&self, rules: RuleSet) -> Vec<CanaryStep> {
         let DeploymentOptions {
             strategy,
@@ -296,14 +299,14 @@ impl Deployment {
         )
     }
 
-    /// Returns the step that it is scaling to or has reached. `None`: rolling.
+    /// Returns the step that the deployment is scaling to or has reached. `None`: rolling.
     pub fn current_step(&self, rules: RuleSet) -> Option<CanaryStep> {
         self.plan(rules)
             .get(self.canary_current_step?.checked_sub(1)? as usize)
             .copied()
     }
 
-    /// Returns the numbers of instances that it scales to: those of a step, or the final ones.
+    /// Returns the numbers of instances that the deployment scales to: those of a step, or the final ones.
     pub(super) fn goal(&self, rules: RuleSet) -> CanaryStep {
         match self.current_step(rules) {
             Some(step) if self.state == DeploymentState::Prepaused => step,
@@ -314,7 +317,7 @@ impl Deployment {
         }
     }
 
-    /// Marks it as superseded by a later deployment.
+    /// Marks the deployment as superseded by a later one.
     pub(super) fn supersede(&mut self) {
         self.superseded = true;
         self.state = match self.state {
@@ -323,7 +326,7 @@ impl Deployment {
         };
     }
 
-    /// Returns the value of its status in the API: `ACTIVE` or `FINALIZED`.
+    /// Returns the value of the deployment's status in the API: `ACTIVE` or `FINALIZED`.
     pub const fn value(&self) -> &'static str {
         if self.is_active() {
             "ACTIVE"
@@ -332,8 +335,8 @@ impl Deployment {
         }
     }
 
-    /// Returns the reason of its status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`, `CANCELED` or
-    /// `SUPERSEDED`.
+    /// Returns the reason of the deployment's status in the API: `DEPLOYING`, `PAUSED`, `CANCELING`, `DEPLOYED`,
+    /// `CANCELED` or `SUPERSEDED`.
     pub const fn reason(&self) -> &'static str {
         match self.state {
             DeploymentState::Deploying | DeploymentState::Prepaused => "DEPLOYING",

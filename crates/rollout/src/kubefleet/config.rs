@@ -16,7 +16,7 @@ use fleetsim_units::SimDuration;
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(default)]
 pub struct ObjectMeta {
-    /// Unique among the objects of its kind.
+    /// The object's name, unique among the objects of its kind.
     #[serde(
         deserialize_with = "null_is_default",
         skip_serializing_if = "String::is_empty"
@@ -28,9 +28,9 @@ pub struct ObjectMeta {
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[serde(default)]
 pub struct KubeFleetObject<Spec> {
-    /// Its name.
+    /// The object's name.
     pub metadata: ObjectMeta,
-    /// Its specification.
+    /// The object's specification.
     pub spec: Spec,
 }
 
@@ -58,13 +58,13 @@ pub struct StrategySpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase", default)]
 pub struct StageConfig {
-    /// Lowercase letters and digits, at most 63 characters.
+    /// The stage's name: lowercase letters and digits, at most 63 characters.
     #[serde(deserialize_with = "null_is_default")]
     pub name: String,
     /// Selects member clusters. Absent: selects no cluster; `{}`: selects all.
     pub label_selector: Option<LabelSelector>,
-    /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: only the
-    /// name.
+    /// The label whose numeric value determines the order of clusters; ties are ordered by name. Absent: all are
+    /// ordered by name.
     pub sorting_label_key: Option<String>,
     /// Number of concurrent clusters, or a share of the stage, rounded down to at least 1. Absent: 1.
     pub max_concurrency: Option<IntOrString>,
@@ -98,7 +98,7 @@ pub struct StageTask {
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RunSpec {
-    /// The placement whose clusters it updates.
+    /// The placement whose clusters the run updates.
     #[serde(deserialize_with = "null_is_default")]
     pub placement_name: String,
     /// The resource snapshot to roll out, a number in quotes. Empty: the newest.
@@ -107,7 +107,7 @@ pub struct RunSpec {
         skip_serializing_if = "String::is_empty"
     )]
     pub resource_snapshot_index: String,
-    /// The strategy.
+    /// The strategy whose stages the run executes.
     #[serde(deserialize_with = "null_is_default")]
     pub staged_rollout_strategy_name: String,
     /// Requested state. Absent: `Initialize`.
@@ -121,9 +121,9 @@ pub enum RunState {
     /// Compute the stages, then wait.
     #[default]
     Initialize,
-    /// Start or continue.
+    /// Start or continue updating clusters.
     Run,
-    /// Start no more clusters.
+    /// Start no further clusters.
     Stop,
 }
 
@@ -183,11 +183,10 @@ pub struct ApplyStrategyConfig {
 pub struct RollingUpdateConfig {
     /// Number or share of requested clusters that may be unavailable; a share is rounded up. Absent: 25%.
     pub max_unavailable: Option<IntOrString>,
-    /// Number or share of clusters beyond the requested ones that may have the resources. A share is rounded up.
-    /// Absent: 25%.
+    /// Number or share of additional clusters that may have the resources. A share is rounded up. Absent: 25%.
     pub max_surge: Option<IntOrString>,
     /// Seconds until resources without availability tracking count as available. A pass with bindings that are not
-    /// ready is repeated after the same time. Absent: 60.
+    /// ready is also repeated after this time. Absent: 60.
     pub unavailable_period_seconds: Option<i64>,
 }
 
@@ -200,14 +199,14 @@ impl StageTask {
             .unwrap_or_default()
     }
 
-    /// Returns whether it is a `TimedWait` of 0.
+    /// Returns whether the task is a `TimedWait` of 0.
     pub(super) fn is_wait_of_zero(&self) -> bool {
         self.kind == "TimedWait" && self.wait().is_zero()
     }
 }
 
 impl StrategySpec {
-    /// Sets the default of admission: `maxConcurrency` is 1.
+    /// Sets `maxConcurrency` to 1 where it is absent, like the product's admission.
     pub fn with_defaults(mut self) -> Self {
         for stage in &mut self.stages {
             stage.max_concurrency.get_or_insert(IntOrString::Int(1));
@@ -238,7 +237,7 @@ impl PlacementSpec {
         self.strategy.kind.as_deref() == Some("External")
     }
 
-    /// Returns the limits of its rolling update, or the defaults if it has no limits.
+    /// Returns the placement's limits for a rolling update, or the defaults if it has no limits.
     pub fn rolling_update(&self) -> RollingUpdateConfig {
         self.strategy.rolling_update.clone().unwrap_or_default()
     }
@@ -248,7 +247,7 @@ impl PlacementSpec {
 mod tests {
     use super::*;
 
-    /// In the format of the product's documentation.
+    /// A strategy in the format of the product's documentation.
     const STRATEGY: &str = r#"
 apiVersion: placement.kubernetes-fleet.io/v1beta1
 kind: ClusterStagedUpdateStrategy

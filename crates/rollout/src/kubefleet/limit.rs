@@ -9,9 +9,9 @@ use super::super::IntOrString;
 /// The direction in which a share of clusters is rounded.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Rounding {
-    /// Down: `maxConcurrency`.
+    /// Round down, as for `maxConcurrency`.
     Down,
-    /// Up: `maxUnavailable` and `maxSurge`.
+    /// Round up, as for `maxUnavailable` and `maxSurge`.
     Up,
 }
 

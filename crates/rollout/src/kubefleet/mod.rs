@@ -80,11 +80,12 @@ pub use version::KubeFleetVersion;
 #[serde(deny_unknown_fields, rename_all = "camelCase", default)]
 pub struct KubeFleetBugs {
     /// A cluster whose work is still being applied or starting counts as failed. The work generator does not write the
-    /// reasons that are exempt (since 447629b0, #670).
+    /// reasons that would exempt it (since 447629b0, #670).
     pub in_progress_is_failure: bool,
     /// A run that selects no cluster ends as failed once its last deleted binding is gone.
     pub delete_only_run_fails: bool,
-    /// A condition that stays true at a newer generation does not wake the rolling update. Since c06ca95c.
+    /// A condition that stays true at a newer generation does not wake the rolling update. This bug exists since
+    /// c06ca95c.
     pub missed_wake_ups: bool,
 }
 
@@ -120,10 +121,10 @@ impl Default for KubeFleetBugs {
 /// A member cluster of the fleet. Its index in the list is its [`TargetId`](super::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct MemberCluster {
-    /// Its name, unique in the fleet.
+    /// The cluster's name, unique in the fleet.
     pub name: String,
     /// The labels that stages select and sort by.
     pub labels: Labels,
-    /// Whether its object was deleted; a binding may still refer to it.
+    /// Whether the cluster's object was deleted; a binding may still refer to it.
     pub left: bool,
 }

@@ -1,7 +1,7 @@
 //! Which member clusters a placement picks.
 //!
-//! A placement names them in its status. Without a status, they follow from the specification, as described in
-//! `PlacementPolicy` of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
+//! A placement names the picked clusters in its status. Without a status, they follow from the specification, as
+//! described in `PlacementPolicy` of `apis/placement/v1beta1/clusterresourceplacement_types.go` and `Taint` of
 //! `apis/cluster/v1beta1/membercluster_types.go`: the named clusters, or all joined clusters that match the labels of
 //! a required term and whose taints are tolerated. `PickN` also picks all of these if it requests as many. The checks
 //! of the policy are those of `pkg/utils/validator/placement.go`. Left out: properties, the scheduler's ranking, and
@@ -15,10 +15,10 @@ use super::super::label_selector::{
 };
 use super::InvalidField;
 
-/// The path of the affinity.
+/// The path of the affinity in a placement.
 const AFFINITY: &str = "spec.policy.affinity";
 
-/// The path of the alternative terms; at least one must hold.
+/// The path of the affinity's alternative terms in a placement; at least one term must hold.
 const TERMS: &str = "spec.policy.affinity.clusterAffinity.requiredDuringSchedulingIgnoredDuringExecution.\
                      clusterSelectorTerms";
 
@@ -26,10 +26,10 @@ const TERMS: &str = "spec.policy.affinity.clusterAffinity.requiredDuringScheduli
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct PickingPlacement {
-    /// Its specification.
+    /// The placement's specification.
     #[serde(deserialize_with = "null_is_default")]
     pub spec: PickingSpec,
-    /// Its status.
+    /// The placement's status.
     #[serde(deserialize_with = "null_is_default")]
     pub status: PickingStatus,
 }
@@ -105,9 +105,9 @@ struct SelectorTerm {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct ClusterTaint {
-    /// Its key.
+    /// The taint's key.
     pub key: String,
-    /// Its value.
+    /// The taint's value.
     pub value: String,
     /// The effect; only `NoSchedule` is supported.
     pub effect: String,
@@ -142,20 +142,20 @@ struct PickedCluster {
 /// A joined member cluster as the scheduler sees it.
 #[derive(Clone, Debug, Default)]
 pub struct SchedulableMember {
-    /// Its name, unique in the fleet.
+    /// The cluster's name, unique in the fleet.
     pub name: String,
-    /// Its labels.
+    /// The cluster's labels.
     pub labels: Labels,
-    /// Its taints.
+    /// The cluster's taints.
     pub taints: Vec<ClusterTaint>,
 }
 
 /// The part of a placement that determines which clusters it picks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PickedBy {
-    /// Its status.
+    /// The placement's status.
     Status,
-    /// `clusterNames`.
+    /// The list `clusterNames`.
     Names,
     /// Affinity and tolerations.
     Policy,
@@ -176,7 +176,7 @@ pub struct PickedMembers {
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{reason}")]
 pub struct NotPicked {
-    /// The field, e.g. `spec.policy.clusterNames[1]`.
+    /// The path of the field, e.g. `spec.policy.clusterNames[1]`.
     pub at: String,
     /// The reason.
     pub reason: NotPickedReason,
@@ -233,7 +233,8 @@ impl PickingSpec {
     /// Returns which of these clusters the placement picks. Properties are ignored.
     ///
     /// # Errors
-    /// If a selector is invalid, the scheduler's choice or a name is unknown, or no cluster is picked.
+    /// If a selector is invalid, a named cluster does not exist, the scheduler would have to choose, or no cluster is
+    /// picked.
     pub fn pick(
         &self,
         status: &PickingStatus,
@@ -299,7 +300,7 @@ impl PickingPolicy {
         usize::try_from(self.number_of_clusters?).ok()
     }
 
-    /// Returns a field below the policy that the product rejects, and the reason.
+    /// Returns a field of the policy that the product rejects, and the reason.
     fn refused(&self) -> Option<(&'static str, String)> {
         let kind = self.kind();
         let only = "only valid for PickN policy type";
@@ -409,7 +410,7 @@ impl PickingPolicy {
         })
     }
 
-    /// Returns the members that at least one required term selects; without terms, all.
+    /// Returns the members that at least one required term selects; without terms, all members.
     fn selected(&self, members: &[SchedulableMember]) -> Result<Vec<usize>, NotPicked> {
         let Some(terms) = self.required_terms() else {
             return Ok((0..members.len()).collect());

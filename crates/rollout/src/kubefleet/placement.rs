@@ -59,7 +59,7 @@ const CONDITIONS: [ConditionKind; 5] = [
 type StatusCounts = [usize; 3];
 
 /// Returns the conditions of the placement called `name` with these bindings. `latest` is its newest resource
-/// snapshot; `None`: update runs roll it out externally.
+/// snapshot; `None`: update runs roll out the resources.
 pub fn placement_conditions(
     name: &str,
     bindings: &Bindings,
@@ -124,7 +124,7 @@ fn external_conditions(object: &str, message: &str) -> Vec<ObjectCondition> {
     list
 }
 
-/// Returns the status of a condition with these counts.
+/// Returns the status of a condition with these counts: the worst status that occurs.
 const fn worst(count: StatusCounts) -> Status {
     if count[Status::Unknown as usize] > 0 {
         Status::Unknown
@@ -212,7 +212,7 @@ mod tests {
                 "Available False ResourceNotAvailableYet: 1 cluster(s)",
             ]
         );
-        // A blocked binding counts first, and only in this condition.
+        // A blocked binding counts before all others, and only in this condition.
         let mut blocked = settled(2, OLD);
         blocked.set_rollout_started(false);
         assert_eq!(

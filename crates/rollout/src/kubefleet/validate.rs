@@ -2,8 +2,8 @@
 //!
 //! Follows the validation markers of `apis/placement/v1beta1/stageupdate_types.go` and `validateRolloutStrategy` in
 //! `pkg/utils/validator/placement.go`. Objects that pass admission can still fail a run when it starts
-//! ([`RunError`](super::staged::RunError)). Like upstream, they do not reject duplicate stage names, invalid selectors
-//! and sorting keys, or a rolling update whose limits are both 0.
+//! ([`RunError`](super::staged::RunError)). Like upstream, these checks do not reject duplicate stage names, invalid
+//! selectors and sorting keys, or a rolling update whose limits are both 0.
 
 use itertools::Itertools;
 
@@ -19,7 +19,7 @@ const STAGES: usize = 31;
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{at}: {reason}")]
 pub struct InvalidField {
-    /// The field, e.g. `spec.stages[2].maxConcurrency`.
+    /// The path of the field, e.g. `spec.stages[2].maxConcurrency`.
     pub at: String,
     /// The product's reason.
     pub reason: String,

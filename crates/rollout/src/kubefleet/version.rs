@@ -12,10 +12,10 @@ use serde::Deserialize;
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum KubeFleetVersion {
-    /// v0.3.0 and v0.3.1: the tasks of an empty stage run, as for every other stage.
+    /// v0.3.0 and v0.3.1: the tasks of a stage without clusters run, as for every other stage.
     #[serde(rename = "0.3")]
     V0_3,
-    /// Commit e160c1c, the source of the recordings: an empty stage is skipped with its tasks. No release contains it.
+    /// Commit e160c1c, which was recorded: a stage without clusters is skipped with its tasks. No release contains it.
     #[default]
     #[serde(rename = "main")]
     Main,

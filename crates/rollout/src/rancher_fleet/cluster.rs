@@ -12,11 +12,11 @@ use super::super::label_selector::{LabelSelector, Labels, SelectorError};
 /// [`TargetId`](crate::TargetId).
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct FleetCluster {
-    /// Its name. Fleet processes clusters in the byte order of their names.
+    /// The cluster's name. Fleet processes clusters in the byte order of their names.
     pub name: String,
     /// The labels of the cluster's object. Clusters with equal labels may share them.
     pub labels: Arc<Labels>,
-    /// The cluster groups it belongs to.
+    /// The cluster groups to which the cluster belongs.
     pub groups: Vec<Arc<ClusterGroup>>,
 }
 

@@ -46,8 +46,8 @@ impl RancherFleet {
         ]
     }
 
-    /// Returns the conditions that the GitRepo called `name` shows for its bundle. It copies the bundle's condition
-    /// `ready`, and has its own state and counts.
+    /// Returns the conditions that the GitRepo called `name` shows for its bundle. The GitRepo copies the bundle's
+    /// condition `ready`, and has its own state and counts.
     pub fn git_repo_conditions(
         name: &str,
         ready: &ObjectCondition,
@@ -129,7 +129,7 @@ mod tests {
         };
         let mut older = RancherFleet::new(strategy.clone(), RuleSet::Shipped, clusters.clone())
             .judging_wanted(false);
-        // Other labels and limits do not change how statuses are evaluated.
+        // A scheduler with other labels and limits, which do not affect statuses.
         older.set_clusters(clusters.clone());
         older.set_strategy(strategy.clone());
         let mut fleet = RancherFleet::new(strategy, RuleSet::Shipped, clusters);
@@ -153,8 +153,8 @@ mod tests {
                 })
                 .collect()
         };
-        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo the others are
-        // OutOfSync, and no cluster is ready.
+        // The bundle counts every cluster without the new version, promoted or not. For the GitRepo, clusters that are
+        // not promoted are OutOfSync, and no cluster is ready.
         assert_eq!(
             words(fleet.bundle_conditions("app", &pass.status)),
             [
@@ -164,7 +164,7 @@ mod tests {
                 "Bundle/app unavailablePartitions: 1 ",
             ]
         );
-        // Before 0.16, waiting clusters with a staged new version are OutOfSync.
+        // Before 0.16, clusters that wait with a staged new version are OutOfSync.
         let status = older.reconcile(SimTime::ZERO, &view).status;
         let [ready, ..] = &words(older.bundle_conditions("app", &status))[..] else {
             panic!("no condition")
@@ -198,7 +198,7 @@ mod tests {
             ready,
             "Bundle/app Ready: False WaitApplied(11) [Cluster fleet-default/c-00]"
         );
-        // Everything is done: Ready, and an empty state.
+        // All clusters are done, so the bundle is Ready and the state is empty.
         for cluster in &mut view.clusters {
             *cluster = ClusterView::settled(Revision(2));
         }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::super::IntOrString;
 use super::super::label_selector::{LabelSelector, null_is_default};
 
-/// Rollout strategy of a bundle. `null` and absent are the same.
+/// Rollout strategy of a bundle. `null` has the same meaning as an absent strategy.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
@@ -35,16 +35,16 @@ pub struct RolloutStrategy {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ManualPartition {
-    /// For display only.
+    /// The partition's name, for display only.
     #[serde(
         default,
         deserialize_with = "null_is_default",
         skip_serializing_if = "String::is_empty"
     )]
     pub name: String,
-    /// Number of its clusters that may be unavailable. Absent: the strategy's limit.
+    /// Number of the partition's clusters that may be unavailable. Absent: the strategy's limit.
     pub max_unavailable: Option<IntOrString>,
-    /// The cluster's name or its display name. Empty: not a criterion.
+    /// Selects by the cluster's name or display name. Empty: not a criterion.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -53,7 +53,7 @@ pub struct ManualPartition {
     pub cluster_name: String,
     /// Selects by the cluster's labels. `{}` is a criterion that every cluster meets.
     pub cluster_selector: Option<LabelSelector>,
-    /// The name of a cluster group. Empty: not a criterion.
+    /// Selects by the name of a cluster group. Empty: not a criterion.
     #[serde(
         default,
         deserialize_with = "null_is_default",
@@ -66,8 +66,8 @@ pub struct ManualPartition {
 }
 
 impl RolloutStrategy {
-    /// Returns this strategy, with every field replaced that `other` sets. `partitions` is one field: the whole list
-    /// is replaced, even by an empty list.
+    /// Returns this strategy with every field that `other` sets replaced by its value in `other`. `partitions` is one
+    /// field: the whole list is replaced, even by an empty list.
     pub fn overridden_by(self, other: Self) -> Self {
         Self {
             max_unavailable: other.max_unavailable.or(self.max_unavailable),

@@ -13,8 +13,8 @@
 //!
 //! The document contradicts itself in two places, which are resolved as follows:
 //!
-//! - "Once ≤4 clusters are NotReady" it continues in one example, "until less than 10" in another with a limit of 10.
-//!   Here the rollout continues at the limit, and pauses above it.
+//! - In one example the rollout continues "once ≤4 clusters are NotReady", in another with a limit of 10 it pauses
+//!   "until less than 10" are. Here the rollout continues at the limit, and pauses above it.
 //! - By default `maxUnavailable` is 100%, so "all partitions appear Ready" and the check between partitions is
 //!   "ineffective". Yet `maxUnavailablePartitions: 1` with only `autoPartitionSize: 10%` is said to wait until each
 //!   partition is Ready and to limit 200 clusters to about 40 image pulls. Here, if `maxUnavailablePartitions` is set
@@ -26,7 +26,7 @@ use super::partition::Partition;
 use super::pass::BundlePass;
 use super::view::BundleAction;
 
-/// "`MaxNew` is always 50."
+/// The document says: "`MaxNew` is always 50."
 pub(super) const BATCH: usize = 50;
 
 /// Returns the maximum number of NotReady clusters of a Ready partition. `is_partition_limit_set`: whether
@@ -42,7 +42,8 @@ pub(super) fn gate_limit(partition: &Partition, is_partition_limit_set: bool) ->
 impl<M: PartitionMembers> BundlePass<'_, M> {
     /// Processes the partitions until too many of them are NotReady.
     pub(super) fn documented(&mut self, is_partition_limit_set: bool) {
-        // "Remaining clusters are marked OutOfSync": existing deployments get the next id immediately.
+        // The document says: "Remaining clusters are marked OutOfSync". Existing deployments get the next id
+        // immediately.
         for number in 0..self.plan.partitions.len() {
             self.create_and_stage(number, 0);
         }

@@ -14,13 +14,12 @@ use super::{RuleSet, by_name};
 pub struct BundleExplanation {
     /// The partitions and the limits.
     pub plan: Partitioning,
-    /// The limit of each partition: it counts against `maxUnavailablePartitions` while more clusters than this are
-    /// pending.
+    /// Each partition counts against `maxUnavailablePartitions` while more clusters than this are pending.
     pub gates: Vec<i64>,
     /// Number of clusters.
     pub targets: usize,
-    /// Number of clusters that start together: first deployments per pass over all partitions (shipped), or clusters
-    /// of a partition before its `maxUnavailable` is checked (documented).
+    /// Number of clusters that start together. Shipped rules: first deployments per pass in all partitions. Documented
+    /// rules: clusters of a partition that start before its `maxUnavailable` is checked.
     pub batch: i64,
     /// Clusters in no partition, by name.
     pub unpartitioned: Vec<String>,

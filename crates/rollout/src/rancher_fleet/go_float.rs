@@ -29,7 +29,7 @@ pub(super) fn parse(text: &str) -> Option<f64> {
         // Rust accepts the same decimals and names as Go.
         _ => clean.parse().ok()?,
     };
-    // If digits are not finite they were too large. A name that is not a number must have no sign.
+    // A text of digits with an infinite value was too large. The name `nan` must have no sign.
     let is_named = clean.starts_with(|c: char| c.is_ascii_alphabetic());
     let is_valid =
         magnitude.is_finite() || is_named && (magnitude == f64::INFINITY || unsigned == text);

@@ -18,8 +18,8 @@ use super::{RancherFleet, RuleSet};
 type FlagTest = fn(u8) -> bool;
 
 impl RancherFleet {
-    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
-    /// The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`. `None`: the rollout is finished, or the next pass makes
+    /// progress. The call costs as much as several passes.
     pub fn hold(&self, view: &BundleView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -153,8 +153,8 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Returns the limit that blocks clusters of a partition: the bundle's if it is used up, otherwise the partition's
-    /// own.
+    /// Returns the limit that blocks clusters of a partition: the bundle's limit if it is used up, otherwise the
+    /// partition's own limit.
     fn limit_scope(&self, partition: &Partition) -> LimitScope {
         let is_bundle_full = self.scheduler.rules == RuleSet::Shipped
             && self.pass.status.unavailable >= self.plan.max_unavailable;
@@ -173,7 +173,7 @@ impl StalledBundle<'_> {
         }
     }
 
-    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules do not have it.
+    /// Returns the hold if `maxNew` is used up. Shipped rules only: the documented rules have no `maxNew`.
     fn max_new(&self) -> Option<Hold> {
         let mut waiting = Vec::new();
         for partition in self.reached() {
@@ -279,8 +279,8 @@ impl StalledBundle<'_> {
         Some(Hold::new(first_rule?, texts.join("; ")))
     }
 
-    /// Returns the clusters that are not done, by reason. Clusters that the rollout waits for are first; it can
-    /// complete without paused and unregistered clusters.
+    /// Returns the clusters that are not done, by reason. Clusters that block the rollout come first; paused and
+    /// unregistered clusters do not block it.
     fn held_groups(&self) -> [HeldGroup; 7] {
         let mut unfinished = self.targets(is_not_done);
         let unregistered = self.take(&mut unfinished, is_unregistered);
@@ -360,8 +360,8 @@ impl StalledBundle<'_> {
         })
     }
 
-    /// Returns a text to append to a sentence about `targets`: those whose apply failed, with the message of the
-    /// first.
+    /// Returns a text to append to a sentence about `targets`: the targets whose apply failed, with the first one's
+    /// message.
     fn failures_among(&self, targets: &[u32]) -> String {
         let mut rest = targets.to_vec();
         let mut words = String::new();

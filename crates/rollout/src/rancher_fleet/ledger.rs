@@ -1,5 +1,5 @@
-//! The clusters of a bundle as a pass sees them: the actions each may be picked for, ordered candidate sets, and
-//! counts.
+//! The clusters of a bundle as a pass sees them: the actions for which each may be picked, ordered sets of candidates,
+//! and counts.
 //!
 //! Follows the reset of the bundle's status in `internal/cmd/controller/target/status.go` and
 //! `reconciler/bundle_status.go`. The cost of a changed cluster is a few machine words for each of its partitions.
@@ -14,7 +14,7 @@ const LISTED: usize = 10;
 
 /// The parts of a cluster's state that the rules need. A deployment counts only if the cluster is a registered target.
 pub(super) mod flag {
-    /// It has a deployment, stored or created in this pass.
+    /// The cluster has a deployment, stored or created in this pass.
     pub(crate) const EXISTS: u8 = 1;
     /// The deployment is unavailable.
     pub(crate) const UNAVAILABLE: u8 = 1 << 1;
@@ -37,26 +37,26 @@ pub(super) mod flag {
 /// A group of members of a partition that a rule counts. Rules pick from the first five groups.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MemberGroup {
-    /// Without a deployment.
+    /// Members without a deployment.
     Absent,
-    /// With a deployment whose staged id is not the wanted one.
+    /// Members with a deployment whose staged id is not the wanted one.
     Unstaged,
-    /// May be promoted and is available.
+    /// Members that may be promoted and are available.
     AvailableOutdated,
-    /// May be promoted and is unavailable.
+    /// Members that may be promoted and are unavailable.
     UnavailableOutdated,
-    /// May be started under the documented rules: not promoted yet, and nothing prevents its promotion.
+    /// Members that may be started under the documented rules: not promoted yet, and nothing prevents their promotion.
     Startable,
-    /// Has an unavailable deployment.
+    /// Members with an unavailable deployment.
     Unavailable,
-    /// The wanted id is deployed.
+    /// Members whose deployed id is the wanted one.
     Promoted,
-    /// Up to date and available.
+    /// Members that are up to date and available.
     Done,
 }
 
 impl MemberGroup {
-    /// Each group, with the flags that determine its members, and the values of these flags.
+    /// Each group, with a mask of the flags that determine its members, and the values that these flags must have.
     const ALL: [(Self, u8, u8); 8] = [
         (Self::Absent, flag::EXISTS, 0),
         (Self::Unstaged, flag::EXISTS | flag::STAGED, flag::EXISTS),
@@ -104,7 +104,7 @@ pub(super) struct BundleLedger {
     judges_wanted: bool,
     /// The state of each target; `None`: the cluster is not a target.
     states: Vec<Option<BundleState>>,
-    /// The [`flag`]s of each cluster. During a pass they include what the pass has done so far.
+    /// The [`flag`]s of each cluster. During a pass they include the actions of the pass so far.
     flags: Vec<u8>,
     /// Clusters whose flags a pass has changed and that have not been observed since.
     touched: Vec<u32>,
@@ -115,7 +115,7 @@ pub(super) struct BundleLedger {
     /// The memberships of each cluster in partitions.
     memberships: Vec<Vec<Membership>>,
     partitions: Vec<PartitionLedger>,
-    /// Number of unavailable deployments of all targets.
+    /// Number of unavailable deployments among all targets.
     pub(super) unavailable: i64,
     pub(super) summary: BundleSummary,
     /// Ranks of the targets that are not Ready, and of the clusters whose deployment no longer belongs to a target.

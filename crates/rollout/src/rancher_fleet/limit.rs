@@ -3,8 +3,8 @@
 //! Follows `limit` in `internal/cmd/controller/target/status.go`. Its surprises are kept: an int 0 is 0 but `0%` is
 //! 1; a text such as `"300"` is not capped at the count but a number 300 is; `"0"` is an error.
 //!
-//! If Go's conversion of a float depends on the processor (`Inf%`, `NaN%`, `1e30%`), this follows amd64. There such a
-//! value becomes the smallest integer and thus the limit 1.
+//! Go's conversion of some floats (`Inf%`, `NaN%`, `1e30%`) depends on the processor. This code follows amd64, where
+//! such a value becomes the smallest integer and thus the limit 1.
 
 use super::super::IntOrString;
 use super::go_float::{self, whole_number};
@@ -21,7 +21,7 @@ pub enum FleetLimitError {
     BadPercent(String),
 }
 
-/// Returns the limit that the first present value of `values` gives for `count`; without a value, 100%.
+/// Returns the limit for `count` according to the first present value in `values`; without a value, 100%.
 ///
 /// # Errors
 /// If that value is an invalid text and `count` is above 0.

@@ -9,7 +9,7 @@ use super::config::ManualPartition;
 /// The label with the display name of a cluster.
 const DISPLAY_NAME: &str = "management.cattle.io/cluster-display-name";
 
-/// The criteria of one entry; `None` if not set.
+/// The criteria of one entry of `partitions`; `None`: not set.
 pub(super) struct Matcher<'a> {
     name: Option<&'a str>,
     labels: Option<CheckedSelector>,
@@ -27,7 +27,7 @@ impl<'a> Matcher<'a> {
         })
     }
 
-    /// Returns whether the entry has any criterion; without one it matches nothing.
+    /// Returns whether the entry has any criterion; without a criterion, it matches nothing.
     pub(super) fn has_criteria(&self) -> bool {
         self.name.is_some()
             || self.labels.is_some()
@@ -44,7 +44,7 @@ impl<'a> Matcher<'a> {
         self.matches_cluster(cluster) && self.matches_a_group(cluster)
     }
 
-    /// Returns whether the entry selects the cluster as a member of this one of its groups.
+    /// Returns whether the entry selects the cluster as a member of `group`, one of the cluster's groups.
     pub(super) fn matches_in(&self, cluster: &FleetCluster, group: &ClusterGroup) -> bool {
         self.matches_cluster(cluster) && self.matches_group(&group.name, &group.labels)
     }
@@ -80,7 +80,7 @@ impl<'a> Matcher<'a> {
     }
 }
 
-/// Returns a text of an entry. `None`: it is empty, which means not set.
+/// Returns a text of an entry. `None`: the text is empty, which means that it is not set.
 fn non_empty(text: &str) -> Option<&str> {
     (!text.is_empty()).then_some(text)
 }
@@ -97,7 +97,7 @@ fn holds(selector: Option<&CheckedSelector>, labels: &Labels) -> bool {
     }
 }
 
-/// Returns, for each cluster, whether one of the entries selects it, as for a bundle's targets.
+/// Returns, for each cluster, whether one of the entries selects it, as an entry of a bundle's targets does.
 ///
 /// # Errors
 /// The first selector that Kubernetes would reject, with the index of its entry.

@@ -80,8 +80,8 @@ pub struct RancherFleet {
 
 impl RancherFleet {
     /// Creates a scheduler for these clusters; the index of a cluster is its [`TargetId`](super::TargetId). Each view
-    /// shows which clusters are targets; before the first pass all are. Clusters with equal names are updated in list
-    /// order; Fleet does not define their order.
+    /// shows which clusters are targets; before the first pass, all clusters are targets. Clusters with equal names
+    /// are updated in list order; Fleet does not define their order.
     pub fn new(strategy: RolloutStrategy, rules: RuleSet, clusters: Vec<FleetCluster>) -> Self {
         let by_name = by_name(&clusters, |cluster| &cluster.name);
         let plan = Partitioning::new(&strategy, &clusters, &by_name);
@@ -96,20 +96,21 @@ impl RancherFleet {
         }
     }
 
-    /// Sets whether statuses compare a deployment with the wanted id, as since 0.16, or with the deployed id.
+    /// Sets whether statuses compare a deployment with the wanted id (since 0.16) or with the deployed id.
     #[must_use]
     pub fn judging_wanted(mut self, judges_wanted: bool) -> Self {
         self.judges_wanted = judges_wanted;
         self
     }
 
-    /// Replaces the strategy, like a change of the bundle. All clusters are targets until the next pass.
+    /// Replaces the strategy, as a change of the bundle does. All clusters are targets until the next pass.
     pub fn set_strategy(&mut self, strategy: RolloutStrategy) {
         let clusters = std::mem::take(&mut self.clusters);
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
     }
 
-    /// Replaces the clusters, like a change of their labels or groups. All are targets until the next pass.
+    /// Replaces the clusters, as a change of their labels or groups does. All clusters are targets until the next
+    /// pass.
     pub fn set_clusters(&mut self, clusters: Vec<FleetCluster>) {
         let strategy = std::mem::take(&mut self.strategy);
         *self = Self::new(strategy, self.rules, clusters).judging_wanted(self.judges_wanted);
@@ -152,9 +153,9 @@ impl RancherFleet {
     }
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
-    /// clusters in `changed` differ from those of the last pass, including the changes by storing it
-    /// ([`BundleStatus::stored`]). The first pass, and a pass after a change of strategy, labels, targets or the
-    /// bundle's pause, examines all clusters.
+    /// clusters in `changed` differ from those of the last pass. `changed` includes the clusters that storing the last
+    /// pass has changed ([`BundleStatus::stored`]). The first pass, and a pass after a change of strategy, labels,
+    /// targets or the bundle's pause, examines all clusters.
     ///
     /// # Panics
     /// If the view does not have one entry for each cluster.
@@ -187,7 +188,7 @@ impl RancherFleet {
         decision
     }
 
-    /// Takes the ledger and applies these changes to it, if it covers them.
+    /// Takes the ledger out of the scheduler, updated with these changes. `None`: it does not cover all of them.
     fn take_ledger(&mut self, view: &BundleView, changed: &TargetSet) -> Option<BundleLedger> {
         let mut ledger = self.ledger.take()?;
         ledger.update(view, changed).then_some(ledger)

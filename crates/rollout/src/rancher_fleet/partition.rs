@@ -21,7 +21,7 @@ pub enum StrategyError {
     /// An invalid limit or size.
     #[error("rolloutStrategy.{field}: {source}")]
     Limit {
-        /// The field, e.g. `partitions[1].maxUnavailable`.
+        /// The path of the field, e.g. `partitions[1].maxUnavailable`.
         field: String,
         /// The error in this field.
         source: FleetLimitError,
@@ -29,7 +29,7 @@ pub enum StrategyError {
     /// A selector that Kubernetes rejects.
     #[error("rolloutStrategy.partitions[{entry}]: {source}")]
     Selector {
-        /// 0-based index of the entry.
+        /// 0-based index of the entry of `partitions`.
         entry: usize,
         /// The error in the selector.
         source: SelectorError,
@@ -41,11 +41,11 @@ pub enum StrategyError {
 pub struct Partition {
     /// The name that the bundle's status shows.
     pub name: String,
-    /// Its clusters, as indices into the list of clusters, in list order.
+    /// The partition's clusters, as indices into the list of clusters, in list order.
     pub members: Vec<u32>,
     /// The partition counts as unavailable while more clusters than this are outdated or unavailable.
     pub max_unavailable: i64,
-    /// Whether that limit is configured, in the entry or in the strategy, instead of the default.
+    /// Whether `max_unavailable` is configured, in the entry or in the strategy, instead of the default.
     pub is_limit_set: bool,
 }
 
@@ -54,7 +54,7 @@ pub struct Partition {
 pub struct Partitioning {
     /// The partitions in the order in which they are updated.
     pub partitions: Vec<Partition>,
-    /// Number of unavailable clusters in the whole bundle at which available ones are no longer updated.
+    /// Number of unavailable clusters in the whole bundle at which no more available clusters are updated.
     pub max_unavailable: i64,
     /// Number of unavailable partitions above which later partitions are not updated.
     pub max_unavailable_partitions: i64,
@@ -105,7 +105,7 @@ impl Partitioning {
     }
 }
 
-/// Without configuration, fewer targets than this form a single partition.
+/// With fewer targets than this there is a single partition, unless the strategy configures another number.
 pub(super) const THRESHOLD: i64 = 200;
 
 fn automatic(strategy: &RolloutStrategy, targets: &[u32]) -> Result<Vec<Partition>, StrategyError> {
@@ -196,8 +196,8 @@ fn manual(
     Ok(partitions)
 }
 
-/// Returns the targets whose label has one of these values, in their order, from the positions of targets for each
-/// value.
+/// Returns the targets whose label has one of these values, in order. `by_value`: the positions of the targets for
+/// each value.
 fn with_label(
     targets: &[u32],
     by_value: &BTreeMap<&str, Vec<usize>>,

@@ -44,8 +44,8 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
 
     /// Processes the partitions until too many of them are unavailable.
     pub(super) fn shipped(&mut self, max_new: i64) {
-        // Computed for all partitions before any of them is processed. The status shows this number, not the one that
-        // the gate uses.
+        // Count the unavailable deployments of all partitions before processing any. The status shows this number, not
+        // the one that the gate uses.
         for number in 0..self.plan.partitions.len() {
             let unavailable = self.members.count(number, MemberGroup::Unavailable);
             self.status.partitions.push(unavailable);
@@ -77,7 +77,8 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
             let target = self.target(number, place);
             if absent == Some(place) {
                 self.status.newly_created += 1;
-                // It is not ready and therefore unavailable, but it counts as unavailable only from the next pass on.
+                // The new deployment is not ready and therefore unavailable, but counts as unavailable only in the
+                // next pass.
                 self.members
                     .add_flags(target.0, flag::EXISTS | flag::UNAVAILABLE);
                 self.act(target, BundleAction::Create(target));
@@ -133,7 +134,7 @@ impl<'a, M: PartitionMembers> BundlePass<'a, M> {
     }
 }
 
-/// Returns the smaller of two positions.
+/// Returns the smaller of two positions, or the only one.
 fn first_of(a: Option<u32>, b: Option<u32>) -> Option<u32> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),

@@ -3,8 +3,8 @@
 //!
 //! Follows `internal/cmd/controller/summary/summary.go`, `target/target.go` (`effectiveDeployment`), and for the
 //! GitRepo `status/status.go`. The bundle evaluates a deployment as if the *wanted* id were deployed, so in an update
-//! every cluster without the new version is `WaitApplied`, promoted or not. The GitRepo evaluates it unchanged.
-//! `conditions.rs` has the texts.
+//! every cluster without the new version is `WaitApplied`, promoted or not. The GitRepo evaluates the deployment
+//! unchanged. `conditions.rs` has the texts.
 
 use super::super::{Pass, Revision, TargetId};
 use super::partition::StrategyError;
@@ -13,19 +13,19 @@ use super::view::{BundleAction, BundleDeployment, BundleView, ClusterView};
 /// The state of one deployment, from best to worst in Fleet's ranking.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum BundleState {
-    /// Applied, ready and unmodified.
+    /// The deployment is applied, ready and unmodified.
     Ready,
-    /// Applied, but not ready.
+    /// The deployment is applied, but not ready.
     NotReady,
     /// No deployment exists yet.
     Pending,
     /// The deployed id differs from the staged id.
     OutOfSync,
-    /// Applied and ready, but changed in the cluster.
+    /// The deployment is applied and ready, but changed in the cluster.
     Modified,
-    /// Not applied yet.
+    /// The deployment is not applied yet.
     WaitApplied,
-    /// Not applied because the apply failed.
+    /// The deployment is not applied because the apply failed.
     ErrApplied,
 }
 
@@ -54,8 +54,8 @@ pub struct BundleStatus {
     /// For each state, the message of the first of these that has it, if its apply failed.
     pub failures: Vec<(BundleState, &'static str)>,
     /// A number for each partition, in the order of [`Partitioning::partitions`](super::Partitioning::partitions).
-    /// Under shipped rules: its unavailable deployments *before* the pass, which is not the number that the gate
-    /// compares. Under documented rules: its NotReady clusters after the pass.
+    /// Under shipped rules: the partition's unavailable deployments *before* the pass, which is not the number that
+    /// the gate compares. Under documented rules: the partition's NotReady clusters after the pass.
     pub partitions: Vec<i64>,
     /// The clusters that [`BundleView::store`] changes, in ascending order.
     pub stored: Vec<u32>,
@@ -134,8 +134,8 @@ impl BundleSummary {
         self.counts[state as usize] -= 1;
     }
 
-    /// Returns the summary that the GitRepo shows: of all stored deployments, unchanged, including those of clusters
-    /// that are no longer targets. Clusters without a deployment do not appear.
+    /// Returns the summary that the GitRepo shows. It counts all stored deployments by their own state, including
+    /// those of clusters that are no longer targets. Clusters without a deployment do not appear.
     pub fn of_git_repo(view: &BundleView) -> Self {
         let mut summary = Self::default();
         for cluster in &view.clusters {

@@ -29,11 +29,11 @@ pub struct BundleTarget {
 /// How many customizations apply to a cluster.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq)]
 pub enum CustomizationMode {
-    /// The first one that selects it.
+    /// Only the first customization that selects the cluster applies.
     #[default]
     #[serde(alias = "")]
     FirstMatch,
-    /// All that select it.
+    /// All customizations that select the cluster apply.
     AllMatches,
 }
 
@@ -49,20 +49,20 @@ pub struct BundleTargets {
 /// Whether a cluster gets a bundle, and why not.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum TargetChoice {
-    /// It gets the bundle.
+    /// The cluster gets the bundle.
     Target,
-    /// No target selects it.
+    /// No target selects the cluster.
     NotSelected,
-    /// An entry with `doNotDeploy` excludes it.
+    /// An entry with `doNotDeploy` excludes the cluster.
     DoNotDeploy,
 }
 
-/// A selector that Kubernetes would reject.
+/// A selector of an entry that Kubernetes would reject.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetsError {
-    /// Index of the entry; restrictions follow the targets.
+    /// Index of the entry; the restrictions are numbered after the targets.
     pub entry: usize,
-    /// The error in its selector.
+    /// The error in the entry's selector.
     pub source: SelectorError,
 }
 
@@ -177,8 +177,8 @@ impl TargetRules<'_> {
         }
     }
 
-    /// Returns the first target that selects the cluster, if it is on the allow list. Both must hold for the same
-    /// group.
+    /// Returns the first target that selects the cluster, if it is on the allow list. The target and the list must
+    /// select it as a member of the same group.
     fn target_of(&self, cluster: &FleetCluster) -> Option<usize> {
         self.targets.iter().position(|target| {
             in_some_group(cluster, |group| {

@@ -26,7 +26,7 @@ pub struct ClusterView {
     pub registered: bool,
     /// The cluster's `spec.paused`.
     pub paused: bool,
-    /// Whether it has a Schedule and no window is open.
+    /// Whether the cluster has a Schedule and none of its windows is open.
     pub off_schedule: bool,
     /// The stored deployment, if any.
     pub deployment: Option<BundleDeployment>,
@@ -47,20 +47,20 @@ pub struct BundleDeployment {
     pub non_modified: bool,
     /// Whether the condition `Deployed` is False: the last attempt to apply failed.
     pub failed: bool,
-    /// The message of that condition, where it is known; or of `Installed`, if the apply has ended for good.
+    /// The message of the condition `Deployed`, if it is False and the message is known.
     pub failure: Option<&'static str>,
     /// `spec.paused`: the agent does nothing.
     pub paused: bool,
-    /// `spec.offSchedule`: the agent does nothing until its window opens.
+    /// `spec.offSchedule`: the agent does nothing until a window of its Schedule opens.
     pub off_schedule: bool,
 }
 
 /// An action of a pass of the bundle controller, which a driver carries out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum BundleAction {
-    /// Create the product's own object for this target. The cluster does not see it.
+    /// Create the product's own object for this target. The cluster does not see this write.
     Create(TargetId),
-    /// Record the wanted revision as the next one of the target. The cluster does not see it.
+    /// Record the wanted revision as the next one of the target. The cluster does not see this write.
     Stage(TargetId),
     /// Instruct the target to run the wanted revision now.
     Deploy(TargetId),
@@ -124,8 +124,8 @@ impl BundleDeployment {
         }
     }
 
-    /// Returns whether it is unavailable by Fleet's definition: the agent has not applied the deployed id, or is not
-    /// ready. The *wanted* id does not matter: a healthy cluster on an old version is available.
+    /// Returns whether the deployment is unavailable by Fleet's definition: the agent has not applied the deployed id,
+    /// or is not ready. The *wanted* id does not matter: a healthy cluster on an old version is available.
     pub fn is_unavailable(&self) -> bool {
         self.applied != self.deployed || !self.ready
     }

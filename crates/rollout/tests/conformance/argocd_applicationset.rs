@@ -99,7 +99,7 @@ fn check_steps(case: &Value) -> Result<(), String> {
             .map(|index| names[*index as usize].clone())
             .collect::<Vec<_>>()
     };
-    // All rows are Waiting, and every application in a step is allowed, so only the budgets limit.
+    // All rows are Waiting, and the steps of all applications are open, so only the budgets limit promotion.
     let mut budgets: Vec<StepBudget> = Vec::new();
     let mut promoted = vec![0; plan.lists.len()];
     for (index, step) in steps.unwrap_or_default().iter().enumerate() {

@@ -69,7 +69,7 @@ fn suite<T: DeserializeOwned>(
     Some(suite)
 }
 
-/// Collects the cases that agree and those that do not.
+/// Collects the number of compared cases, and those that disagree.
 struct Found<'a> {
     file: String,
     suite: &'a mut Suite,
@@ -109,7 +109,7 @@ struct StepFile {
     float_edges: Vec<EdgeCase>,
 }
 
-/// The only step of the plan for each weight from 1 to 100.
+/// For each weight from 1 to 100, the plan's only step.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct TableRow {
@@ -175,7 +175,7 @@ fn check_steps(file: StepFile, found: &mut Found<'_>) {
         );
     }
     for case in file.float_edges {
-        // The exact share is a half, which the documented rules round down: one less than rounded up.
+        // The exact share ends in a half, which the documented rules round down: to one less than rounded up.
         let got = json!({
             "canary": one(RuleSet::Shipped, case.instances, case.weight).canary,
             "exact_half_up": one(RuleSet::Documented, case.instances, case.weight).canary + 1,
@@ -233,7 +233,7 @@ fn check_request(case: &ValidationCase) -> Result<(), String> {
 /// An object that preserves the order of its keys: processes are in the order of their creation.
 struct Ordered<T>(Vec<(String, T)>);
 
-/// `[routable, running and not routable, starting, crashed, placement error, unknown]`.
+/// Numbers of instances: routable, running and not routable, starting, crashed, placement error, unknown.
 type Lrps = [usize; 6];
 
 impl<T> Default for Ordered<T> {
@@ -310,7 +310,7 @@ impl Labelled {
             .iter_mut()
             .for_each(|process| process.lrps = InstanceReports::default());
         for (label, counts) in &lrps.0 {
-            // Diego's reports for a destroyed process are not queried.
+            // Do not query Diego's reports for a destroyed process.
             let process = self
                 .processes
                 .iter()

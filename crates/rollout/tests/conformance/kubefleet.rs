@@ -29,14 +29,14 @@ pub fn suites(folder: &Path) -> Vec<Suite> {
     suites_of("kubefleet", folder, &kinds)
 }
 
-/// Our time for t = 0 of the records: late enough for older statuses.
+/// Our time for t = 0 of the records, so that times before it can be represented.
 const START: SimTime = SimTime::from_secs(10_000_000);
 
 fn at(t_ms: u64) -> SimTime {
     START + SimDuration::from_millis(t_ms)
 }
 
-/// Adds a binding that the scheduler creates; it replaces one with the same name.
+/// Adds a binding that the scheduler creates, and replaces any binding with the same name.
 fn insert(bindings: &mut Bindings, binding: Binding) {
     remove(bindings, &binding.name);
     *bindings = bindings.iter().cloned().chain([binding]).collect();
@@ -117,7 +117,7 @@ impl<Event> Loop<Event> {
         }
     }
 
-    /// Ends a pass that makes this request to the queue.
+    /// Ends a pass, and applies its request to the queue.
     fn pass_ends(&mut self, next: QueueRequest) {
         let wake_at = self.queue.pass(at(self.now), next);
         self.timer = wake_at.map(|time| time.since(START).as_nanos() / 1_000_000);
@@ -144,12 +144,12 @@ impl Phases {
     }
 }
 
-/// The generation at which each binding was observed to have started.
+/// For each binding, the generation at which it was last observed to have started.
 #[derive(Default)]
 struct Started(BTreeMap<String, u64>);
 
 impl Started {
-    /// Returns whether the binding has started at a new generation.
+    /// Returns whether the binding has started at another generation than when last observed.
     fn is_new(&mut self, binding: &Binding) -> bool {
         binding.has_started()
             && self.0.insert(binding.name.clone(), binding.generation) != Some(binding.generation)
@@ -166,7 +166,7 @@ fn differ(place: &str, expected: &Value, got: &Value) -> Result<(), String> {
     suite::differ(place, &pruned(expected), &pruned(got))
 }
 
-/// Returns a value without empty fields, which the record omits. Numbers are kept.
+/// Returns a value without its empty fields, which the record omits. Numbers are kept.
 fn pruned(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

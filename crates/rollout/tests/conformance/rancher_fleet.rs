@@ -63,7 +63,7 @@ fn check_partitions(case: &Value) -> Result<(), String> {
         }
     };
     let mut expected = case.expect;
-    // The record may omit fields that are empty or 0.
+    // The record may omit fields whose value is empty or 0.
     if expected.get("error").is_none() {
         let fields = expected.as_object_mut().expect("an object");
         for limit in ["maxUnavailable", "maxUnavailablePartitions"] {
@@ -123,10 +123,10 @@ fn check_trace(case: &Value) -> Result<(), String> {
     Ok(())
 }
 
-/// The controller's loop for a bundle whose agents act as recorded.
+/// The loop of the controller for a bundle whose agents act as recorded.
 struct Loop {
     fleet: RancherFleet,
-    /// The same scheduler with partial passes; it must make the same decisions as `fleet`.
+    /// A second scheduler with partial passes, which must make the same decisions as `fleet`.
     quick: RancherFleet,
     /// The clusters as the last pass saw them.
     known: Vec<ClusterView>,
@@ -464,7 +464,7 @@ fn state(state: Option<BundleState>) -> Value {
     json!(state.map(|state| format!("{state:?}")))
 }
 
-/// Reads a list: `"0-3,7,5"` is 0, 1, 2, 3, 7, 5; `"*"` is all of `n`.
+/// Reads a list of numbers: `"0-3,7,5"` is 0, 1, 2, 3, 7, 5; `"*"` is all numbers below `n`.
 fn ranges(text: &str, n: usize) -> Vec<u32> {
     if text == "*" {
         return (0..n as u32).collect();
@@ -483,7 +483,7 @@ fn ranges(text: &str, n: usize) -> Vec<u32> {
     list
 }
 
-/// Prints a list for [`ranges`], with every ascending run as one range.
+/// Prints a list of numbers in the format that [`ranges`] reads; every ascending run becomes a range.
 fn print_ranges(list: &[u32]) -> String {
     let runs = list.chunk_by(|a, b| a + 1 == *b);
     let print = |run: &[u32]| match run {

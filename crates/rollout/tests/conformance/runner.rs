@@ -1,8 +1,8 @@
 //! Runs the recorded cases of every product in a folder, and reports how many agree.
 //!
-//! It accepts the arguments that `cargo test` passes to every test: a suite runs if its name contains one of the
-//! filters (or equals one, with `--exact`); `--skip`, `--list` and `--ignored` have their usual meaning, and all other
-//! options are accepted without effect.
+//! The program accepts the arguments that `cargo test` passes to every test: a suite runs if its name contains one of
+//! the filters (or equals one, with `--exact`); `--skip`, `--list` and `--ignored` have their usual meaning, and all
+//! other options are accepted without effect.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -11,13 +11,13 @@ use super::suite::Suite;
 
 /// A product's recorded cases.
 pub struct Product {
-    /// The sub-folder with its files.
+    /// The sub-folder with the product's files.
     pub folder: &'static str,
-    /// Compares all cases in this folder; kinds without a file are left out.
+    /// Compares all cases in a folder; kinds of cases without a file are left out.
     pub suites: fn(&Path) -> Vec<Suite>,
 }
 
-/// Every folder of recorded cases, including those that the other crate's program compares.
+/// All folders of recorded cases, including those whose cases the other crate's program compares.
 const FOLDERS: [&str; 5] = [
     "argocd-applicationset",
     "cloud-foundry",
@@ -138,7 +138,7 @@ impl Arguments {
         parsed
     }
 
-    /// Returns whether some suites may be left out.
+    /// Returns whether the arguments may leave out some suites.
     fn selects_some(&self) -> bool {
         !(self.filters.is_empty() && self.skips.is_empty())
     }

@@ -9,20 +9,20 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-/// Compares one case. The error has the location, the expected and the actual value.
+/// Compares one case. The error contains the location, the expected value and the actual value.
 pub type Check = fn(&Value) -> Result<(), String>;
 
 /// Recorded cases of one kind, compared with our code.
 pub struct Suite {
-    /// `<product>/<kind>`.
+    /// The suite's name: `<product>/<kind>`.
     pub name: String,
     /// Number of cases that were compared.
     pub cases: usize,
-    /// One text for each case that disagrees: its id, the location, the expected and the actual value.
+    /// One text for each case that disagrees, with its id, the location, the expected value and the actual value.
     pub disagreements: Vec<String>,
 }
 
-/// Returns the suites of `product` for which `folder` has files. `kinds` has the name of each kind, the name of the
+/// Returns the suites of `product` for which `folder` has files. For each kind, `kinds` has its name, the name of the
 /// list of cases in its files, and the function that compares a case.
 ///
 /// # Panics
@@ -61,7 +61,7 @@ pub fn suites_of(product: &str, folder: &Path, kinds: &[(&str, &str, Check)]) ->
 /// Deserializes a part of a record.
 ///
 /// # Panics
-/// If it has another type.
+/// If the part does not have the requested type.
 pub fn parse<T: for<'de> Deserialize<'de>>(value: &Value) -> T {
     T::deserialize(value).unwrap_or_else(|error| panic!("{error}: {value}"))
 }
@@ -86,10 +86,10 @@ pub fn read_files(folder: &Path, prefix: &str) -> Vec<(String, Value)> {
     read_files_as(folder, prefix)
 }
 
-/// Like [`read_files`], with a type for the content of every file.
+/// Like [`read_files`], but deserializes the content of every file.
 ///
 /// # Panics
-/// Also if the content of a file does not have this type.
+/// In addition, if the content of a file does not have this type.
 pub fn read_files_as<T: DeserializeOwned>(folder: &Path, prefix: &str) -> Vec<(String, T)> {
     let Ok(entries) = fs::read_dir(folder) else {
         return Vec::new();

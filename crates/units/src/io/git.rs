@@ -1,17 +1,17 @@
 //! Git repositories, queried with the `git` program: objects of a revision, and whether git tracks or ignores a file.
 //!
-//! A repository may come from somebody else. Its configuration can name programs: a file system monitor, hooks, a
-//! transport, a credential helper. A clone brings no configuration, but a folder in it can be a bare repository with
-//! one, and so can the `.git` of an unpacked archive. This module starts no program that a configuration names, and
-//! fetches nothing:
+//! A repository may come from a stranger. Its configuration can name programs: a file system monitor, hooks, a
+//! transport, a credential helper. A clone contains no configuration, but a folder in it can be a bare repository with
+//! a configuration, and so can the `.git` of an unpacked archive. This module starts no program that a configuration
+//! names, and fetches nothing:
 //!
-//! - The repository is that of the nearest `.git` above a folder, which this module finds itself. By default, git also
-//!   accepts a bare repository on the way.
+//! - This module itself searches upwards from a folder for the nearest `.git`. By default, git would also use a bare
+//!   repository that it passes in this search.
 //! - The only commands that run are look-ups: `rev-parse`, `ls-tree`, `cat-file`, `ls-files`, `check-ignore`. None of
 //!   them runs hooks, filters, `textconv`, an editor or a pager.
 //! - No protocol is allowed. A partial clone may lack an object, and git would fetch it with a command that the
-//!   configuration names (`uploadpack`, `core.sshCommand`). Releases since May 2024 do not try, because of
-//!   `GIT_NO_LAZY_FETCH`. All other versions with partial clones (2.17 and newer) check `GIT_ALLOW_PROTOCOL` (2.6)
+//!   configuration names (`uploadpack`, `core.sshCommand`). Releases since May 2024 do not fetch, because this module
+//!   sets `GIT_NO_LAZY_FETCH`. Older versions that support partial clones (2.17 and newer) check `GIT_ALLOW_PROTOCOL`
 //!   before they connect, so no version of git has to be rejected.
 //! - Environment variables that select a repository are ignored. The user's own configuration applies, such as
 //!   `safe.directory`: git refuses the repositories of other users of this machine.
@@ -67,9 +67,9 @@ pub struct Repository {
 /// A file or folder in a revision.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct RevisionEntry {
-    /// The kind of the entry.
+    /// The entry's kind.
     pub kind: EntryKind,
-    /// The name of the git object.
+    /// The name of the git object with the entry's content.
     object: String,
 }
 
@@ -113,8 +113,8 @@ impl Repository {
         self.says(&["rev-parse", "--quiet", "--verify", &commit])
     }
 
-    /// Returns the file or folder at a path in a revision, relative to the top of the work tree. `None`: it does not
-    /// exist.
+    /// Returns the file or folder at a path in a revision, relative to the top of the work tree. `None`: there is no
+    /// such path.
     ///
     /// # Errors
     /// If git fails to answer, or the revision does not exist.
@@ -130,8 +130,7 @@ impl Repository {
         Ok(RevisionEntry::of_line(&String::from_utf8_lossy(&listed)))
     }
 
-    /// Returns the bytes of a file in a revision. It asks for the size first, so it does not read a file that is too
-    /// large.
+    /// Returns the bytes of a file in a revision. The size is queried first, so a file that is too large is not read.
     ///
     /// # Errors
     /// If the file has more than `most` bytes, or git does not have it.
@@ -188,7 +187,7 @@ impl Repository {
         let Ok(path) = file.strip_prefix(&self.top) else {
             return Err("it is outside of the work tree".to_owned());
         };
-        // `check-ignore` has no literal paths, but it treats a path that begins with `./` as one.
+        // `check-ignore` cannot be told to treat paths literally, but it does so for a path that begins with `./`.
         let path = Path::new(".").join(path);
         let mut arguments: Vec<&OsStr> = arguments.iter().map(OsStr::new).collect();
         arguments.push(path.as_os_str());
@@ -215,7 +214,8 @@ impl Repository {
         }
     }
 
-    /// Runs a command with little output and a time limit: a file of the repository may be a pipe without a writer.
+    /// Runs a command with little output. It has a time limit, because a file of the repository may be a pipe without
+    /// a writer.
     fn run(&self, arguments: &[impl AsRef<OsStr>]) -> Result<Output, String> {
         let git = self
             .command(arguments)
@@ -289,7 +289,7 @@ impl RevisionEntry {
 }
 
 /// Returns whether an environment variable may select another repository or change what git does. Variables that
-/// locate the user's own configuration and git's own files do not count.
+/// locate the user's own configuration or git's own files do not count.
 fn decides_repository(name: &OsStr) -> bool {
     let name = name.to_string_lossy();
     name.starts_with("GIT_") && !name.starts_with("GIT_CONFIG") && name != "GIT_EXEC_PATH"

@@ -19,7 +19,7 @@ pub fn is_stdin(path: &Path) -> bool {
 /// Returns the bytes of an input as stored.
 ///
 /// # Errors
-/// If it is not a regular file, or cannot be opened.
+/// If the input is not a regular file, or cannot be opened.
 pub fn open_input(path: &Path) -> io::Result<Box<dyn Read>> {
     Ok(if is_stdin(path) {
         Box::new(io::stdin())
@@ -49,7 +49,7 @@ pub fn unpacked(mut bytes: impl Read + 'static) -> io::Result<Box<dyn Read>> {
     })
 }
 
-/// Compressed bytes. Read errors mention the compression.
+/// Compressed bytes whose read errors mention the compression.
 struct Packed<R> {
     decoder: MultiGzDecoder<R>,
 }
@@ -63,8 +63,8 @@ impl<R: Read> Read for Packed<R> {
     }
 }
 
-/// Returns the text of an input: UTF-8 with or without a byte order mark, or UTF-16 as PowerShell redirects it.
-/// `None`: it is not text.
+/// Returns the text of an input: UTF-8 with or without a byte order mark, or UTF-16, which PowerShell writes when it
+/// redirects output. `None`: the bytes are not text.
 #[must_use]
 pub fn text_of(mut bytes: Vec<u8>) -> Option<String> {
     match bytes.as_slice() {

@@ -1,13 +1,13 @@
-//! Files that others name, unfinished files, and untrusted text on a terminal.
+//! Reading untrusted files, removing temporary files, and printing untrusted text to a terminal.
 //!
 //! Someone else's results, shards, experiments and exports are not trusted; `docs/security.md` describes the limits.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `git` | repositories of strangers: objects of a revision, and whether git tracks or ignores a file |
-//! | `input` | files that a user names as inputs, also compressed ones and standard input |
+//! | `git` | untrusted repositories: objects of a revision, and whether git tracks or ignores a file |
+//! | `input` | files that a user names as inputs, including compressed files and standard input |
 //! | `read` | opens the files that experiments, exports, shards and results folders name |
-//! | `state` | the user's own folder, which no stranger can write to |
+//! | `state` | the user's own folder, which nobody else can write to |
 //! | `temporary` | files and folders that a failure or a signal removes |
 //! | `terminal` | control characters that must not reach a terminal |
 

@@ -17,7 +17,7 @@ const MOST_RESULT_BYTES: u64 = 4_000_000_000;
 /// Returns the bytes of the regular file at `path`. Follows links.
 ///
 /// # Errors
-/// If it is not a regular file, has more than `most` bytes, or cannot be read.
+/// If there is no regular file at `path`, or it has more than `most` bytes, or cannot be read.
 pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
     read_at_most(open_file(path)?, most)
 }
@@ -25,7 +25,7 @@ pub fn read_file(path: &Path, most: u64) -> Result<Vec<u8>> {
 /// Opens the regular file at `path`, whatever its size. Follows links.
 ///
 /// # Errors
-/// If it is not a regular file, or cannot be opened.
+/// If there is no regular file at `path`, or it cannot be opened.
 pub fn open_file(path: &Path) -> Result<File> {
     let metadata = fs::metadata(path)?;
     if metadata.is_dir() {
@@ -67,7 +67,8 @@ pub fn open_below(folder: &Path, name: &str) -> Result<File> {
 /// it.
 ///
 /// # Errors
-/// If the name is not a relative path of plain components, a component is a link, or it is not a regular file.
+/// If the name is not a relative path of plain components, a component is a link, or there is no regular file at the
+/// path.
 pub fn path_below(folder: &Path, name: &str) -> Result<PathBuf> {
     if !is_plain(name) {
         return Err(invalid(
@@ -106,7 +107,7 @@ fn invalid(reason: &str) -> Error {
 /// Opens one of the program's own files for reading and writing, and creates it if needed. Keeps existing content.
 ///
 /// # Errors
-/// If it exists and is not a regular file, or cannot be opened or created.
+/// If `path` exists and is not a regular file, or cannot be opened or created.
 pub fn open_own(path: &Path) -> Result<File> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(Error::other("it is not a regular file; remove it"));

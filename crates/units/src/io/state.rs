@@ -1,4 +1,4 @@
-//! The user's own folder for what the program keeps between two runs.
+//! The user's own folder for data that the program keeps between two runs.
 //!
 //! A file next to an experiment or to results may have arrived with them, from somebody else. Files that the program
 //! trusts without checking their origin must therefore be in a folder that only the user can write to. Its location
@@ -33,7 +33,7 @@ const OWN: &str = "fleetsim";
 /// Returns the user's own folder for the program's state, and creates it if it does not exist.
 ///
 /// # Errors
-/// If it cannot be created, or somebody else could have written to it. The message names the folder.
+/// If the folder cannot be created, or somebody else could have written to it. The message names the folder.
 pub fn state_folder() -> Result<PathBuf> {
     let folder = state_home()?.join(OWN);
     match create_private(&folder).and_then(|()| check_private(&folder)) {
@@ -49,8 +49,8 @@ pub fn state_folder() -> Result<PathBuf> {
     }
 }
 
-/// Returns the state folder of all programs. Relative paths are ignored: they would be relative to the current folder,
-/// which may be a stranger's.
+/// Returns the state folder of all programs. Relative paths are ignored, because they would refer to the current
+/// folder, which may be a stranger's.
 fn state_home() -> Result<PathBuf> {
     if let Some(named) = var_os(VARIABLE).map(PathBuf::from)
         && named.is_absolute()

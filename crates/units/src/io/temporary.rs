@@ -1,8 +1,8 @@
 //! Files and folders that exist until something is finished. They are removed when dropped or when a signal arrives.
 //!
-//! A signal is handled in another thread than the one that works. Both take the same lock, so the program ends either
-//! before a finished folder is renamed or after it, never in between. Left out: `SIGKILL`, which cannot be caught; the
-//! next run removes what it leaves.
+//! Signals are handled in a separate thread, not in the one that does the work. Both take the same lock, so the
+//! program ends either before a finished folder is renamed or after it, never in between. Left out: `SIGKILL`, which
+//! cannot be caught; the next run removes the files that remain after it.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -11,10 +11,10 @@ use std::sync::{Mutex, PoisonError};
 
 /// The files and folders that a signal removes.
 static LEFT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
-/// Folders that are removed at the end if they are empty, deepest first.
+/// New folders that [`abandon`] removes if they are empty, deepest first.
 static NEW: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Held while something is published, and from a signal until the program ends.
+/// Held while results are published, and from a signal until the program ends.
 static PUBLISHING: Mutex<()> = Mutex::new(());
 
 /// A file or folder that is removed when this is dropped, or by [`abandon`].
@@ -48,10 +48,10 @@ impl Drop for Temporary {
     }
 }
 
-/// Folders that were created for their content. Those that are empty at the end are removed, also by [`abandon`].
+/// New folders for content. When this is dropped, or by [`abandon`], they are removed if they are empty.
 #[derive(Debug)]
 pub struct NewFolders {
-    /// The deepest is first.
+    /// The folders, deepest first.
     folders: Vec<PathBuf>,
 }
 
@@ -86,7 +86,7 @@ impl Drop for NewFolders {
     }
 }
 
-/// Removes the folders that are empty and keeps the others.
+/// Removes the folders that are empty.
 fn remove_empty(folders: &[PathBuf]) {
     for folder in folders {
         let _ = std::fs::remove_dir(folder);
@@ -111,8 +111,8 @@ pub fn uninterrupted<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// Removes everything that is not finished. From then on nothing is created, published or dropped, so the program ends
-/// with `end` and not with an error of another thread.
+/// Removes everything that is not finished. Afterwards nothing can be created, published or dropped, so the program
+/// ends with `end` and not with an error of another thread.
 pub fn abandon(end: impl FnOnce()) {
     let _guard = PUBLISHING.lock().unwrap_or_else(PoisonError::into_inner);
     let left = LEFT.lock().unwrap_or_else(PoisonError::into_inner);

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write;
 
 /// Returns the text with escapes such as `\u001b` for every control character except tab and line feed, and for every
-/// character that changes the direction of text. In JSON, where they can only occur in strings, the escapes mean the
-/// same.
+/// character that changes the direction of text. In JSON these characters can only occur in strings, where the escapes
+/// do not change the meaning.
 #[must_use]
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_obeyed) {
@@ -24,7 +24,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(printable)
 }
 
-/// Like [`printable`], on one line: for names and values within a text.
+/// Like [`printable`], but also without line breaks: for names and values within a text.
 #[must_use]
 pub fn in_one_line(text: &str) -> String {
     printable(text).replace('\n', "\\u000a")

@@ -3,9 +3,9 @@
 //! If each difference from the observed best had its own 95% interval, more than 5% of all studies would miss some
 //! true difference, and the observed best is itself chosen by chance. Here the level holds for all statements together
 //! (Hsu, "Multiple Comparisons: Theory and Methods" (1996), chapter 4): each variant in turn is assumed to be the
-//! best, and compared with all others simultaneously. It may be the best unless another variant is shown to be better.
-//! Only the comparison of the true best must hold, so the true best is among the candidates with the probability of
-//! the level.
+//! best, and compared with all others simultaneously. The variant remains a candidate unless another one is shown to
+//! be better. For the true best to remain, only its own comparison must hold, so it is among the candidates with the
+//! probability of the level.
 //!
 //! The runs are paired by their replicate, so differences are between pairs and their variances differ. The critical
 //! value of each comparison is the quantile of the greatest Student's ratio over the others, from resamples of whole
@@ -25,15 +25,15 @@ const MOST_VARIANTS: usize = 40;
 /// A variant compared with the best of the others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Contender {
-    /// Whether its mean may be the smallest.
+    /// Whether the variant's mean may be the smallest.
     pub may_be_best: bool,
-    /// Difference of its mean from the smallest mean of the others, with its simultaneous interval. One end is 0 if
-    /// the variant is shown to be the best, or shown not to be.
+    /// Difference of the variant's mean from the smallest mean of the others, with its simultaneous interval. One end
+    /// is 0 if the variant is shown to be the best, or shown not to be.
     pub behind: Interval,
 }
 
-/// Compares the means of variants, each with its values in the order of the same replicates. All intervals and marks
-/// hold together with probability `level`. `None` for fewer than two variants or replicates.
+/// Compares the means of variants, each with its values in the order of the replicates. All intervals and marks
+/// together are correct with probability `level`. `None` for fewer than two variants or replicates.
 ///
 /// # Panics
 /// If variants have different numbers of values, or `level` is not above 0 and below 1.
@@ -71,7 +71,7 @@ pub fn with_the_best(
 #[derive(Clone, Copy)]
 struct PairedDifference {
     mean: f64,
-    /// Standard error of the mean.
+    /// Standard error of the mean difference.
     standard_error: f64,
 }
 
@@ -105,7 +105,7 @@ struct Comparisons {
 }
 
 impl Comparisons {
-    /// Returns the lower bound of how far a variant is behind another.
+    /// Returns a lower bound of how far `variant` is behind `other`.
     fn least(&self, variant: usize, other: usize) -> f64 {
         let difference = self.differences[variant][other];
         difference.mean - self.critical[variant] * difference.standard_error
@@ -121,11 +121,11 @@ impl Comparisons {
         others.all(|other| self.least(variant, other) <= 0.0)
     }
 
-    /// Compares a variant with the best of the others. `may_be_best`: which variants may be the best.
+    /// Compares a variant with the best of the others. `may_be_best`: for each variant, whether it may be the best.
     fn contender(&self, variant: usize, may_be_best: &[bool]) -> Contender {
         let mut estimate = f64::NEG_INFINITY;
         let mut low = f64::NEG_INFINITY;
-        // Upper bound of how far the variant is behind a possible best.
+        // Upper bound of how far the variant is behind a candidate for the best.
         let mut high = f64::NEG_INFINITY;
         for other in self.others(variant) {
             estimate = estimate.max(self.differences[variant][other].mean);
@@ -152,8 +152,8 @@ impl Comparisons {
     }
 }
 
-/// Returns, for each variant assumed to be the best, the number of standard errors by which another may seem better by
-/// chance.
+/// Returns, for each variant assumed to be the best, the number of standard errors by which another variant may seem
+/// better by chance.
 fn critical_values(
     variants: &[Vec<f64>],
     differences: &[Vec<PairedDifference>],
@@ -261,7 +261,7 @@ mod tests {
         const STUDIES: u32 = 300;
         type Own = fn(&mut Draws) -> f64;
         let normal: Own = |draws| draws.normal();
-        // Its mean is exp(1/8) - exp(1/8) = 0.
+        // The mean of this deviation is exp(1/8) - exp(1/8) = 0.
         let skewed: Own = |draws| libm::exp(0.5 * draws.normal()) - 1.133_148_453_066_826_4;
         let cases: [(&str, &[f64], usize, Own); 5] = [
             ("equal", &[100.0; 6], 20, normal),
@@ -304,8 +304,8 @@ mod tests {
 
     #[test]
     fn separate_intervals_against_the_observed_best_are_wrong_far_more_often() {
-        // The reason for this method: among six equal variants, at least one seems slower than the fastest in most
-        // studies.
+        // This is why separate intervals are not enough: among six equal variants, at least one seems slower than the
+        // fastest in most studies.
         let mut draws = Draws::new(12);
         let mut wrong = 0;
         for study in 0..200 {

@@ -2,15 +2,15 @@
 //!
 //! Bootstrap-t (Efron, Tibshirani, "An Introduction to the Bootstrap" (1993), section 12.5): each resample gives a
 //! Student's ratio t* = (mean* - mean) / (sd* / √n). The quantiles of these ratios replace those of Student's
-//! distribution, so the interval is asymmetric where the runs are skewed. Each end is then moved out to Student's if
-//! that is further out, because the bootstrap is too narrow for heavy tails on both sides, as differences have. Each
-//! resample has at least [`LEAST_SPREAD`] of the runs' spread. If a single run is far from others that are nearly
-//! equal, a third of the resamples miss it, and their own spread would move an end to hundreds of standard errors.
-//! With fewer than [`FEWEST`] values, Student's interval is used alone.
+//! distribution, so the interval is asymmetric where the runs are skewed. An end of Student's interval is used instead
+//! if it is further out, because the bootstrap interval is too narrow for distributions with two heavy tails, such as
+//! differences. Each resample has at least [`LEAST_SPREAD`] of the runs' spread. If a single run is far from others
+//! that are nearly equal, a third of the resamples miss it, and their own spread would move an end to hundreds of
+//! standard errors. With fewer than [`FEWEST`] values, Student's interval is used alone.
 //!
-//! Why not the percentile or the BCa interval? They cover less, measured at a nominal 95% with 3,000 samples each
-//! (standard error 0.4%; in brackets the mean width relative to Student's; tests in `tests.rs` check the chosen
-//! one):
+//! Why not the percentile or the BCa interval? Their coverage is lower. The table has the coverage at a nominal 95%,
+//! measured with 3,000 samples each (standard error 0.4%), and in brackets the mean width relative to Student's. The
+//! tests in `tests.rs` check the chosen method, in the last column:
 //!
 //! ```text
 //! values                 n   Student's  percentile   BCa         bootstrap-t  either, the wider
@@ -30,20 +30,21 @@
 use super::interval::{Interval, assert_level, mean_interval};
 
 /// Maximum number of values in a resample. With more values, Student's ratio has nearly the same distribution (the
-/// difference falls with the root of their number), and resampling all of them would take proportional time.
+/// difference falls with the root of their number), but resampling takes proportionally longer.
 pub const MOST_RESAMPLED: usize = 10_000;
 
-/// Minimum number of values for resampling. Four have 35 different resamples, too few for a quantile in the tail.
+/// Minimum number of values for resampling. Four values have only 35 different resamples, too few for a quantile in
+/// the tail.
 const FEWEST: usize = 5;
 
-/// Minimum standard deviation of a resample, as a share of the runs'. With a fifth, coverage of lognormal samples of
-/// five rises by 0.7 points and intervals are up to 3.4 times as wide as Student's; with a third, coverage falls by
-/// 1.1 points and intervals are up to 2.5 times as wide.
+/// Minimum standard deviation of a resample, as a share of the standard deviation of the runs. With a share of a
+/// fifth, coverage of lognormal samples of five rises by 0.7 points and intervals are up to 3.4 times as wide as
+/// Student's; with a third, coverage falls by 1.1 points and intervals are up to 2.5 times as wide.
 const LEAST_SPREAD: f64 = 0.25;
 
 /// Returns the confidence interval of the population mean from `resamples` draws with `seed`: the same arguments give
-/// the same interval, to the last bit. `None` for fewer than two values, whose spread is unknown. For equal values
-/// both ends are the mean.
+/// the same interval, to the last bit. `None` for fewer than two values, because their spread is unknown. For equal
+/// values, both ends are the mean.
 ///
 /// If `(resamples + 1) · (1 - level) / 2` is a whole number, the quantiles are resampled values: 1,999 for 95%.
 ///
@@ -98,8 +99,8 @@ fn ratios(deviations: &[f64], variance: f64, resamples: usize, seed: u64) -> Vec
     ratios
 }
 
-/// Divides the mean of deviations by its standard error, with at least [`LEAST_SPREAD`] of the spread of the original
-/// sample, whose variance is `variance` and above 0.
+/// Divides the mean of deviations by its standard error, which is based on at least [`LEAST_SPREAD`] of the spread of
+/// the original sample. `variance`: the variance of that sample, above 0.
 pub(super) fn students_ratio(deviations: impl ExactSizeIterator<Item = f64>, variance: f64) -> f64 {
     let n = deviations.len() as f64;
     let mut sum = 0.0;
@@ -126,7 +127,7 @@ impl Indices {
         Self { state: seed }
     }
 
-    /// Returns an index below `count`. All are equally likely, up to an error of `count` in 2⁶⁴.
+    /// Returns an index below `count`. All indices are equally likely, up to an error of `count` in 2⁶⁴.
     pub fn below(&mut self, count: usize) -> usize {
         self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.state;
@@ -199,7 +200,7 @@ mod tests {
             (student.estimate, mean(&values))
         );
         assert!(resampled.low <= student.low && student.high <= resampled.high);
-        // Both ends within a tenth of the half width, which is 8.1.
+        // Both ends are within a tenth of the half width, which is 8.1.
         assert!(
             resampled.low > student.low - 0.8 && resampled.high < student.high + 0.8,
             "{resampled:?}, {student:?}"
@@ -227,7 +228,7 @@ mod tests {
         );
     }
 
-    /// The naive twin draws real resamples and computes their mean and spread with the textbook functions.
+    /// The naive implementation draws real resamples and computes their mean and spread with the textbook functions.
     #[test]
     fn the_ratios_are_students_t_of_each_resample() {
         let values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6];
@@ -255,7 +256,7 @@ mod tests {
         for _ in 0..70_000 {
             counts[indices.below(7)] += 1;
         }
-        // 10,000 each, standard error sqrt(70,000 · 1/7 · 6/7) = 93
+        // Each count is expected to be 10,000, with standard error sqrt(70,000 · 1/7 · 6/7) = 93.
         assert!(
             counts.iter().all(|count| (9_535..=10_465).contains(count)),
             "{counts:?}"
@@ -279,7 +280,7 @@ mod tests {
             );
             covered += u32::from(interval.contains(1.0));
         }
-        // 0.95 with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049
+        // The expected share is 0.95, with standard error sqrt(0.95 · 0.05 / 2000) = 0.0049.
         let found = f64::from(covered) / f64::from(ROUNDS);
         assert!((0.930..0.980).contains(&found), "covered {found}");
     }

@@ -1,17 +1,17 @@
-//! A lognormal fitted to durations, some of which are only known to be longer than a time.
+//! A lognormal fitted to durations; of some durations only a lower bound is known.
 //!
 //! Maximum likelihood by expectation and maximisation (Dempster, Laird and Rubin 1977, section 4.3), with [`PRIOR`]
-//! additional durations that have a spread of [`PRIOR_SIGMA`], so two durations do not determine the spread alone.
+//! additional durations of spread [`PRIOR_SIGMA`], so that two durations do not determine the spread alone.
 //!
 //! Left out: other families. Beyond three standard deviations the tail is a Pareto tail with exponent 1: a duration
 //! that exceeds nearly all others lasts as long again with probability 1/2. This is a guess for targets in trouble.
 
 use super::bisected;
 
-/// Weight of the assumed spread, in durations.
+/// Weight of the assumed spread: the number of durations that it counts as.
 const PRIOR: f64 = 1.0;
 
-/// The assumed standard deviation of the logarithm.
+/// The assumed standard deviation of the durations' logarithms.
 const PRIOR_SIGMA: f64 = 0.1;
 
 /// Number of iterations.
@@ -20,14 +20,14 @@ const STEPS: usize = 30;
 /// A lognormal distribution of durations in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CensoredFit {
-    /// Mean of the natural logarithm.
+    /// Mean of the durations' natural logarithms.
     pub mu: f64,
-    /// Standard deviation of the natural logarithm.
+    /// Standard deviation of the durations' natural logarithms.
     pub sigma: f64,
 }
 
 impl CensoredFit {
-    /// Fits durations in seconds; `true` marks a finished duration, `false` one that lasts longer. `None`: none is
+    /// Fits durations in seconds; `true` marks a finished duration, `false` a lower bound. `None`: no duration is
     /// finished.
     #[must_use]
     pub fn of(durations: &[(f64, bool)]) -> Option<Self> {
@@ -75,19 +75,19 @@ impl CensoredFit {
         }
     }
 
-    /// Returns how many standard deviations the logarithm is above its mean.
+    /// Returns how many standard deviations the logarithm of a duration is above the mean.
     fn score(self, duration: f64) -> f64 {
         (libm::log(duration.max(0.1)) - self.mu) / self.sigma
     }
 
-    /// Returns the log density of the logarithm at a duration in seconds.
+    /// Returns the log density of the logarithm of a duration in seconds.
     #[must_use]
     pub fn ln_density(self, duration: f64) -> f64 {
         let z = self.score(duration);
         -0.5 * z * z - libm::log(self.sigma)
     }
 
-    /// Returns the share of durations that exceed this one, in seconds.
+    /// Returns the share of durations that exceed a duration in seconds.
     #[must_use]
     pub fn longer(self, duration: f64) -> f64 {
         survival(self.score(duration))
@@ -125,8 +125,8 @@ fn hazard(z: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// 401 quantiles of a lognormal with median 60 s, censored at 70 s: the fit recovers it although a third is
-    /// unknown.
+    /// 401 quantiles of a lognormal with median 60 s, censored at 70 s: the fit recovers the lognormal although a
+    /// third of the durations is unknown.
     #[test]
     fn a_fit_finds_the_distribution_behind_a_cut() {
         let truth = CensoredFit {

@@ -1,4 +1,4 @@
-//! Confidence intervals, and Student's interval of a mean with the quantiles of his distribution.
+//! Confidence intervals, and Student's interval of a mean, with the quantiles of Student's distribution.
 //!
 //! With ν degrees of freedom, `P(|T| > t) = I_x(ν/2, 1/2)` for `x = ν / (ν + t²)`, where `I` is the regularised
 //! incomplete beta function (Abramowitz, Stegun, "Handbook of Mathematical Functions", 26.7.1 and 26.5.27). `I` is
@@ -29,7 +29,8 @@ impl Interval {
 /// confidence, such as 0.95. `None` for fewer than two values, whose spread is unknown. For equal values both ends are
 /// the mean.
 ///
-/// Exact for normal values, close for others when n is large or the values are not far from symmetric.
+/// The coverage is exact for normal values, and close to `level` for others if n is large or their distribution is
+/// nearly symmetric.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1.
@@ -54,8 +55,8 @@ pub(super) fn assert_level(level: f64) {
     );
 }
 
-/// Returns the value that a t-distributed variable with `degrees` of freedom stays below with probability `p`. Correct
-/// to nine digits for up to a million degrees of freedom, and to six beyond.
+/// Returns the value that a t-distributed variable with `degrees` of freedom stays below with probability `p`. The
+/// result is correct to nine digits for up to a million degrees of freedom, and to six digits beyond.
 ///
 /// # Panics
 /// If `p` is not above 0 and below 1, or `degrees` is 0.
@@ -71,7 +72,7 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
     while upper_tail(high, degrees) > above {
         high *= 2.0;
     }
-    // Fifty-odd halvings use all bits of a float; the limit prevents endless steps over the last bit.
+    // Fifty-odd halvings use all bits of a float; the limit prevents endless halving of the last bit.
     let (low, high) = bisected((0.0, high), 100, |middle| {
         upper_tail(middle, degrees) <= above
     });
@@ -82,7 +83,7 @@ pub fn t_quantile(p: f64, degrees: u32) -> f64 {
 fn upper_tail(t: f64, degrees: u32) -> f64 {
     let nu = f64::from(degrees);
     let x = nu / (nu + t * t);
-    // 1 - x = t² / (ν + t²) is passed in addition to x, as the difference would lose its digits for small t.
+    // Pass 1 - x = t² / (ν + t²) in addition to x, because computing the difference would lose its digits for small t.
     0.5 * incomplete_beta(x, t * t / (nu + t * t), nu / 2.0, 0.5)
 }
 
@@ -106,8 +107,8 @@ pub(super) fn incomplete_beta(x: f64, y: f64, a: f64, b: f64) -> f64 {
     }
 }
 
-/// Returns `1 / (1 + d1 / (1 + d2 / (1 + ...)))` of 26.5.8, evaluated from the front (Lentz's method as modified by
-/// Thompson and Barnett, Journal of Computational Physics 64 (1986)).
+/// Returns `1 / (1 + d1 / (1 + d2 / (1 + ...)))` , the continued fraction of 26.5.8, evaluated from the front (Lentz's
+/// method as modified by Thompson and Barnett, Journal of Computational Physics 64 (1986)).
 fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     const TOLERANCE: f64 = 1e-14;
     // The number of steps is proportional to sqrt(max(a, b)); this is enough for 2³² degrees of freedom.
@@ -148,7 +149,8 @@ mod tests {
 
     #[test]
     fn the_interval_equals_the_textbook_example() {
-        // mean 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624: half width 2.364 624 · 2.138 090 / sqrt 8
+        // The mean is 5, sd sqrt(32/7) = 2.138 090, t(0.975, 7) = 2.364 624, so the half width is 2.364 624 · 2.138
+        // 090 / sqrt 8.
         let interval =
             mean_interval(&[2.0, 4.0, 4.0, 4.0, 5.0, 5.0, 7.0, 9.0], 0.95).expect("eight values");
         assert!(
@@ -202,7 +204,7 @@ mod tests {
 
     #[test]
     fn quantiles_equal_the_printed_table() {
-        // NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2, three decimals.
+        // Values with three decimals from the NIST/SEMATECH e-Handbook of Statistical Methods, table 1.3.6.7.2.
         for (p, degrees, expected) in [
             (0.90, 1, 3.078),
             (0.975, 1, 12.706),
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn many_degrees_of_freedom_are_normal() {
-        // z + (z³ + z) / 4ν, with z(0.975) = 1.959 963 985 (Abramowitz, Stegun, 26.7.5)
+        // The quantile is about z + (z³ + z) / 4ν, with z(0.975) = 1.959 963 985 (Abramowitz, Stegun, 26.7.5).
         for degrees in [100_000, 10_000_000, u32::MAX] {
             let z = 1.959_963_985_f64;
             let expected = z + (z * z * z + z) / (4.0 * f64::from(degrees));

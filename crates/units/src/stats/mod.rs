@@ -1,9 +1,9 @@
 //! Statistics of a few runs or of many durations: pure and exact functions of slices.
 //!
 //! With too little data, functions return `None` instead of failing. Values must be finite; anything else is a bug in
-//! the caller and panics where values are sorted. Only medians and other quantiles accept infinite values, which
-//! represent runs that are later or earlier than all others. Sums run in the order of the slice, so the same values in
-//! the same order give the same bits.
+//! the caller and panics where values are sorted. Only medians and other quantiles accept infinite values, which stand
+//! for runs later or earlier than all others. Sums run in the order of the slice, so the same values in the same order
+//! give the same bits.
 //!
 //! Left out: weights, tests of significance, and fits other than [`CensoredFit`]; comparisons are reported as
 //! intervals.
@@ -30,7 +30,7 @@ pub use order::{Prediction, median_interval, prediction_interval};
 pub use sample::{mean, median, ordered, quantile_of_sorted, sample_sd, sorted};
 pub use share::share_interval;
 
-/// Compares the first numbers, then the second ones if the first are equal.
+/// Compares pairs by their first numbers, and by their second numbers if the first are equal.
 pub fn in_turn([a, then_a]: [f64; 2], [b, then_b]: [f64; 2]) -> Ordering {
     a.total_cmp(&b).then(then_a.total_cmp(&then_b))
 }

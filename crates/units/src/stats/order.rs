@@ -18,8 +18,8 @@
 use super::interval::{Interval, assert_level};
 use super::sample::{ordered, quantile_of_sorted};
 
-/// Returns the confidence interval of the population's median at `level` or more. `None` when even the range of the
-/// values has a lower level: n values enclose the median with 1 - 2^(1-n), so 95% needs six.
+/// Returns the confidence interval of the population's median at `level` or more. `None` if even the range of the
+/// values has a lower level: n values enclose the median with probability 1 - 2^(1-n), so 95% needs six values.
 ///
 /// If values are infinite, the median or an end may be infinite.
 ///
@@ -51,8 +51,8 @@ pub struct Prediction {
 
 /// Returns the prediction interval of one further value from the same population. The next value is equally likely in
 /// each of the n + 1 gaps between n values, so it is between the r-th smallest and the r-th largest with probability
-/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the largest number that reaches
-/// `level`, or 1 if no r does. Values may be infinite. `None` for fewer than two values.
+/// (n + 1 - 2 r) / (n + 1) (Vardeman, The American Statistician 46 (1992)). r is the largest number whose probability
+/// is at least `level`, or 1 if there is none. Values may be infinite. `None` for fewer than two values.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or a value is not a number.
@@ -80,7 +80,7 @@ fn level_between(r: usize, n: usize) -> f64 {
 }
 
 /// Returns the largest r for which r or fewer heads in `throws` have a probability of at most `tail`. `None`: even 0
-/// heads are likelier.
+/// heads are more probable than `tail`.
 fn left_out(throws: usize, tail: f64) -> Option<usize> {
     let n = throws as f64;
     let mut heads = 0.0;
@@ -106,7 +106,7 @@ mod tests {
     fn a_prediction_interval_excludes_as_many_extremes_as_its_level_allows() {
         let values = |n: u32| (1..=n).map(f64::from).collect::<Vec<_>>();
         let found = |n| prediction_interval(&values(n), 0.95).expect("two values");
-        // 38/40, 76/80, 19/21, 1/3
+        // The levels are 38/40, 76/80, 19/21 and 1/3.
         assert_eq!(
             found(39),
             Prediction {
@@ -137,7 +137,7 @@ mod tests {
                 prediction_interval(&values, 0.95).expect("39 values");
             (low..=high).contains(&next)
         });
-        // 0.95, standard error 0.0034.
+        // The expected share is 0.95, with standard error 0.0034.
         let found = held.count() as f64 / f64::from(rounds);
         assert!((found - 0.95).abs() < 0.014, "{found}");
     }
@@ -169,7 +169,7 @@ mod tests {
         ] {
             assert_eq!(left_out(n, 0.025), expected, "{n}: {why}");
         }
-        // n/2 - 1.96 √n / 2 = 50,000 - 309.9, minus half a step for the discrete distribution.
+        // The exact value is near n/2 - 1.96 √n / 2 = 50,000 - 309.9, minus half a step for the discrete distribution.
         assert_eq!(left_out(100_000, 0.025), Some(49_689));
     }
 

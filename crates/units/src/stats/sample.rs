@@ -12,7 +12,7 @@ pub fn sorted(values: &[f64]) -> Vec<f64> {
     ordered(values)
 }
 
-/// Returns the values in ascending order; they may be infinite.
+/// Returns the values, which may be infinite, in ascending order.
 ///
 /// # Panics
 /// If a value is not a number.
@@ -27,12 +27,12 @@ pub fn ordered(values: &[f64]) -> Vec<f64> {
     ordered
 }
 
-/// Returns the `p`-quantile of values in ascending order; `None` without values. It is infinite if it depends on an
-/// infinite value, and `None` if it is between infinite values of opposite signs.
+/// Returns the `p`-quantile of values in ascending order; `None` without values. The quantile is infinite if it
+/// depends on an infinite value, and `None` if it is between infinite values of opposite signs.
 ///
-/// Linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is
-/// `x[⌊h⌋] + (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. Type 7 of Hyndman, Fan, "Sample quantiles in statistical packages",
-/// The American Statistician 50 (1996); also the default of R and `NumPy`.
+/// The quantile is linear between order statistics: with n values `x[0]..x[n-1]` and `h = (n - 1) p` it is `x[⌊h⌋] +
+/// (h - ⌊h⌋) (x[⌊h⌋ + 1] - x[⌊h⌋])`. This is type 7 of Hyndman, Fan, "Sample quantiles in statistical packages", The
+/// American Statistician 50 (1996); also the default of R and `NumPy`.
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -47,7 +47,7 @@ pub fn quantile_of_sorted(sorted: &[f64], p: f64) -> Option<f64> {
     let high = sorted[(below + 1).min(last)];
     match (low.is_finite(), high.is_finite()) {
         (true, true) => Some(low + share * (high - low)),
-        // The value itself, or two equal ones: the difference of infinite values would be NaN.
+        // Do not interpolate between equal values: the difference of infinite values would be NaN.
         _ if share <= 0.0 || low.total_cmp(&high).is_eq() => Some(low),
         (true, false) => Some(high),
         (false, true) => Some(low),

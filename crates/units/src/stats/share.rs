@@ -1,19 +1,19 @@
-//! The exact interval of a share: of runs that finish, or in which one variant beats another.
+//! The exact interval of a share, e.g. of runs that finish or in which one variant beats another.
 //!
 //! Clopper and Pearson, "The use of confidence or fiducial limits illustrated in the case of the binomial", Biometrika
 //! 26 (1934): the ends are the shares for which at least this many successes, or at most this many, have a probability
 //! of half the error. They are quantiles of beta distributions, found by halving an interval. The interval covers at
 //! least its level for every share and every number of trials.
 //!
-//! A tie counts as half a success. A fractional count uses the same quantiles at that count. The score of a trial then
-//! varies less than a binomial one with the same mean, so the interval still covers its level; a test enumerates this
-//! for up to twenty trials.
+//! A tie counts as half a success. For a fractional count, the quantiles are evaluated at that count. The score of a
+//! trial then varies less than a binomial one with the same mean, so the interval still covers its level; a test
+//! enumerates this for up to twenty trials.
 
 use super::bisected;
 use super::interval::{Interval, assert_level, incomplete_beta};
 
-/// Returns the interval of the share of successes, at `level` or more. `successes` may end in a half. `None` without
-/// trials.
+/// Returns the interval of the share of successes, at `level` or more. `successes` is a multiple of 0.5. `None`
+/// without trials.
 ///
 /// # Panics
 /// If `level` is not above 0 and below 1, or there are more successes than trials.
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn the_ends_equal_the_printed_tables() {
-        // Four decimals, as in tables of binomial confidence limits.
+        // Values with four decimals, as in tables of binomial confidence limits.
         assert_ends(1.0, 10, 0.0025, 0.4450, 6e-5);
         assert_ends(5.0, 10, 0.1871, 0.8129, 6e-5);
         assert_ends(10.0, 20, 0.2720, 0.7280, 6e-5);
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(share_interval(0.0, 0, 0.95), None);
     }
 
-    /// Returns the probability that the interval of a share contains it, if each trial is a success, a tie or a
+    /// Returns the probability that the interval contains the true share, if each trial is a success, a tie or a
     /// failure.
     fn coverage(trials: usize, success: f64, tie: f64) -> f64 {
         let ends: Vec<Interval> = (0..=2 * trials)

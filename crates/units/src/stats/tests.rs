@@ -20,7 +20,7 @@ const NORMAL: Population = Population {
     median: 0.0,
     draw: Draws::normal,
 };
-/// The median of a lognormal is 1, its mean exp(sigma² / 2).
+/// A lognormal. Its median is 1, its mean exp(sigma² / 2).
 const LOGNORMAL: Population = Population {
     name: "lognormal",
     mean: 1.133_148_453_066_826_4,
@@ -39,7 +39,7 @@ const EXPONENTIAL: Population = Population {
     median: -std::f64::consts::LN_2,
     draw: |draws| libm::log(draws.unit()),
 };
-/// The difference of two equal lognormals: symmetric, with heavy tails, as paired differences are.
+/// The difference of two equal lognormals: symmetric, with heavy tails, like paired differences.
 const DIFFERENCE: Population = Population {
     name: "difference of lognormals",
     mean: 0.0,
@@ -86,8 +86,9 @@ fn margin(level: f64, samples: u32) -> f64 {
 
 #[test]
 fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
-    // For 5, 10, 20 and 50 values; measured once with 6,000 samples each. Rare large values make it cover less than
-    // 95%, most of all in the last two populations; its wider side makes it cover more on symmetric populations.
+    // Coverage with 5, 10, 20 and 50 values, measured once with 6,000 samples each. Rare large values lower the
+    // coverage below 95%, most of all in the last two populations. The choice of the wider side raises the coverage of
+    // symmetric populations.
     let cases = [
         (NORMAL, [0.969, 0.960, 0.959, 0.957]),
         (LOGNORMAL, [0.942, 0.950, 0.957, 0.958]),
@@ -116,7 +117,7 @@ fn the_interval_of_a_mean_covers_it_as_often_as_documented() {
 
 #[test]
 fn students_interval_alone_would_miss_skewed_means() {
-    // The reason for the bootstrap: Student's interval on the same samples as above.
+    // The reason for the bootstrap: the coverage of Student's interval on the same samples is too low.
     const SAMPLES: u32 = 4_000;
     for (population, size, level) in [
         (EXPONENTIAL, 10, 0.902),
@@ -138,7 +139,7 @@ fn students_interval_alone_would_miss_skewed_means() {
 
 #[test]
 fn the_interval_of_a_median_covers_it_as_often_as_its_ranks_imply() {
-    // 1 - 2 P(heads <= r) in n tosses, r = 0, 1, 5, 17: the same for every continuous population.
+    // The coverage is 1 - 2 P(heads <= r) in n tosses with r = 0, 1, 5, 17, for every continuous population.
     const SAMPLES: u32 = 2_000;
     for population in [NORMAL, LOGNORMAL, STEEP, EXPONENTIAL, DIFFERENCE] {
         for (size, level) in [

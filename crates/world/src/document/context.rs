@@ -1,4 +1,4 @@
-//! A document being checked: problems at its values, and the files that it names.
+//! A document that is being checked: problems at its values, and the files that it names.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Context<'_> {
         self.problems.push(problem);
     }
 
-    /// Returns the result of `read` without its problems and notes, which another read reports.
+    /// Returns the result of `read`, and discards its problems and notes, which another read reports.
     pub fn unreported<T>(&mut self, read: impl FnOnce(&mut Self) -> T) -> T {
         let problems = self.problems.len();
         let notes = self.notes.len();
@@ -64,12 +64,14 @@ impl Context<'_> {
         entries.iter().map(|(key, _)| key.text.clone()).collect()
     }
 
-    /// Returns whether nothing at or below `path` was skipped. Otherwise a missing value there is not an error.
+    /// Returns whether nothing at or below `path` was skipped. If something was skipped, a missing value there is not
+    /// an error.
     pub fn is_untouched(&self, path: &Path) -> bool {
         !self.struck.iter().any(|struck| struck.overlaps(path))
     }
 
-    /// Returns whether no entry of the list at `list` was skipped, whatever happened inside its entries.
+    /// Returns whether no entry of the list at `list` was itself skipped. Skipped values inside its entries do not
+    /// matter.
     pub fn is_whole(&self, list: &Path) -> bool {
         for struck in self.struck {
             let is_entry = struck.starts_with(list) && struck.0.len() <= list.0.len() + 1;
@@ -80,8 +82,8 @@ impl Context<'_> {
         true
     }
 
-    /// Returns the value at `path`, with `base` for everything that is not written. Errors are not reported, because
-    /// reading the document has reported them. `deep`: see [`Node::over`].
+    /// Returns the value at `path`, and completes it with `base` wherever the document has no value. Errors are not
+    /// reported, because reading the document has reported them. `deep`: see [`Node::over`].
     pub fn over<T: Serialize + DeserializeOwned>(&self, path: &Path, base: T, deep: &[&str]) -> T {
         let Some(mut written) = self.tree.get(path).cloned() else {
             return base;
@@ -100,8 +102,8 @@ impl Context<'_> {
             .unwrap_or(base)
     }
 
-    /// Returns the text of the file that the value at `path` names. If the file cannot be read, this is reported at
-    /// the value.
+    /// Returns the text of the file that the value at `path` names. If the file cannot be read, a problem is reported
+    /// at the value.
     pub fn file(&mut self, name: &str, path: &Path) -> Option<Arc<Source>> {
         match self.files.read(name) {
             Ok(source) => Some(source),
@@ -128,7 +130,8 @@ impl Context<'_> {
     }
 
     /// Reads the value at `base` of another document. Errors that `counts` selects are reported at their locations in
-    /// it, and the others are ignored; `None` if any was reported. Paths passed to `counts` start at `base`.
+    /// that document, and other errors are ignored. `None`: an error was reported. Paths passed to `counts` start at
+    /// `base`.
     pub fn read_from<T: DeserializeOwned>(
         &mut self,
         document: &Document,
@@ -141,7 +144,7 @@ impl Context<'_> {
             let problem = document.problem(&path, error.is_of_key(), error.wording());
             self.problems.push(problem.with_optional_help(error.help()));
         }
-        // Otherwise later checks would report the fields that were skipped.
+        // Do not return a value with errors: later checks would report the fields that were skipped.
         if reading.errors.is_empty() {
             reading.value
         } else {
@@ -149,7 +152,7 @@ impl Context<'_> {
         }
     }
 
-    /// Returns the index of `name` in `known`, which has the names under `list`.
+    /// Returns the index of `name` in `known`, the names of the entries of `list`.
     pub fn lookup(
         &mut self,
         path: &Path,

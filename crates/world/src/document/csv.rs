@@ -1,22 +1,22 @@
-//! Checks of CSV before it is read: a reader silently takes everything after an unclosed quote as one cell.
+//! Checks of CSV before it is read: a reader silently treats everything after an unclosed quote as one cell.
 
 use std::sync::Arc;
 
 use super::problem::{OrProblem, Problem, Source};
 use super::wording::Wording;
 
-/// The error for [`unclosed_quote`].
+/// The error message for an [`unclosed_quote`].
 pub(crate) const UNCLOSED_QUOTE: &str = "a quote that opens a cell must be closed";
-/// The fix for [`unclosed_quote`].
+/// The suggested fix for an [`unclosed_quote`].
 pub(crate) const CLOSE_QUOTE: &str = "close it, or write a quote in a cell twice, within quotes";
 
-/// Returns the byte offset of a quote that is never closed: CSV readers take everything after it as one cell.
+/// Returns the byte offset of a quote that is never closed: CSV readers treat everything after it as one cell.
 pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     let mut opened = None;
     let mut is_begin = true;
     for (at, letter) in csv.char_indices() {
         match (opened, letter) {
-            // A doubled quote closes and reopens. Any other quote ends a cell or belongs to a later one.
+            // A doubled quote closes and reopens. Any other quote ends the cell, or belongs to a later cell.
             (Some(_), '"') => match csv[at + 1..].chars().next() {
                 None | Some(',' | '\n' | '\r' | '"' | ' ' | '\t') => opened = None,
                 Some(_) => break,
@@ -29,7 +29,7 @@ pub(crate) fn unclosed_quote(csv: &str) -> Option<usize> {
     opened
 }
 
-/// Returns a reader of a table. It trims the cells.
+/// Returns a reader of a table. The reader trims the cells.
 ///
 /// # Errors
 /// If a quote is not closed.
@@ -46,7 +46,7 @@ pub fn reader(source: &Arc<Source>) -> OrProblem<csv::Reader<&[u8]>> {
         .from_reader(source.text.as_bytes()))
 }
 
-/// Returns a function that converts an error of the reader to a problem.
+/// Returns a function that converts an error of the CSV reader to a problem.
 pub fn broken(source: &Arc<Source>, help: &'static str) -> impl Fn(csv::Error) -> Box<Problem> {
     move |error| Box::new(broken_row(source, &error).with_help(help))
 }
@@ -63,8 +63,8 @@ pub fn byte_of(position: Option<&csv::Position>) -> usize {
     position.map_or(0, |position| position.byte() as usize)
 }
 
-/// Returns the byte offset of a cell in the row that begins at offset `row`, or after blank lines there. If the row
-/// has fewer cells, returns the row's own offset.
+/// Returns the byte offset of a cell in the row that begins at offset `row`, or after the blank lines at `row`. If the
+/// row has fewer cells, returns the row's own offset.
 pub fn cell_at(csv: &str, row: usize, index: usize) -> usize {
     let row = skip(csv, row, &['\r', '\n']);
     let mut cell = row;

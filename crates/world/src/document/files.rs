@@ -1,4 +1,4 @@
-//! The files that an experiment is read from. Each is read once and recorded with its hash.
+//! The files that an experiment is read from. Each file is read once and recorded with its hash.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,20 +16,20 @@ use fleetsim_units::io::{MOST_BYTES, in_words, read_file};
 /// A file that an experiment was read from.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct InputFile {
-    /// The name in the experiment, relative to the experiment's folder.
+    /// The file's name in the experiment, relative to the experiment's folder.
     pub path: String,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the file's bytes, in hexadecimal.
     pub sha256: String,
-    /// Its bytes.
+    /// The file's bytes.
     pub bytes: Arc<Vec<u8>>,
     /// Whether the whole file is copied into results: the experiment itself, tables, and inputs of a process.
     is_whole: bool,
-    /// The YAML that a product's reader extracts from it, which is copied instead of a part of the text. `None`: the
-    /// text is copied.
+    /// The YAML that a product's reader extracts from the file, which is copied instead of a part of the text. `None`:
+    /// the text is copied.
     read_as: Option<Arc<str>>,
     /// Paths of fields in a product's file that cannot affect the rollout.
     pub neutral_fields: Vec<String>,
-    /// The file on this machine. `None`: errors may quote it.
+    /// The file on this machine, if errors may have to withhold its text. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
 
@@ -55,7 +55,7 @@ impl InputFile {
         }
     }
 
-    /// Returns the bytes that are copied into results, and the names of omitted fields, which have no effect.
+    /// Returns the bytes that are copied into results, and the names of the omitted fields, which have no effect.
     #[must_use]
     pub fn copy(&self) -> (Arc<Vec<u8>>, Vec<String>) {
         let part = if self.is_whole {
@@ -74,20 +74,20 @@ impl InputFile {
     }
 
     /// Returns the SHA-256 of the values in a YAML file, which does not depend on comments and spaces. For any other
-    /// file: of its bytes.
+    /// file, returns the SHA-256 of its bytes.
     #[must_use]
     pub fn values_sha256(&self) -> String {
         of_values(&self.path, &self.bytes).unwrap_or_else(|| self.sha256.clone())
     }
 }
 
-/// Reads the file at a path, or explains why it cannot.
+/// The type of functions that read the file at a path, or explain why this fails.
 pub type OpenFile = fn(&Path) -> Result<Vec<u8>, String>;
 
 /// Files by their name in the experiment, relative to its folder.
 #[derive(Clone, Debug)]
 pub struct Files {
-    /// Opens files. `None`: from the file system.
+    /// The function that opens files. `None`: files are read from the file system.
     open: Option<OpenFile>,
     folder: PathBuf,
     read: BTreeMap<String, Result<Arc<Source>, String>>,
@@ -110,7 +110,7 @@ impl Files {
         }
     }
 
-    /// Creates exactly these files, whatever the file system has.
+    /// Creates a set of exactly these files, whatever the file system contains.
     pub fn closed(folder: PathBuf, inputs: &[InputFile]) -> Self {
         let mut files = Self::opened_by(Some(open_nothing), folder);
         files.inputs = inputs.to_vec();
@@ -141,7 +141,7 @@ impl Files {
     /// Returns the text of a file.
     ///
     /// # Errors
-    /// If it cannot be read or is not text. The error is a message.
+    /// If the file cannot be read or is not text. The error is a message.
     pub fn read(&mut self, name: &str) -> Result<Arc<Source>, String> {
         let path = self.folder.join(name);
         self.read_as(name, &path)
@@ -173,7 +173,8 @@ impl Files {
         source
     }
 
-    /// Returns the file in the file system that the experiment names. `None`: its bytes have another source.
+    /// Returns the file in the file system that the experiment names. `None`: the bytes of this name have another
+    /// source.
     fn named_file(&self, path: &Path) -> Result<Option<Arc<NamedFile>>, String> {
         if self.open.is_some() {
             return Ok(None);
@@ -191,8 +192,8 @@ impl Files {
         }
     }
 
-    /// Records the YAML that a product's reader extracts from the file, in its own notation. `neutral`: fields of the
-    /// file that cannot affect the rollout.
+    /// Records the YAML that a product's reader extracts from the file, which has its own notation. `neutral`: fields
+    /// of the file that cannot affect the rollout.
     pub fn read_as_product(&mut self, name: &str, yaml: &str, neutral: &[String]) {
         for input in &mut self.inputs {
             if input.path == name {
@@ -208,7 +209,7 @@ impl Files {
     }
 }
 
-/// Finds no file.
+/// Fails for every path: no other file exists.
 fn open_nothing(_: &Path) -> Result<Vec<u8>, String> {
     Err("it was not there when the experiment was read".to_owned())
 }
@@ -217,12 +218,13 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     read_file(path, MOST_BYTES).map_err(|error| in_words(&error))
 }
 
-/// Returns a file's text. Windows tools often begin a file with a byte order mark.
+/// Returns a file's text, without the byte order mark with which Windows tools often begin a file.
 fn text_of(bytes: &[u8]) -> Option<&str> {
     str::from_utf8(bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes)).ok()
 }
 
-/// Explains why bytes are not UTF-8, with a fix. UTF-16 encodes an ASCII character as the character and a zero.
+/// Explains why bytes are not UTF-8, with a fix. In UTF-16, an ASCII character is the character's byte and a zero
+/// byte.
 fn not_utf8(bytes: &[u8]) -> String {
     let mut wrong = match str::from_utf8(bytes) {
         Ok(text) => text.len(),
@@ -240,7 +242,7 @@ fn not_utf8(bytes: &[u8]) -> String {
     format!("it is not UTF-8 text{utf16}: line {line} has an invalid byte; save the file as UTF-8")
 }
 
-/// Returns the hash of the values in a YAML file. `None` for another file, or an invalid one.
+/// Returns the hash of the values in a YAML file. `None`: the file is not YAML, or is invalid.
 fn of_values(name: &str, bytes: &[u8]) -> Option<String> {
     if ![".yaml", ".yml"]
         .iter()
@@ -271,11 +273,11 @@ pub fn read_json<T: serde::de::DeserializeOwned>(source: &Arc<Source>) -> Result
     serde_json::from_str(&source.text).map_err(|error| Box::new(json_problem(source, &error)))
 }
 
-/// Converts an error of the JSON reader, which has read the whole text of a file, to a problem.
+/// Converts an error of the JSON reader, which has read the whole text of a file, to a problem with a location.
 pub fn json_problem(source: &Arc<Source>, error: &serde_json::Error) -> Problem {
     let message = error.to_string();
     let message = message.split(" at line ").next().unwrap_or_default();
-    // The position where the reader noticed the error. It is 1-based, and the column counts bytes.
+    // The position at which the reader noticed the error is 1-based, and its column counts bytes.
     let at = source.byte_offset(error.line(), error.column());
     if error.is_eof() {
         let reason = "the JSON ends too early";
@@ -342,7 +344,7 @@ mod tests {
                 .collect::<Vec<_>>(),
             ["a.json", "bom.json", "binary", "utf16", "utf16-unmarked"]
         );
-        // `printf abc | sha256sum`
+        // The expected value is the output of `printf abc | sha256sum`.
         assert_eq!(
             inputs[0].sha256,
             "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -1,10 +1,10 @@
-//! The part of a product's file that affects a rollout. This part is copied next to an import or into results.
+//! The part of a product's file that affects a rollout. Only this part is copied next to an import or into results.
 //!
 //! Files of products contain passwords and tokens: Helm values, addresses with credentials, annotations. Results are
-//! shared, so a copy only has the fields that this program reads, for all products. Whether a bundle has Helm values
-//! affects the number of requests from Fleet's agent, so this fact is kept instead of the values. Comments are kept if
-//! nothing else is omitted. Labels, which select clusters, are also kept. A table is copied as a whole once it was
-//! read as a table.
+//! shared, so a copy contains only fields that this program reads for some product. Whether a bundle has Helm values
+//! affects the number of requests from Fleet's agent, so the copy records this fact instead of the values. Comments
+//! are kept if nothing else is omitted. Labels, which select clusters, are also kept. A table is copied as a whole
+//! once it was read as a table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -20,9 +20,9 @@ use super::yaml::to_yaml;
 enum KeptPart {
     /// The field and everything in it.
     Whole,
-    /// For a map or a list: the fields in it that are copied themselves.
+    /// For a map or a list: only those of its fields that are themselves in the list.
     Part,
-    /// A single value.
+    /// Only a single value, not a map or a list.
     Value,
 }
 
@@ -50,8 +50,8 @@ const HELM_VALUES: [&str; 4] = ["templateValues", "values", "valuesFiles", "valu
 /// The name of the omitted part in a file that is neither a map nor a list of maps.
 const ALL: &str = "the whole file";
 
-/// Returns the text of a YAML or JSON file without the fields that have no effect, and the names of these. Nothing is
-/// kept of a file without fields, which may be a link to a key. `None`: nothing is omitted.
+/// Returns the text of a YAML or JSON file without the fields that have no effect, and the names of the omitted
+/// fields. A file without fields is omitted entirely, because it may be a link to a key. `None`: nothing is omitted.
 pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
     let Some(mut documents) = parsed(name, text) else {
         return Some((String::new(), vec![ALL.to_owned()]));
@@ -74,7 +74,7 @@ pub fn kept(name: &str, text: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// Like [`kept`], for a file from which a product's reader extracts the YAML `read_as`: this YAML is copied, unless
-/// the whole text is.
+/// the whole text is copied.
 pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String, Vec<String>)> {
     let part = kept(name, text)?;
     let Some(yaml) = read_as else {
@@ -86,7 +86,7 @@ pub fn kept_as(name: &str, text: &str, read_as: Option<&str>) -> Option<(String,
     }
 }
 
-/// Returns the documents of a YAML or JSON file. `None`: it is another kind of file.
+/// Returns the documents of a YAML or JSON file. `None`: the file is of another kind.
 fn parsed(name: &str, text: &str) -> Option<Vec<Value>> {
     if let Ok(value) = serde_json::from_str(text) {
         return Some(vec![value]);
@@ -178,7 +178,7 @@ fn keep_field(key: &str, value: &mut Value, path: &str, left_out: &mut Vec<Strin
         left_out.push(own_path);
         return fact(key, value);
     }
-    // Values of generators are parameters of the template.
+    // Keep the values of generators, which are parameters of the template.
     if key == "values" && path.ends_with("generators.clusters") {
         return true;
     }
@@ -207,8 +207,8 @@ fn is_address(value: &Value) -> bool {
     value.as_str().is_some_and(|text| text.contains("://"))
 }
 
-/// Replaces the content of a map or list with a mark. Returns whether it was not empty. Also records whether a text
-/// contains a Fleet template, because this may stop the bundle.
+/// Replaces the content of a map or list with a mark. Returns whether the map or list had content. The mark also shows
+/// whether a text contains a Fleet template, because a template may stop the bundle.
 fn fact(key: &str, value: &mut Value) -> bool {
     let has_template = has_template(value);
     match value {

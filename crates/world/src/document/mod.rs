@@ -1,7 +1,7 @@
 //! Reads a YAML or JSON document: its tree with locations, typed values from the tree, and every error with line and
 //! fix.
 //!
-//! Independent of the domain. `scenario` and the products read their files through it.
+//! This module is independent of the domain. `scenario` and the products read their files through it.
 //!
 //! | file | subject |
 //! |---|---|

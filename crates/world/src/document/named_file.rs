@@ -1,9 +1,9 @@
 //! A file that an experiment names, and whether errors may quote it.
 //!
-//! A stranger's experiment may name any file on this machine, also through a link, and its errors end up in a log that
-//! others read. So errors quote only files in the experiment's folder, and files that git tracks in its repository. In
-//! both cases they do not quote git's own files (`.git/config` contains tokens) or files that git ignores, such as
-//! credentials that a pipeline has written there. If git does not answer, nothing in a repository is quoted.
+//! A stranger's experiment may name any file on this machine, even through a link, and its errors may end up in a log
+//! that others read. So errors quote only files in the experiment's folder, and files that git tracks in its
+//! repository. Even then, they do not quote git's own files (`.git/config` contains tokens) or files that git ignores,
+//! such as credentials that a pipeline has written. If git does not answer, nothing in a repository is quoted.
 //!
 //! Left out: changes by the experiment's author. Whoever changes `.gitignore` decides what git ignores.
 
@@ -43,7 +43,8 @@ impl NamedFile {
         })
     }
 
-    /// Returns why errors must not quote the file. `None`: they may. Git is queried for the first error in the file.
+    /// Returns why errors must not quote the file. `None`: errors may quote it. Git is queried only once, for the
+    /// first error in the file.
     pub(super) fn withheld(&self) -> Option<&'static str> {
         *self.withheld.get_or_init(|| self.find_reason().err())
     }
@@ -74,8 +75,8 @@ impl NamedFile {
         }
     }
 
-    /// Checks that a file in the experiment's folder is not ignored by its repository, or by a surrounding one up to
-    /// the experiment's.
+    /// Checks that git does not ignore a file in the experiment's folder: neither the file's own repository does, nor
+    /// a surrounding one up to the experiment's.
     fn not_ignored(&self) -> Result<(), &'static str> {
         let mut asked = self.file.clone();
         while let Some(repository) = asked.parent().and_then(Repository::around) {

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// One step down into a value.
+/// One component of a path: a step from a value to a value inside it.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Step {
-    /// The value of a key.
+    /// The value of a key in a map.
     Key(String),
     /// An item of a list, counted from 0.
     Index(usize),
@@ -42,7 +42,7 @@ impl Path {
         Self(steps)
     }
 
-    /// Returns true if the value is at `other` or inside it.
+    /// Returns true if this path is `other` or inside it.
     pub fn starts_with(&self, other: &Self) -> bool {
         self.0.starts_with(&other.0)
     }
@@ -60,7 +60,7 @@ impl Path {
         }
     }
 
-    /// Parses `a.b[0].c`, or `a.b.0.c`, which many tools write.
+    /// Parses a path: `a.b[0].c`, or `a.b.0.c`, which many tools write.
     ///
     /// # Errors
     /// If a step is empty or an index is not a number. The error is a message.
@@ -90,8 +90,8 @@ impl Path {
     }
 }
 
-/// Parses an index in brackets at the start of a text. Returns it with the rest. `[*]`, which constants use, means
-/// every entry.
+/// Parses an index in brackets at the start of a text. Returns the index and the rest of the text. `[*]`, which
+/// constants use, means every entry.
 fn leading_index(text: &str) -> Option<(Step, &str)> {
     let (index, after) = text.strip_prefix('[')?.split_once(']')?;
     let step = match index {

@@ -11,7 +11,7 @@ use super::named_file::NamedFile;
 use super::wording::Wording;
 use fleetsim_units::io::printable;
 
-/// The message if no content of a file may be shown.
+/// The message that replaces an error's own message if no content of a file may be shown.
 const NOT_AS_EXPECTED: &str = "the content is not valid here";
 
 /// Maximum number of problems that are shown: one or two screens.
@@ -20,20 +20,20 @@ const MOST_SHOWN: usize = 20;
 /// Maximum number of characters that are shown on either side of a problem's location.
 const MOST_BESIDE: usize = 120;
 
-/// A parsed value, or all problems with it.
+/// A parsed value, or all problems with the text.
 pub type OrProblems<T> = Result<T, Vec<Problem>>;
 
-/// A parsed value, or the first problem with it.
+/// A parsed value, or the first problem with the text.
 pub type OrProblem<T> = Result<T, Box<Problem>>;
 
 /// A file's text.
 #[derive(Debug, Eq, PartialEq)]
 pub struct Source {
-    /// The path under which the user finds it.
+    /// The path under which the user finds the file.
     pub name: String,
     /// The whole text.
     pub text: String,
-    /// The file if an experiment names it. `None`: errors may quote it.
+    /// The file, if an experiment names it, so that errors may have to withhold its text. `None`: errors may quote it.
     file: Option<Arc<NamedFile>>,
 }
 
@@ -43,7 +43,7 @@ impl Source {
         Self::of_file(name, text, None)
     }
 
-    /// Creates the text of a file. `file`: set if an experiment names it.
+    /// Creates the text of a file. `file`: the file if an experiment names it, otherwise `None`.
     pub(super) fn of_file(
         name: impl Into<String>,
         text: impl Into<String>,
@@ -61,7 +61,7 @@ impl Source {
         Self::of_file(&self.name, text, self.file.clone())
     }
 
-    /// Returns why errors must not quote the text. `None`: they may.
+    /// Returns why errors must not quote the text. `None`: errors may quote it.
     fn withheld(&self) -> Option<&'static str> {
         self.file.as_ref()?.withheld()
     }
@@ -77,7 +77,8 @@ impl Source {
         reason.unwrap_or_else(|| NOT_AS_EXPECTED.to_owned())
     }
 
-    /// Returns the text of a fix, or `None` if nothing of it may be shown.
+    /// Returns the text of a fix. `None`: the content of the file must not be shown, and nothing else of the fix is
+    /// left.
     pub fn fix(&self, wording: impl Into<Wording>) -> Option<String> {
         wording.into().shown(self.is_withheld())
     }
@@ -91,7 +92,7 @@ impl Source {
     ) -> Problem {
         let withheld = self.withheld();
         Problem {
-            // Keys are content, too.
+            // Keys are content of the file, too.
             field: if withheld.is_none() {
                 field.into()
             } else {
@@ -116,8 +117,8 @@ impl Source {
         )
     }
 
-    /// Returns the byte offset of a 1-based line and a 1-based column in characters; the end of the text if it is
-    /// beyond the end.
+    /// Returns the byte offset of a 1-based line and a 1-based column in characters; the end of the text if the
+    /// position is beyond it.
     pub fn offset(&self, line: usize, column: usize) -> usize {
         let mut start = 0;
         for _ in 1..line {
@@ -142,13 +143,13 @@ impl Source {
             .floor_char_boundary((line.start + column.saturating_sub(1)).min(line.end))
     }
 
-    /// Returns the byte range of the first JSON string with this content; the start of the text if there is no such
-    /// string.
+    /// Returns the byte range of the first JSON string with this content; an empty range at the start of the text if
+    /// there is no such string.
     pub fn find_json_string(&self, content: &str) -> Range<usize> {
         self.find_json_string_after(0, content)
     }
 
-    /// Like [`Self::find_json_string`], for strings that begin after this many bytes.
+    /// Like [`Self::find_json_string`], but only for strings that begin at or after `offset`.
     pub fn find_json_string_after(&self, offset: usize, content: &str) -> Range<usize> {
         let quoted = format!("\"{content}\"");
         let found = self.text[offset..].find(&quoted);
@@ -165,7 +166,7 @@ impl Source {
     }
 }
 
-/// A location in a file: bytes of its text.
+/// A location in a file: a range of bytes in its text.
 #[derive(Clone, Debug)]
 struct Place {
     source: Arc<Source>,
@@ -173,18 +174,18 @@ struct Place {
 }
 
 impl Place {
-    /// Returns the part of its first line to show, and the location within that part.
+    /// Returns the part of the location's first line to show, and the location within that part.
     fn excerpt(&self) -> (Range<usize>, Range<usize>) {
         let text = &self.source.text;
         let start = self.span.start;
         let line = self.source.line_at(start);
-        // Point at the part on the first line. An empty span is widened to one character if possible.
+        // Point at the part of the location on its first line. An empty span is widened to one character if possible.
         let width = text[start..line.end]
             .chars()
             .next()
             .map_or(0, char::len_utf8);
         let end = self.span.end.min(line.end).max(start + width);
-        // For a long line, such as JSON without line ends, show the part around the location.
+        // Of a long line, such as JSON without line ends, show only the part around the location.
         let before = text[line.start..start]
             .char_indices()
             .rev()
@@ -205,7 +206,7 @@ impl Place {
 /// One error in an experiment.
 #[derive(Clone, Debug, Default)]
 pub struct Problem {
-    /// The path of the file, relative to where the program was started.
+    /// The path of the file, relative to the folder in which the program was started.
     pub file: String,
     /// The path of the field in the file, e.g. `fleet[0].downlink`; empty for the file as a whole.
     pub field: String,
@@ -216,11 +217,11 @@ pub struct Problem {
     place: Option<Place>,
     /// Why no content of the file is shown. `None`: the line is shown.
     withheld: Option<&'static str>,
-    /// The part of the file before the known text.
+    /// The size of the part of the file before `text`.
     before: TextBefore,
 }
 
-/// The size of the part of a file before a text.
+/// The size of the part of a file that precedes a text.
 #[derive(Clone, Copy, Debug, Default)]
 struct TextBefore {
     /// Number of whole lines.
@@ -239,14 +240,14 @@ impl Problem {
         }
     }
 
-    /// Returns its 1-based line. `None` if it concerns the file as a whole.
+    /// Returns the problem's 1-based line. `None`: the problem concerns the file as a whole.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         Some(self.line_and_column()?.0)
     }
 
-    /// Returns its 1-based line and column, in characters. Computed on demand: this takes time in proportion to the
-    /// file, and only few of many problems are shown.
+    /// Returns the problem's 1-based line and column, in characters. They are computed on demand, because this takes
+    /// time proportional to the file, and few of many problems are shown.
     fn line_and_column(&self) -> Option<(usize, usize)> {
         let place = self.place.as_ref()?;
         let (line, column) = place.source.line_and_column(place.span.start);
@@ -266,8 +267,8 @@ impl Problem {
         self
     }
 
-    /// Returns the same problem, but for the argument `--set` if its location is after the end of the file in
-    /// `source`, where the arguments are.
+    /// Returns this problem, or, if its location is after the end of the file in `source`, a problem of the argument
+    /// `--set`: the arguments follow the file there.
     pub fn of_argument(mut self, source: &Source, file_ends: usize) -> Self {
         if let Some(place) = &self.place
             && place.source.name == source.name
@@ -300,7 +301,7 @@ impl Problem {
         }
     }
 
-    /// Returns the byte offset of its start.
+    /// Returns the byte offset of the problem's start.
     fn start(&self) -> Option<usize> {
         Some(self.place.as_ref()?.span.start)
     }
@@ -334,7 +335,7 @@ impl Problem {
                     .line_start(line)
                     .annotation(AnnotationKind::Primary.span(span).label(&*field));
                 if is_cut {
-                    // A snippet counts columns from its own start.
+                    // The columns of a snippet count from its own start.
                     let origin = origin.line(line).char_column(column);
                     title.element(origin).element(snippet).elements(help)
                 } else {
@@ -371,13 +372,13 @@ impl fmt::Display for Problem {
 /// All errors in an experiment; never empty.
 #[derive(Clone, Debug)]
 pub struct LoadError {
-    /// The problems in the order of the experiment file, then of the files it names.
+    /// The problems, first those of the experiment file, then those of the files it names.
     pub problems: Vec<Problem>,
 }
 
 impl LoadError {
-    /// Creates an error without duplicate problems, ordered by location; the experiment file (`first`) is before the
-    /// others.
+    /// Creates an error without duplicate problems, ordered by location; problems in the experiment file (`first`) are
+    /// before the others.
     pub fn new(mut problems: Vec<Problem>, first: &str) -> Self {
         problems.sort_by_cached_key(|problem| {
             (
@@ -391,8 +392,8 @@ impl LoadError {
         Self { problems }
     }
 
-    /// Formats the problems like a compiler: location, line, carets, message and fix. If there are many, only the
-    /// first are shown, with the number of the others. `color`: with ANSI colours.
+    /// Formats the problems like a compiler: location, line, carets, message and fix. Of many problems, only the first
+    /// are shown, with the number of the others. `color`: use ANSI colours.
     #[must_use]
     pub fn render(&self, color: bool) -> String {
         let renderer = if color {
@@ -415,7 +416,7 @@ impl LoadError {
 }
 
 impl fmt::Display for LoadError {
-    /// Like [`LoadError::render`] without colours.
+    /// Formats the problems like [`LoadError::render`], without colours.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
@@ -423,7 +424,7 @@ impl fmt::Display for LoadError {
 
 impl std::error::Error for LoadError {}
 
-/// Returns the name in `known` that is nearest to `written`, if it is close enough to be what was meant.
+/// Returns the name in `known` that is nearest to `written`, if it is near enough to be the intended one.
 pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let lower = written.to_lowercase().replace(['_', '-'], "");
     let mut distances = Vec::new();
@@ -436,7 +437,7 @@ pub fn nearest<'k>(written: &str, known: impl IntoIterator<Item = &'k str>) -> O
     (distance <= 1 + length / 4 && distance * 2 <= length).then_some(name)
 }
 
-/// Returns the fix for an unknown name: the nearest known one, or else the text of `other`.
+/// Returns the fix for an unknown name: the nearest known name, or else the text of `other`.
 pub fn did_you_mean<'k>(
     written: &str,
     known: impl IntoIterator<Item = &'k str>,
@@ -540,7 +541,7 @@ mod tests {
             shown.lines().all(|line| line.chars().count() < 270),
             "{shown}"
         );
-        // An entry has 19 characters: the last shown entry begins at 15 + 19 · 19.
+        // An entry has 19 characters, so the last shown entry begins at 15 + 19 · 19.
         assert!(
             shown.contains(" --> a.json:1:15\n") && shown.contains(" --> a.json:1:376\n"),
             "{shown}"

@@ -24,7 +24,7 @@ pub enum Kind {
     /// The field does not exist.
     #[error("unknown field `{field}`")]
     UnknownField {
-        /// The field as written.
+        /// The unknown field.
         field: String,
         /// The valid fields.
         known: Vec<&'static str>,
@@ -32,7 +32,7 @@ pub enum Kind {
     /// The choice does not exist.
     #[error("unknown choice `{written}`")]
     UnknownChoice {
-        /// The choice as written.
+        /// The unknown choice.
         written: String,
         /// The valid choices.
         known: Vec<&'static str>,
@@ -59,8 +59,8 @@ impl ReadError {
         self
     }
 
-    /// Returns whether the error concerns the key instead of the value. (A choice that is written as a key is the last
-    /// step of its path.)
+    /// Returns whether the error concerns the key instead of the value. (If a choice is written as a key, this key is
+    /// the last step of the path.)
     pub fn is_of_key(&self) -> bool {
         match &self.kind {
             Kind::UnknownField { .. } => true,
@@ -109,7 +109,7 @@ impl ReadError {
     }
 }
 
-/// Renamed fields: their old name and their new one.
+/// The old and the new names of renamed fields.
 const RENAMED: &[(&str, &str)] = &[
     ("defects", "upstreamBugs"),
     ("fastest", "minimise"),
@@ -179,7 +179,7 @@ impl de::Error for ReadError {
     }
 }
 
-/// Returns the largest number of an unsigned Rust type.
+/// Returns the maximum of an unsigned Rust type, by its name.
 fn most(expected: &str) -> Option<u64> {
     Some(match expected {
         "u8" => u8::MAX.into(),
@@ -190,7 +190,7 @@ fn most(expected: &str) -> Option<u64> {
     })
 }
 
-/// Returns whether a value is a number above the largest of a type.
+/// Returns whether a value is a number greater than `most`.
 fn is_above(found: &de::Unexpected<'_>, most: u64) -> bool {
     match *found {
         de::Unexpected::Unsigned(number) => number > most,
@@ -199,7 +199,7 @@ fn is_above(found: &de::Unexpected<'_>, most: u64) -> bool {
     }
 }
 
-/// Translates serde's type names, which are Rust's, to YAML terms: maps, lists, texts and numbers.
+/// Translates Rust's type names in serde's messages to YAML terms: maps, lists, texts and numbers.
 fn expected_in_words(expected: &str) -> String {
     let words = match expected {
         "u8" | "u16" | "u32" | "u64" | "usize" => "a whole number, 0 or more",

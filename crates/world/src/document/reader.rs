@@ -3,7 +3,7 @@
 //! Serde stops at the first error. To report all errors, [`read`] records the error, strikes the value from the tree,
 //! and reads again until the rest can be read. Errors that result only from a struck value are not reported.
 //!
-//! A field whose name begins with `~` is a struct whose fields are written among the others. Serde calls this
+//! A field whose name begins with `~` is a struct whose fields are written in the map of its parent. Serde calls this
 //! `flatten`, but its own implementation loses the paths of errors.
 
 use std::cell::RefCell;
@@ -24,7 +24,7 @@ use super::tree::{Node, Value};
 /// The result of reading a tree.
 #[derive(Debug)]
 pub struct Reading<T> {
-    /// The value without all invalid parts; `None` if nothing can be read.
+    /// The value without its invalid parts; `None` if nothing can be read.
     pub value: Option<T>,
     /// All errors.
     pub errors: Vec<ReadError>,
@@ -48,7 +48,7 @@ pub fn read<T: de::DeserializeOwned>(tree: Node) -> Reading<T> {
     read_where(tree, |_| true)
 }
 
-/// Like [`read`], but collects only the errors that count, such as those in known fields.
+/// Like [`read`], but collects only the errors that count, e.g. errors in known fields.
 pub fn read_where<T: de::DeserializeOwned>(
     mut tree: Node,
     counts: impl Fn(&ReadError) -> bool,
@@ -79,7 +79,8 @@ pub fn read_where<T: de::DeserializeOwned>(
     reading
 }
 
-/// Returns whether an error is a consequence of earlier errors, or of the values that were struck because of them.
+/// Returns whether an error is a consequence of earlier errors, or of the values that were struck because of earlier
+/// errors.
 fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bool {
     let path = &error.path;
     match &error.kind {
@@ -96,7 +97,7 @@ fn follows_from(error: &ReadError, earlier: &[ReadError], struck: &[Path]) -> bo
     }
 }
 
-/// Returns whether an error is an unknown field that was probably meant to be this field of the map at `path`.
+/// Returns whether an error is an unknown field that was probably meant to be the field `field` of the map at `path`.
 fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
     match &error.kind {
         Kind::UnknownField {
@@ -110,8 +111,8 @@ fn is_misspelt(error: &ReadError, path: &Path, field: &str) -> bool {
     }
 }
 
-/// A value of the tree, or the entries of a map for a struct whose fields are written among them. A single type for
-/// both, because each deserializer adds a copy of the code of every type that is read.
+/// A value of the tree, or the entries of a map for a flattened struct, whose fields are written in its parent's map.
+/// There is one type for both, because each deserializer adds a copy of the code of every type that is read.
 enum ReadPlace<'de> {
     At(&'de Node),
     Among {
@@ -154,7 +155,8 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
         }
     }
 
-    /// Names and labels may look like numbers: YAML reads `name: 007` as the number 7, so such a text needs quotes.
+    /// Reads only texts. Names and labels may look like numbers: YAML reads `name: 007` as the number 7, so such a
+    /// text needs quotes.
     fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, ReadError> {
         self.deserialize_str(visitor)
     }
@@ -182,7 +184,7 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
     }
 
     /// Accepts an empty value for a struct whose fields are all optional: `rancherFleet:` is `rancherFleet: {}`.
-    /// Unknown fields are rejected in every struct, even in a product's own structs, which are lenient elsewhere: a
+    /// Unknown fields are rejected in every struct, even in structs that ignore them in a product's own files: a
     /// setting that is not simulated must not be ignored silently.
     fn deserialize_struct<V: Visitor<'de>>(
         self,
@@ -201,7 +203,7 @@ impl<'de> Deserializer<'de> for ReadPlace<'de> {
             Self::At(node) => match &node.value {
                 Value::Null => &[],
                 Value::Map(entries) => entries.as_slice(),
-                // Serde would take the items as the fields in their order.
+                // Serde would use the items as fields, in order.
                 Value::List(_) => return Err(de::Error::invalid_type(Unexpected::Seq, &visitor)),
                 _ => return Self::At(node).deserialize_any(visitor),
             },
@@ -301,12 +303,12 @@ struct Entries<'de> {
 /// The fields that a map may have.
 enum AllowedFields {
     Any,
-    /// Only these: an unknown field is rejected before serde sees it.
+    /// Only these fields: an unknown field is rejected before serde sees it.
     Only(FieldNames),
-    /// Other fields may belong to another struct.
+    /// These fields; other fields may belong to another struct.
     Among(FieldNames),
-    /// These, and those of the structs `flat`, whose fields are written among the others. They are read last, because
-    /// only then it is known which remaining fields are unknown.
+    /// These fields, and those of the structs `flat`, whose fields are written in the same map. The structs are read
+    /// last, because only then it is known which remaining fields are unknown.
     Flattened {
         fields: FieldNames,
         flat: slice::Iter<'static, &'static str>,
@@ -324,7 +326,7 @@ impl<'de> Entries<'de> {
         }
     }
 
-    /// Returns the next key; its value becomes `last`.
+    /// Returns the next key, and stores its value in `last`.
     fn next(&mut self) -> Result<Option<&'de str>, ReadError> {
         for (key, value) in self.left.by_ref().filter(|(_, value)| !value.struck) {
             let is_wanted = match &self.fields {
@@ -416,7 +418,7 @@ impl<'de> MapAccess<'de> for Entries<'de> {
     }
 }
 
-/// A variant: a plain text, or the only key of a map with the variant's content.
+/// An enum variant: a plain text, or the only key of a map with the variant's content.
 struct Choice<'de> {
     key: &'de str,
     content: Option<&'de Node>,
@@ -489,7 +491,7 @@ pub(crate) mod tests {
     use super::*;
     use serde::Deserialize;
 
-    /// Reads a value, or returns its first error.
+    /// Reads a value, or returns the first error.
     pub(crate) fn read_one<T: de::DeserializeOwned>(text: &str) -> Result<T, String> {
         let reading = read(tree::parse(&source(text)).map_err(|problem| problem.message)?);
         match reading.errors.first() {

@@ -11,14 +11,14 @@ use serde::de::{
     value::MapAccessDeserializer,
 };
 
-/// Reads a text with one function, and a map with another. It reads a number as if it were text.
+/// Reads a text with one function, and a map with another. A number is read as if it were text.
 #[derive(Debug)]
 pub struct TextOrMap<'e, T, F> {
-    /// Both forms, for error messages.
+    /// A description of both forms, for error messages.
     pub expecting: &'e str,
-    /// Parses the text.
+    /// The function that parses the text.
     pub of_text: fn(&str) -> Result<T, String>,
-    /// Converts the map.
+    /// The function that converts the map.
     pub of_fields: fn(F) -> Result<T, String>,
 }
 
@@ -55,7 +55,7 @@ impl<'de, T, F: DeserializeOwned> Visitor<'de> for TextOrMap<'_, T, F> {
 pub trait FromText: DeserializeOwned {
     /// The name of the type in the schema.
     const NAME: &'static str;
-    /// Both forms, for error messages.
+    /// A description of both forms, for error messages.
     const EXPECTING: &'static str;
     /// Example texts, for the schema.
     const EXAMPLES: &'static [&'static str] = &[];
@@ -67,7 +67,7 @@ pub trait FromText: DeserializeOwned {
     fn of_text(text: &str) -> Result<Self, String>;
 }
 
-/// Fields that are written as a text or, with more details, as a map.
+/// A value that is written as a text or, with more details, as a map.
 #[derive(Clone, Debug)]
 pub struct TextOr<F>(pub F);
 

@@ -22,11 +22,11 @@ use super::yaml_error::{self, span};
 /// A value and its location.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Its bytes in the text.
+    /// The byte range of the value in the text.
     pub at: Range<usize>,
     /// The parsed value.
     pub value: Value,
-    /// Whether the value was already reported; readers skip it.
+    /// Whether the value was already reported, so that readers skip it.
     pub struck: bool,
 }
 
@@ -52,9 +52,9 @@ pub enum Value {
 /// A key of a map and its location.
 #[derive(Clone, Debug)]
 pub struct Key {
-    /// Its bytes in the text.
+    /// The byte range of the key in the text.
     pub at: Range<usize>,
-    /// The key itself.
+    /// The text of the key.
     pub text: String,
 }
 
@@ -68,12 +68,12 @@ pub const MOST_YAML_VALUES: usize = 1_000_000;
 /// Parses a file's text.
 ///
 /// # Errors
-/// If it is not YAML, or is larger or more deeply nested than any experiment.
+/// If the text is not YAML, or is larger or more deeply nested than any experiment.
 pub fn parse(source: &Arc<Source>) -> Result<Node, Box<Problem>> {
     parse_up_to(MOST_VALUES, source)
 }
 
-/// Like [`parse`], with up to `most` values.
+/// Like [`parse`], but with up to `most` values.
 ///
 /// # Errors
 /// Same as [`parse`].
@@ -82,8 +82,8 @@ pub fn parse_up_to(most: usize, source: &Arc<Source>) -> Result<Node, Box<Proble
     Ok(located(raw, source, &mut ScalarWords::Core))
 }
 
-/// Parses a file of a product like the product's own reader: with the scalars of YAML 1.1, and with the last of equal
-/// keys. The second result has the keys that a later one replaces.
+/// Parses a file of a product like the product's own reader: with the scalars of YAML 1.1, and the last of equal keys.
+/// The second result contains the keys that a later equal key replaces.
 ///
 /// # Errors
 /// Same as [`parse`], with up to `most` values.
@@ -97,7 +97,7 @@ pub fn parse_as_product(
     Ok((root, replaced))
 }
 
-/// Returns whether a file repeats a value with an alias (`*name`). False for a file that is not YAML.
+/// Returns whether a file repeats a value with an alias (`*name`). Returns false for a file that is not YAML.
 pub fn has_alias(source: &Arc<Source>) -> bool {
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! { max_aliases: 0, max_depth: 64 },
@@ -128,9 +128,10 @@ fn parse_raw(
 
 /// How plain scalars and equal keys are interpreted.
 enum ScalarWords<'r> {
-    /// By YAML's core schema. Equal keys were already rejected.
+    /// Scalars follow YAML's core schema. Equal keys were already rejected.
     Core,
-    /// Like Go's readers. Keys that a later one replaces are added to the list.
+    /// Scalars and keys are interpreted like in Go's readers. Keys that a later equal key replaces are added to the
+    /// list.
     OfProducts(&'r mut Vec<Key>),
 }
 
@@ -220,7 +221,7 @@ fn plain_value(scalar: PlainScalar) -> Value {
     }
 }
 
-/// Returns true if the text before a value ends with a tag, such as `!!str`, which determines the type of the value.
+/// Returns true if the text before a value ends with a tag, such as `!!str`, which determines the value's type.
 fn has_tag(before: &str) -> bool {
     match before.trim_end().rsplit(char::is_whitespace).next() {
         Some(word) => word.starts_with('!'),
@@ -228,13 +229,13 @@ fn has_tag(before: &str) -> bool {
     }
 }
 
-/// Returns true for digits with a leading 0, such as `0008` in names of shops and in labels. YAML 1.1 writers omit
-/// their quotes.
+/// Returns true for digits with a leading 0, such as `0008` in names of shops and in labels. YAML 1.1 writers do not
+/// quote them.
 fn is_padded(text: &str) -> bool {
     text.len() > 1 && text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// A value as the YAML reader returns it, with the reader's own locations.
+/// A value as the YAML reader returns it, with the locations of the reader.
 enum Raw {
     Scalar(Value),
     List(Vec<Spanned<Raw>>),
@@ -304,7 +305,7 @@ impl Serialize for Node {
 }
 
 impl Node {
-    /// Creates a value that is not in a file, e.g. a map on the path to a swept value.
+    /// Creates a value that is not written in a file, e.g. a map on the path to a swept value.
     fn made(at: Range<usize>, value: Value) -> Self {
         Self {
             at,
@@ -318,7 +319,7 @@ impl Node {
         self.relocate(&|at| at.start + bytes..at.end + bytes);
     }
 
-    /// Returns the value and its content, all with location `at`.
+    /// Returns the value with location `at` for itself and for all values in it.
     pub fn moved(mut self, at: &Range<usize>) -> Self {
         self.relocate(&|_| at.clone());
         self
@@ -416,7 +417,8 @@ impl Node {
         Self::made(at.clone(), value)
     }
 
-    /// Returns the entries for a field: one entry, or those of a group that is written in its parent's map.
+    /// Returns the entries for a field: one entry, or the entries of a flattened struct, which are written in its
+    /// parent's map.
     fn of_field(text: String, field: serde_json::Value, at: &Range<usize>) -> Vec<(Key, Self)> {
         let is_flat = text.starts_with('~');
         let node = Self::of_json(field, at);
@@ -437,8 +439,8 @@ impl Node {
         serde_json::to_value(self).expect("numbers fit 64 bits")
     }
 
-    /// Returns `base` with the values that this tree has for its keys; other keys are ignored. Values are replaced as
-    /// a whole, except the maps of the keys in `deep`, which are merged with those of `base` in the same way.
+    /// Returns `base` with its values replaced by those of this tree; keys that `base` does not have are ignored.
+    /// Values are replaced as a whole, except the maps of the keys in `deep`, which are merged in the same way.
     pub fn over(&self, base: Self, deep: &[&str]) -> Self {
         let Value::Map(written) = &self.value else {
             return self.clone();
@@ -474,7 +476,7 @@ impl Node {
         }
     }
 
-    /// Returns the value at `path`. A key in a list is the name of an item.
+    /// Returns the value at `path`. In a list, a key selects the item with this `name`.
     pub fn get(&self, path: &Path) -> Option<&Self> {
         let mut node = self;
         for step in &path.0 {
@@ -513,14 +515,14 @@ impl Node {
         below.get_mut(rest)
     }
 
-    /// Marks the value at `path` so that readers skip it. Returns false if it does not exist.
+    /// Marks the value at `path` so that readers skip it. Returns false if there is no such value.
     pub(crate) fn strike(&mut self, path: &Path) -> bool {
         self.get_mut(&path.0)
             .is_some_and(|node| !std::mem::replace(&mut node.struck, true))
     }
 
-    /// Returns the bytes to point at for `path`: the value if it is short, otherwise its key; if it does not exist,
-    /// the nearest enclosing value.
+    /// Returns the bytes to point at for `path`: the value if it is short, otherwise its key; if the value does not
+    /// exist, the nearest enclosing value.
     pub fn place(&self, path: &Path) -> Range<usize> {
         let mut node = self;
         let mut best = &self.at;
@@ -551,7 +553,7 @@ impl Node {
         best.clone()
     }
 
-    /// Returns the bytes of the last key of `path`, or those of [`Node::place`].
+    /// Returns the bytes of the last key of `path`. Without a key, like [`Node::place`].
     pub fn key_place(&self, path: &Path) -> Range<usize> {
         if let Some((Step::Key(last), parent)) = path.0.split_last()
             && let Some(parent) = self.get(&Path(parent.to_vec()))
@@ -562,8 +564,8 @@ impl Node {
         self.place(path)
     }
 
-    /// Sets the value at `path` to `node`, with its key at `key_at`. Missing maps on the path are created, also with
-    /// their keys there. A key in a list is the name of an item, and `*` means all items.
+    /// Sets the value at `path` to `node`, with its key at `key_at`. Missing maps on the path are created, with their
+    /// keys at `key_at` too. In a list, a key selects the item with this `name`, and `*` selects all items.
     ///
     /// # Errors
     /// The part of the path that cannot contain a value: an index or a name that does not exist, or a key of a value
@@ -605,8 +607,8 @@ impl Node {
         below.ok_or(path.len())?.put(rest, node, key_at)
     }
 
-    /// Returns the value in the name of a swept setting: like [`Node::short_text`], except that a map with one key,
-    /// which chooses a kind, is shown as a call: `{cache: {per: cluster}}` is `cache(per=cluster)`.
+    /// Returns the value as it appears in the name of a swept setting: like [`Node::short_text`], except that a map
+    /// with one key, which chooses a kind, is shown as a call: `{cache: {per: cluster}}` is `cache(per=cluster)`.
     pub fn label(&self) -> String {
         let Value::Map(entries) = &self.value else {
             return self.short_text();
@@ -645,7 +647,7 @@ impl Node {
     }
 }
 
-/// Returns the entry of a map with this key, which is added without a value if it does not exist.
+/// Returns the entry of a map with this key. If there is none, an entry without a value is added.
 fn entry_or_new<'m>(
     entries: &'m mut Vec<(Key, Node)>,
     text: &str,

@@ -1,4 +1,4 @@
-//! The text of an error, and the part that may be shown if the content of a file must not be.
+//! The text of an error, and the part of it that may be shown if a file's content must not be shown.
 //!
 //! Fixed texts are the program's own, so they never contain a part of a file. Composed texts may contain one.
 
@@ -10,7 +10,7 @@ pub struct Wording {
 }
 
 impl Wording {
-    /// Creates a text that quotes a file, and the same reason without the quotation.
+    /// Creates a text that quotes a file. `bare`: a text with the same meaning that does not quote it.
     pub fn quoting(whole: impl Into<String>, bare: &'static str) -> Self {
         Self {
             whole: whole.into(),
@@ -28,7 +28,7 @@ impl Wording {
         Some(self.bare).filter(|bare| !bare.is_empty())
     }
 
-    /// Returns the full text, or the text without any content of a file.
+    /// Returns the full text, or if `is_withheld` the text without any content of a file.
     pub fn shown(self, is_withheld: bool) -> Option<String> {
         if is_withheld {
             self.bare().map(str::to_owned)

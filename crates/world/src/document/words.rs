@@ -5,7 +5,7 @@
 //! and base 60, which it does not support. Source: `resolve.go` of go.yaml.in/yaml/v2, and `yaml.go` of
 //! sigs.k8s.io/yaml.
 
-/// The bound below which Go's JSON encoder writes a number without an exponent.
+/// Go's JSON encoder writes numbers below this bound without an exponent.
 const MOST_PLAIN: f64 = 1e21;
 
 /// The value of an unquoted scalar.
@@ -39,7 +39,7 @@ pub(super) fn scalar(text: &str) -> PlainScalar {
         return PlainScalar::Whole(whole);
     }
     match fraction(&digits) {
-        // JSON has no other form for a whole number.
+        // JSON has a single number type, so this is a whole number.
         Some(number) if number.fract() == 0.0 && number.abs() < MOST_PLAIN => {
             PlainScalar::Whole(number as i128)
         }
@@ -48,7 +48,7 @@ pub(super) fn scalar(text: &str) -> PlainScalar {
     }
 }
 
-/// Returns the name of a key in JSON.
+/// Returns the JSON name of a key.
 pub(super) fn key(text: &str) -> String {
     match scalar(text) {
         PlainScalar::Bool(value) => value.to_string(),

@@ -26,7 +26,7 @@ pub fn to_yaml(value: &Value) -> String {
     text
 }
 
-/// Returns the rank of a key: its index in [`FIRST`], or the same rank for all others.
+/// Returns the rank of a key: its index in [`FIRST`]. All other keys share the last rank.
 fn rank(key: &str) -> usize {
     FIRST
         .iter()
@@ -62,7 +62,7 @@ fn block(text: &mut String, value: &Value, indent: usize) {
     }
 }
 
-/// Writes the value after a key.
+/// Writes the value of a key, after the key.
 fn nested(text: &mut String, value: &Value, indent: usize) {
     match value {
         Value::Object(map) if !map.is_empty() => {
@@ -111,8 +111,7 @@ pub fn plain(value: &Value) -> String {
     }
 }
 
-/// Returns a text, in quotes unless it is clearly a text: words, paths and percentages that begin with a letter or are
-/// `10%`.
+/// Returns a text, in quotes unless it is clearly a text without them: a word, a path, or a percentage such as `10%`.
 pub fn quoted(text: &str) -> String {
     let is_percent = text.strip_suffix('%').is_some_and(|number| {
         !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
@@ -145,7 +144,7 @@ fn in_quotes(text: &str) -> String {
     quoted
 }
 
-/// Returns whether it is a byte order mark, or a code point of the basic plane that is not a character.
+/// Returns whether a character is a byte order mark, or a noncharacter of the basic plane.
 fn is_no_character(c: char) -> bool {
     ['\u{feff}', '\u{fffe}', '\u{ffff}'].contains(&c)
 }

@@ -1,7 +1,7 @@
 //! Errors of the YAML reader in our own words, with a fix for the frequent ones.
 //!
 //! Other errors keep the reader's own message. A tab in an indentation is reported at the tab, because the reader
-//! notices some of them only at the next key.
+//! notices some tabs only at the next key.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use serde_saphyr::budget::BudgetBreach;
 use super::problem::{Problem, Source};
 use super::wording::Wording;
 
-/// The reason for all syntax errors.
+/// The message for all syntax errors.
 const NOT_YAML: &str = "not YAML";
 
 /// Converts an error of the reader to a problem at its location.
@@ -48,7 +48,7 @@ pub(super) fn is_of_alias(error: &serde_saphyr::Error) -> bool {
     )
 }
 
-/// Returns the message and the fix.
+/// Returns the message for an error, and the fix.
 fn in_words(error: &serde_saphyr::Error) -> (Wording, &'static str) {
     use serde_saphyr::Error;
     let inner = match error {

@@ -3,7 +3,8 @@
 //! Why not the distributions of `rand_distr`? Distributions that need `exp`, `ln` or `powf` use the platform's
 //! functions as soon as any dependency enables `num-traits/std`, and their last bits then depend on the platform and
 //! the set of dependencies. Here all functions come from `libm`. The normal and the exponential distribution are those
-//! of `rand_distr` with other tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions everywhere.
+//! of `rand_distr` with recomputed tails (see `ziggurat.rs`). `clippy.toml` forbids the platform's functions
+//! everywhere.
 //!
 //! Left out: distributions that no model uses.
 
@@ -17,7 +18,7 @@ pub fn unit<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     (rng.next_u64() >> 11) as f64 * STEP
 }
 
-/// Draws uniformly from `lo` (inclusive) to `hi`, which rounding can produce; `lo` if both are equal.
+/// Draws uniformly from `[lo, hi)`; rounding can produce `hi`. Returns `lo` if both are equal.
 ///
 /// # Panics
 /// If the bounds are not finite or `lo` is above `hi`.
@@ -29,7 +30,7 @@ pub fn uniform<R: Rng + ?Sized>(rng: &mut R, lo: f64, hi: f64) -> f64 {
     lo + (hi - lo) * unit(rng)
 }
 
-/// Returns true with probability `p`. Draws one number for every `p`, including 0 (never) and 1 (always).
+/// Returns true with probability `p`. Uses one random number whatever `p` is, even if it is 0 (never) or 1 (always).
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -47,11 +48,11 @@ pub fn exponential<R: Rng + ?Sized>(rng: &mut R, mean: f64) -> f64 {
     mean * standard_exponential(rng)
 }
 
-/// Draws from a lognormal distribution with this median; the logarithm has standard deviation `sigma`. The mean is
-/// `median · exp(sigma² / 2)`.
+/// Draws from a lognormal distribution with this median; the logarithms of the draws have standard deviation `sigma`.
+/// The mean is `median · exp(sigma² / 2)`.
 ///
 /// # Panics
-/// If either is negative or not finite.
+/// If `median` or `sigma` is negative or not finite.
 pub fn lognormal<R: Rng + ?Sized>(rng: &mut R, median: f64, sigma: f64) -> f64 {
     assert!(
         median.is_finite() && median >= 0.0,
@@ -64,7 +65,7 @@ pub fn lognormal<R: Rng + ?Sized>(rng: &mut R, median: f64, sigma: f64) -> f64 {
     median * libm::exp(sigma * standard_normal(rng))
 }
 
-/// Draws from a Weibull distribution: above x with probability `exp(-(x / scale)^shape)`.
+/// Draws from a Weibull distribution: a draw is above x with probability `exp(-(x / scale)^shape)`.
 ///
 /// # Panics
 /// If `scale` is negative, `shape` is not above zero, or either is not finite.
@@ -74,7 +75,7 @@ pub fn weibull<R: Rng + ?Sized>(rng: &mut R, scale: f64, shape: f64) -> f64 {
     scale * libm::pow(standard_exponential(rng), 1.0 / shape)
 }
 
-/// Draws from a Pareto distribution: above x with probability `(min / x)^alpha`, for x ≥ `min`.
+/// Draws from a Pareto distribution: a draw is above x ≥ `min` with probability `(min / x)^alpha`.
 ///
 /// # Panics
 /// If `min` is negative, `alpha` is not above zero, or either is not finite.
@@ -106,8 +107,9 @@ pub fn bounded_pareto<R: Rng + ?Sized>(rng: &mut R, min: f64, alpha: f64, most: 
 
 /// Draws from a gamma distribution with this mean; the standard deviation is `mean / sqrt(shape)`.
 ///
-/// Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000), without their squeeze
-/// step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in their section 6.
+/// The method is that of Marsaglia and Tsang, "A simple method for generating gamma variables", ACM TOMS 26 (2000),
+/// without their squeeze step, which only saves time. A shape below 1 is drawn with shape + 1 and scaled down, as in
+/// their section 6.
 ///
 /// # Panics
 /// If `mean` is negative, `shape` is not above zero, or either is not finite.
@@ -160,7 +162,7 @@ mod tests {
     /// A function that returns the share of draws below a point.
     type Below = fn(f64) -> f64;
 
-    /// Name, draw, mean and standard deviation, with the formulas in comments.
+    /// The name, draw, mean and standard deviation of each distribution; comments have the formulas.
     fn distributions() -> [(&'static str, Draw, f64, f64); 12] {
         [
             ("unit", unit, 0.5, (1.0_f64 / 12.0).sqrt()),
@@ -214,8 +216,8 @@ mod tests {
                 2.376_504_619,
                 1.533_672_165,
             ),
-            // Half of the draws uniform from 1 to 2, half from 2 to 10: mean = (1.5 + 6) / 2,
-            // E x² = ((8 - 1) / 3 + (1000 - 8) / 24) / 2 = 21.833 333
+            // Half of the draws are uniform from 1 to 2, half from 2 to 10: mean = (1.5 + 6) / 2, E x² = ((8 - 1) / 3
+            // + (1000 - 8) / 24) / 2 = 21.833 333
             (
                 "empirical 1 2 10",
                 |rng| empirical(rng, 3, |at| [1.0, 2.0, 10.0][at]),
@@ -227,7 +229,7 @@ mod tests {
 
     #[test]
     fn draws_stay_bit_identical() {
-        // The first four draws of each; none is in the tails mentioned in the header.
+        // The first four draws of each distribution; no draw is in the tails mentioned in the header.
         let golden: [[u64; 4]; 12] = [
             [
                 0x3fed_2755_47f1_a1a3,
@@ -326,7 +328,8 @@ mod tests {
 
     #[test]
     fn spreads_are_right_within_five_standard_errors() {
-        // Shares below a point with a known probability check the shape without fourth moments.
+        // Check the shares of draws below a point with a known probability, because the variance of a sample's spread
+        // depends on fourth moments.
         const DRAWS: u32 = 200_000;
         let cases: [(&str, Draw, f64, f64); 7] = [
             ("normal below 1", standard_normal, 1.0, 0.841_344_746),
@@ -378,7 +381,7 @@ mod tests {
         }
     }
 
-    /// Returns the largest distance between the distribution function of draws and the true one.
+    /// Returns the largest distance between the empirical distribution function of draws and the true one.
     fn kolmogorov_smirnov(draw: Draw, truth: impl Fn(f64) -> f64, draws: u32) -> f64 {
         let mut rng = stream();
         let mut found: Vec<f64> = (0..draws).map(|_| draw(&mut rng)).collect();
@@ -394,7 +397,7 @@ mod tests {
     #[test]
     fn whole_shapes_are_right_by_kolmogorov_and_smirnov() {
         const DRAWS: u32 = 100_000;
-        // Exceeded by chance once in 10,000 tries: sqrt(-ln(0.0001 / 2) / 2) / sqrt(n).
+        // The critical distance, sqrt(-ln(0.0001 / 2) / 2) / sqrt(n), is exceeded by chance once in 10,000 tries.
         let critical = 2.225 / f64::from(DRAWS).sqrt();
         let cases: [(&str, Draw, Below); 8] = [
             (

@@ -3,7 +3,7 @@
 //! One position table serves many heaps, as long as each item is in at most one of them. Four ways instead of two
 //! halve the number of cache lines on the way down, which dominate the cost of a pop in a large heap.
 
-/// The position of an item outside any heap.
+/// Marks an item that is in no heap.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 const WAYS: usize = 4;

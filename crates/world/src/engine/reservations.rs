@@ -1,8 +1,8 @@
 //! A token bucket whose callers wait for a token.
 //!
 //! Follows `Limiter.Reserve` of Go's `golang.org/x/time/rate`, which limits clients and work queues of Kubernetes. If
-//! the bucket is empty, a caller gets the time at which its token becomes available. Tokens are assigned in the order
-//! of the calls.
+//! the bucket is empty, a caller is assigned a future token, and learns when it becomes available. Tokens are assigned
+//! in the order of the calls.
 
 use fleetsim_units::{SimDuration, SimTime};
 
@@ -11,10 +11,10 @@ use fleetsim_units::{SimDuration, SimTime};
 pub struct Reservations {
     per_second: f64,
     burst: f64,
-    /// Number of available tokens. Negative: future tokens that are already assigned.
+    /// Number of available tokens; if negative, the number of future tokens that are already assigned.
     tokens: f64,
     filled: SimTime,
-    /// Number of assigned tokens, minus those that were returned.
+    /// Number of assigned tokens that were not returned.
     handed_out: u64,
 }
 
@@ -42,13 +42,13 @@ impl Reservations {
         self.tokens = (self.tokens + since).min(self.burst) - 1.0;
         self.filled = self.filled.max(now);
         self.handed_out += 1;
-        // A full bucket has a token for each caller so far, whatever the order of their times.
+        // The burst has a token for each caller so far, whatever the order of their times.
         if self.handed_out as f64 <= self.burst {
             return now;
         }
         // Tokens that arrive between `now` and the latest call are not available yet.
         let tokens = self.tokens - (self.filled - now).as_secs_f64() * self.per_second;
-        // A token that is missing only due to rounding counts.
+        // Ignore a shortage that is only due to rounding.
         if tokens >= -1e-9 {
             now
         } else {
@@ -73,8 +73,7 @@ mod tests {
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         let turns: Vec<SimTime> = (0..5).map(|_| bucket.reserve(SimTime::ZERO)).collect();
         assert_eq!(turns, [at(0), at(0), at(0), at(100), at(200)]);
-        // In 0.25 s, 2.5 tokens arrive for the two that were assigned in advance: half a token is missing for the
-        // next.
+        // In 0.25 s, 2.5 tokens arrive, and two of them were assigned in advance: the next caller lacks half a token.
         assert_eq!(bucket.reserve(at(250)), at(300));
         assert_eq!(
             bucket.reserve(SimTime::from_secs(100)),

@@ -5,16 +5,16 @@ use fleetsim_units::SimTime;
 
 /// The simulated system: its state, and how an event changes it.
 pub trait Model {
-    /// An event: small plain data, so that a run can be printed and compared.
+    /// An event: small plain data, so that runs can be printed and compared.
     type Event;
 
     /// Applies `event` at `queue.now()` and schedules the events that follow from it.
     fn handle(&mut self, event: Self::Event, queue: &mut EventQueue<Self::Event>);
 }
 
-/// Watches a run without changing it. `()`, closures and pairs of observers implement it.
+/// An observer of a run, which does not change it. `()`, closures and pairs of observers implement this trait.
 pub trait Observer<E> {
-    /// Sees an event just before the model handles it.
+    /// Called for each event just before the model handles it.
     fn observe(&mut self, now: SimTime, event: &E);
 }
 

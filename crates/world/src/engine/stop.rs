@@ -1,6 +1,6 @@
 //! A request from another thread to end a run early.
 //!
-//! The request does not affect a run that is not ended early: the flag is checked between events, and nowhere else.
+//! A run that is not ended early is unaffected, because the flag is checked only between events.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -25,13 +25,13 @@ impl Stop {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Returns whether a run ends after this many events. The flag is checked only at intervals.
+    /// Returns whether a run must end after this many events. The flag is checked only every [`EVENTS`] events.
     #[must_use]
     pub fn ends_after(&self, handled: u64) -> bool {
         handled.is_multiple_of(EVENTS) && self.is_set()
     }
 
-    /// Returns whether both are the same flag.
+    /// Returns whether both handles share the same flag.
     #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

@@ -1,7 +1,7 @@
 //! Stratified numbers: one number between 0 and 1 for each run, spread evenly over any number of runs.
 //!
-//! Each of 2^k equal intervals contains exactly one number of the first 2^k runs; for other counts the numbers are
-//! nearly as even. Each individual number is uniform, so an estimate from these runs has no bias.
+//! Each of 2^k equal intervals contains exactly one number of the first 2^k runs; other numbers of runs are spread
+//! nearly as evenly. Each individual number is uniform, so an estimate from these runs has no bias.
 //!
 //! The method is the van der Corput sequence in base 2, scrambled at random: Owen, "Randomly permuted (t,m,s)-nets and
 //! (t,s)-sequences", in: Monte Carlo and Quasi-Monte Carlo Methods in Scientific Computing (1995). Each digit is
@@ -13,7 +13,7 @@ use rand::Rng;
 
 use super::streams::{EntityKey, Streams};
 
-/// Returns the number of run `replicate` for one purpose of a study with this seed.
+/// Returns the number for run `replicate` and one purpose, in a study with this seed.
 ///
 /// ```
 /// use fleetsim_world::engine::stratified_unit;
@@ -31,7 +31,7 @@ pub fn stratified_unit(seed: u64, purpose: impl Into<EntityKey>, replicate: u32)
     let mut width = 1.0;
     for digit in 0..u32::BITS {
         width /= 2.0;
-        // The digits before this one, with a leading 1 so that 0 and 00 differ.
+        // The digits before this one, preceded by a 1 so that 0 and 00 differ.
         let before = (1_u64 << digit) | (u64::from(replicate) & ((1 << digit) - 1));
         let flip = streams.stream_nth(purpose, "stratum", before).next_u64() & 1;
         if u64::from(replicate >> digit) & 1 != flip {
@@ -70,7 +70,7 @@ mod tests {
                 .collect();
             let mean = numbers.iter().sum::<f64>() / SEEDS as f64;
             let square = numbers.iter().map(|number| number * number).sum::<f64>() / SEEDS as f64;
-            // Five standard errors: 0.289 and 0.298 divided by the root of 4,000.
+            // The tolerances are five standard errors: deviations of 0.289 and 0.298, divided by the root of 4,000.
             assert!(
                 (mean - 0.5).abs() < 0.023 && (square - 1.0 / 3.0).abs() < 0.024,
                 "run {run}: {mean}, {square}"

@@ -10,12 +10,12 @@
 //! generators", OOPSLA 2014; Blackman, Vigna, "Scrambled linear pseudorandom number generators", ACM TOMS 47 (2021).
 //!
 //! Two keys whose hashes differ in exactly one part always give different streams, since each step of the chain is a
-//! bijection. Others collide by chance: among a million streams, with probability 3e-8.
+//! bijection. Other keys collide by chance: among a million streams, with probability 3e-8.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::SeedableRng;
 
-/// The generator behind a stream: the same draws in every release and on every platform.
+/// The generator behind a stream, whose draws are the same in every release and on every platform.
 pub type Stream = Xoshiro256PlusPlus;
 
 /// The hashed name of an entity; hot paths store it to avoid hashing text.
@@ -86,7 +86,7 @@ impl Streams {
     }
 
     /// Returns the stream of `entity` for its `attempt`-th `purpose`: the draws of the third pull do not depend on how
-    /// many numbers the first two drew. It differs from [`Self::stream`] for every `attempt`.
+    /// many numbers the first two drew. For every `attempt`, the stream differs from [`Self::stream`].
     #[must_use]
     pub fn stream_nth(
         &self,
@@ -105,7 +105,7 @@ impl Streams {
 /// The increment of SplitMix64: 2⁶⁴ divided by the golden ratio, made odd.
 const GOLDEN_GAMMA: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// Mixes `part` into the key `state`. It is a bijection in each argument.
+/// Mixes `part` into the key `state`. The result is a bijection of each argument.
 const fn chain(state: u64, part: u64) -> u64 {
     finalise((state ^ part).wrapping_add(GOLDEN_GAMMA))
 }
@@ -269,7 +269,8 @@ mod tests {
             .map(|i| first(streams.stream(fleet.part(i), "pull")))
             .collect();
         assert_eq!(draws.iter().collect::<BTreeSet<_>>().len(), draws.len());
-        // Each bit of the difference between neighbours is set half of the time: 5,000 times, with standard error 50.
+        // Each bit of the difference between neighbouring keys is set in about half of the cases: 5,000, with standard
+        // error 50.
         for bit in 0..64 {
             let set = draws
                 .windows(2)

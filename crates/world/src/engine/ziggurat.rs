@@ -11,12 +11,12 @@ use std::convert::Infallible;
 use rand::{Rng, RngExt, TryRng};
 use rand_distr::{Exp1, StandardNormal};
 
-/// Start of the normal's tail: Doornik, "An improved ziggurat method to generate normal random samples", 2005, for 256
-/// layers.
+/// Start of the tail of the normal distribution, for 256 layers. Source: Doornik, "An improved ziggurat method to
+/// generate normal random samples", 2005.
 const NORMAL_TAIL: f64 = 3.654_152_885_361_009;
 
-/// Start of the exponential's tail: Marsaglia and Tsang, "The ziggurat method for generating random variables",
-/// Journal of Statistical Software 5(8), 2000, for 256 layers.
+/// Start of the tail of the exponential distribution, for 256 layers. Source: Marsaglia and Tsang, "The ziggurat
+/// method for generating random variables", Journal of Statistical Software 5(8), 2000.
 const EXPONENTIAL_TAIL: f64 = 7.697_117_470_131_05;
 
 /// Draws a normal number with mean 0 and standard deviation 1.
@@ -26,7 +26,8 @@ pub(super) fn standard_normal<R: Rng + ?Sized>(rng: &mut R) -> f64 {
     if drawn.abs() <= NORMAL_TAIL {
         return drawn;
     }
-    // Marsaglia's tail: the distance is the negative logarithm of the second-to-last number, which is not 0.
+    // Marsaglia's method: the distance into the tail is the negative logarithm of the second-to-last number, which is
+    // not 0.
     let share = (rng.last[0] >> 12) as f64 / (1_u64 << 52) as f64 + f64::EPSILON / 2.0;
     (NORMAL_TAIL - libm::log(share) / NORMAL_TAIL).copysign(drawn)
 }

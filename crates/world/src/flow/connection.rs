@@ -10,14 +10,14 @@ use fleetsim_units::BytesPerSec;
 /// The cap of one connection, and its weight relative to others.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Connection {
-    /// The maximum rate; `None`: only its links limit it.
+    /// The maximum rate; `None`: only the links limit the rate.
     pub cap: Option<BytesPerSec>,
-    /// Its weight.
+    /// The connection's weight.
     pub weight: ShareWeight,
 }
 
 impl Connection {
-    /// Returns its cap per unit of weight; infinite without a cap.
+    /// Returns the cap per unit of weight; infinite without a cap.
     pub(super) fn unit_cap(self) -> f64 {
         // Adding 0 makes a negative zero positive, so that all caps of zero are in one class.
         self.cap
@@ -45,7 +45,7 @@ impl Default for ShareWeight {
 }
 
 impl ShareWeight {
-    /// The weight if all connections are alike.
+    /// The weight of every connection if all are alike.
     pub const ONE: Self = Self(1.0);
 
     /// Number of steps in a weight of one.

@@ -1,17 +1,17 @@
 //! Points in time between nanoseconds, and how they round.
 //!
-//! The caller's clock ticks in whole nanoseconds, and a completion is reported at the first tick that is not before
-//! it. If the solver used that tick as the completion, each transfer of a chain would lose half a nanosecond on
-//! average at the current rate, and the bytes would take longer at a later rate: a hundred times as long if rates fall
-//! a hundredfold. So the solver's clock stops between ticks, at the exact completion. Calls made at that tick take
-//! effect there too, less than a nanosecond early; without a completion before a tick they take effect at the tick. No
-//! byte is moved twice and no time is lost.
+//! The caller's clock ticks in whole nanoseconds, and a completion is reported at the first tick at or after it. If
+//! the solver assumed that the completion was at that tick, each transfer of a chain would lose the bytes of half a
+//! nanosecond on average. If rates then fell a hundredfold, these bytes would take a hundred times as long. So the
+//! solver's clock stops between ticks, at the exact completion. Calls made at that tick take effect there too, less
+//! than a nanosecond early; without a completion before a tick they take effect at the tick. No byte is moved twice
+//! and no time is lost.
 
 /// A point at most this long after a tick counts as at the tick, and points at most this far apart count as
-/// simultaneous. This is the error of the arithmetic; at 10 GB/s it is a hundredth of a byte.
+/// simultaneous. This tolerance is the error of the arithmetic; at 10 GB/s it is a hundredth of a byte.
 pub(super) const SLACK_NANOS: f64 = 1e-3;
 
-/// A point in time and the tick at which the caller sees it.
+/// A point in time, and the tick at which the caller sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub(super) struct Instant {
     tick: u64,
@@ -35,7 +35,7 @@ impl Instant {
         (self.tick - earlier.tick) as f64 + (self.offset - earlier.offset)
     }
 
-    /// Returns the point `nanos` (not negative) later. `None` if it is beyond the range of the clock.
+    /// Returns the point `nanos` (not negative) later. `None` if that point is beyond the range of the clock.
     pub(super) fn after(self, nanos: f64) -> Option<Self> {
         let from_tick = self.offset + nanos;
         let ticks = (from_tick - SLACK_NANOS).ceil().max(0.0);
@@ -48,13 +48,13 @@ impl Instant {
         })
     }
 
-    /// Returns whether `other`, which is not earlier, is at the same time within the error of the arithmetic.
+    /// Returns whether `other`, which is not earlier, is simultaneous within the error of the arithmetic.
     pub(super) fn coincides_with(self, other: Self) -> bool {
         self.tick == other.tick && other.offset <= self.offset + SLACK_NANOS
     }
 
-    /// Returns the point at which calls made at `tick` take effect: this point if it has the same tick, otherwise the
-    /// tick itself.
+    /// Returns the point at which calls made at `tick` take effect: this point if its tick is `tick`, otherwise
+    /// exactly at `tick`.
     pub(super) fn moved_to(self, tick: u64) -> Self {
         if self.tick == tick {
             self
@@ -63,7 +63,7 @@ impl Instant {
         }
     }
 
-    /// Returns the later of the two.
+    /// Returns the later of two points.
     pub(super) fn max(self, other: Self) -> Self {
         if self < other { other } else { self }
     }

@@ -33,9 +33,9 @@
 //! transfer, the forest takes over again: immediately if nothing is in flight, otherwise when the switch pays off (see
 //! `switch`). The tests compare both with a simple reference solver and with the definition of max-min fairness.
 //!
-//! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond that is not before
-//! it. The solver itself uses floating point, and a transfer started when another is reported complete begins exactly
-//! where that one ended (see `instant`).
+//! The caller's time is in whole nanoseconds, and a completion is reported at the first nanosecond at or after it. The
+//! solver itself uses floating point, and a transfer that is started when another one is reported complete begins
+//! exactly where that one ended (see `instant`).
 //!
 //! ```
 //! use fleetsim_world::flow::Network;
@@ -85,7 +85,7 @@ pub struct TransferId {
 }
 
 impl TransferId {
-    /// Returns the index of the transfer among those in progress. It is reused before and afterwards.
+    /// Returns the index of the transfer among those in progress. Other transfers may have had it, or get it later.
     #[must_use]
     pub const fn slot(self) -> usize {
         self.slot as usize
@@ -124,21 +124,21 @@ struct TransferRecord {
     connection: Connection,
     link: LinkId,
     phase: TransferPhase,
-    /// Whether it uses links other than `link` and its ancestors.
+    /// Whether the transfer uses links other than `link` and its ancestors.
     crossing: bool,
 }
 
 /// Links, the transfers on them, and a clock that the caller advances.
 ///
 /// Every call that takes `now` first completes the transfers due by then, in order and each at its own time; the next
-/// [`Network::advance`] reports them. The general solver may defer to that call a completion that a change causes
-/// within the same nanosecond.
+/// [`Network::advance`] reports them. A completion that a change causes within the same nanosecond may be handled only
+/// in that next call, by the general solver.
 #[derive(Debug, Default)]
 pub struct Network {
     now: SimTime,
     solver: Solver,
     forest: Forest,
-    /// The general solver. It solves on demand.
+    /// The general solver, which solves on demand.
     mesh: RefCell<Mesh>,
     /// The forest's node of each link.
     nodes: Vec<u32>,
@@ -149,9 +149,9 @@ pub struct Network {
     active: usize,
     /// Number of crossing transfers in flight.
     crossing: usize,
-    /// The mesh's work when the last crossing transfer was in flight.
+    /// The work of the general solver when a crossing transfer was last in flight.
     work_when_crossing: u64,
-    /// Whether something was changed since the clock reached `now`.
+    /// Whether something has changed since the clock reached `now`.
     changing: bool,
     /// Transfers that are complete but not reported yet.
     complete: Vec<(SimTime, LinkId, TransferId)>,
@@ -184,11 +184,10 @@ impl Network {
         id
     }
 
-    /// Changes the capacity of a link from `now` on. At capacity 0 its transfers pause, and resume once capacity
-    /// returns.
+    /// Changes the capacity of a link at `now`. At capacity 0 its transfers pause, and resume once capacity returns.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn set_capacity(&mut self, now: SimTime, link: LinkId, capacity: BytesPerSec) {
         self.arrive(now);
         self.forest
@@ -196,11 +195,11 @@ impl Network {
         self.mesh.get_mut().set_capacity(link.0, capacity.get());
     }
 
-    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `connection` has its cap and its weight;
-    /// with only a cap, or `None`, the weight is 1. A transfer of 0 bytes is complete at `now`.
+    /// Starts a transfer of `size` bytes over `link` and all its ancestors. `connection` is the transfer's cap and
+    /// weight; with only a cap, or `None`, the weight is 1. A transfer of 0 bytes is complete at `now`.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn start(
         &mut self,
         now: SimTime,
@@ -217,11 +216,11 @@ impl Network {
     }
 
     /// Starts a transfer over exactly these links, in order from the source to the receiver; a repeated link counts
-    /// once. Size and connection are as in [`Network::start`]. If the links are a root, its child and so on down to one
+    /// once. For size and connection see [`Network::start`]. If the links are a root, its child and so on down to one
     /// link, the two calls are equivalent.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call, or if there are no links.
+    /// If `now` is earlier than in a previous call, or if there are no links.
     pub fn start_over(
         &mut self,
         now: SimTime,
@@ -254,10 +253,10 @@ impl Network {
     }
 
     /// Ends a transfer early; it is not reported as complete. Returns the bytes delivered by `now`, rounded down and
-    /// limited to its size.
+    /// limited to the transfer's size.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call, or if the transfer was already reported or cancelled.
+    /// If `now` is earlier than in a previous call, or if the transfer was already reported or cancelled.
     pub fn cancel(&mut self, now: SimTime, id: TransferId) -> Bytes {
         self.arrive(now);
         let delivered = self.delivered(id);
@@ -276,7 +275,7 @@ impl Network {
     }
 
     /// Returns when the next transfer ends if nothing else changes, rounded up to the next nanosecond. `None`: no
-    /// transfer is in flight, or all have rate 0.
+    /// transfer is in flight, or all transfers have rate 0.
     #[must_use]
     pub fn next_completion(&self) -> Option<SimTime> {
         let unreported = self.complete.iter().map(|&(time, ..)| time).min();
@@ -292,11 +291,11 @@ impl Network {
     /// Advances to `now` and appends every transfer that is complete by then and was not reported, ordered by (time
     /// of completion, link, id).
     ///
-    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct:
-    /// completions in between happen at their own times and free their bandwidth then.
+    /// An event loop calls this exactly at [`Network::next_completion`]. A later `now` is equally correct: completions
+    /// in between still happen at their own times, and free their bandwidth at these times.
     ///
     /// # Panics
-    /// If `now` is before that of an earlier call.
+    /// If `now` is earlier than in a previous call.
     pub fn advance(&mut self, now: SimTime, completed: &mut Vec<TransferId>) {
         self.run_to(now);
         self.complete.sort_unstable();
@@ -329,7 +328,7 @@ impl Network {
         self.throughput(link).get() >= self.capacity(link).get() * (1.0 - 1e-12)
     }
 
-    /// Returns the current rate of a transfer; zero once it is complete.
+    /// Returns the current rate of a transfer; zero once the transfer is complete.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.
@@ -420,8 +419,8 @@ impl Network {
 
     /// Advances to `now` before a change.
     fn arrive(&mut self, now: SimTime) {
-        // Completions that the first change causes at this tick wait for the other changes, so that rates are solved
-        // only once.
+        // Completions that the first change causes at this tick wait for the other changes at this tick, so that rates
+        // are solved only once.
         let another = self.now == now && self.changing && self.solver == Solver::Mesh;
         if !another {
             self.run_to(now);

@@ -8,11 +8,11 @@
 //! total cost is therefore at most about twice that of the better choice, even if crossing transfers arrive one at a
 //! time.
 //!
-//! A switch hands over the remaining bytes at the current point of the clock; no bytes are delivered by it.
+//! A switch hands over the remaining bytes at the solver's current time, and delivers no bytes.
 
 use super::{LinkId, Network, TransferPhase, TransferRecord};
 
-/// The solver that computes the rates. Only this solver has the transfers in flight.
+/// The solver that computes the rates. Only this solver knows the transfers in flight.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum Solver {
     #[default]
@@ -20,7 +20,8 @@ pub(super) enum Solver {
     Mesh,
 }
 
-/// Completions by the general solver, per transfer in flight, after which it pays to switch to the forest and back.
+/// Number of completions by the general solver, per transfer in flight, after which a switch to the forest and back
+/// pays off.
 const PATIENCE: u64 = 1;
 
 impl Network {
@@ -58,7 +59,7 @@ impl Network {
         }
     }
 
-    /// Returns true if these are a root, its child and so on down to one link.
+    /// Returns true if `links` are a root, its child and so on down to one link.
     pub(super) fn is_path_down(&self, links: &[LinkId]) -> bool {
         let mut above = None;
         for link in links {
@@ -114,8 +115,8 @@ impl Network {
         }
     }
 
-    /// Adds the links that the general solver does not have yet. It needs more memory per link than the forest, and
-    /// most networks never need it.
+    /// Adds the links that the general solver does not have yet. They are added only when needed, because the general
+    /// solver needs more memory per link than the forest.
     pub(super) fn show_links_to_mesh(&mut self) {
         let mesh = self.mesh.get_mut();
         for &node in &self.nodes[mesh.links()..] {

@@ -3,8 +3,8 @@
 //! A change in a child rewrites one path of the tree and stops where nothing changes. Sums are recomputed from both
 //! halves and never corrected by a difference, so rounding errors cannot accumulate.
 
-/// A part of the forest as seen from the node above it. Only transfers that *follow* that node are counted; classes
-/// pinned below it count as a fixed rate.
+/// A part of the forest as seen from the node above it. Only transfers that *follow* that node are counted; pinned
+/// classes below the node count as a fixed rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Summary {
     /// The reading of the node's clock when the next follower ends; infinite without followers.
@@ -17,12 +17,13 @@ pub(super) struct Summary {
     pub(super) highest_following: f64,
     /// Throughput of the topmost pinned classes, in bytes per second.
     pub(super) fixed: f64,
-    /// The sum of the weights of the transfers that follow. It is exact: weights are whole numbers of sixteenths.
+    /// The sum of the weights of the transfers that follow. The sum is exact, because weights are whole numbers of
+    /// sixteenths.
     pub(super) followers: f64,
 }
 
 impl Summary {
-    /// The summary without children.
+    /// The summary of a node without children.
     pub(super) const NOTHING: Self = Self {
         tag: f64::INFINITY,
         lowest_following: f64::INFINITY,
@@ -44,7 +45,7 @@ impl Summary {
         }
     }
 
-    /// Returns true if all bits are the same. It does not branch on each field.
+    /// Returns true if all bits are equal. It does not branch on each field.
     #[inline]
     fn is(&self, other: &Self) -> bool {
         let bits = differing_bits(self.tag, other.tag)
@@ -57,13 +58,13 @@ impl Summary {
     }
 }
 
-/// Returns the lesser of two numbers. Neither is NaN, so this takes one instruction, unlike `f64::min`.
+/// Returns the lesser of two numbers. Neither may be NaN, so this takes one instruction, unlike `f64::min`.
 #[inline]
 fn lesser(one: f64, other: f64) -> f64 {
     if other < one { other } else { one }
 }
 
-/// Returns the greater of two numbers, neither of which is NaN.
+/// Returns the greater of two numbers. Neither may be NaN.
 #[inline]
 fn greater(one: f64, other: f64) -> f64 {
     if other > one { other } else { one }
@@ -79,7 +80,7 @@ const FREE: u32 = u32::MAX;
 
 /// The children of one node, each in its own slot, and the summary of all of them.
 ///
-/// Nearly all nodes have at most one child, so this case needs no separate allocation.
+/// Nearly all nodes have at most one child, so a single child needs no separate allocation.
 #[derive(Debug, Default)]
 pub(super) enum Tree {
     /// No children.
@@ -96,7 +97,7 @@ impl Tree {
         matches!(self, Self::Empty)
     }
 
-    /// Assigns `kid` a slot; its summary is empty until it is set.
+    /// Assigns a slot to `kid`, whose summary is empty until it is set.
     pub(super) fn insert(&mut self, kid: u32) -> u32 {
         match self {
             Self::Empty => {
@@ -153,7 +154,7 @@ impl Tree {
         }
     }
 
-    /// Returns a child whose summary has the property that the overall summary has. The property must hold for a
+    /// Returns a child whose summary has a property that the overall summary has. The property must hold for a
     /// combined summary only if it holds for one of its parts.
     ///
     /// # Panics
@@ -166,7 +167,7 @@ impl Tree {
         }
     }
 
-    /// Calls `found` with every child whose first tag is at most `due`, by slot.
+    /// Calls `found` with every child whose first tag is at most `due`, in the order of slots.
     pub(super) fn each_due(&self, due: f64, found: &mut impl FnMut(u32)) {
         match self {
             Self::One { kid, summary } if summary.tag <= due => found(*kid),
@@ -175,7 +176,7 @@ impl Tree {
         }
     }
 
-    /// Sets back the clock that all tags refer to by `by`, and calls `each` with every child.
+    /// Sets back by `by` the clock that all tags refer to, and calls `each` with every child.
     pub(super) fn set_back(&mut self, by: f64, mut each: impl FnMut(u32)) {
         match self {
             Self::Empty => {}
@@ -237,7 +238,7 @@ impl WideTree {
             return false;
         }
         self.cells[at] = summary;
-        // The changed half is at hand, so only the other half is read. Their order does not matter.
+        // The changed half is known, so only the other half is read. The order of the halves does not matter.
         let mut half = summary;
         while at > 1 {
             let merged = half.with(&self.cells[at ^ 1]);

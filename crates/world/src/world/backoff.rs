@@ -26,8 +26,7 @@ pub struct Backoff {
     pub initial: SimDuration,
     /// The longest wait.
     pub max: SimDuration,
-    /// The back-off restarts from `initial` if nothing failed for longer than this. After failed pulls, twice `max` by
-    /// default.
+    /// The back-off restarts at `initial` if nothing failed for longer than this.
     pub reset: SimDuration,
 }
 
@@ -37,8 +36,8 @@ impl Default for Backoff {
     }
 }
 
-/// One entry of an exponential back-off (client-go `flowcontrol.Backoff`, jitter factor 0): the last wait and its
-/// start.
+/// One entry of an exponential back-off (client-go `flowcontrol.Backoff`, jitter factor 0): the last wait, and when it
+/// started.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BackoffEntry {
     last: Option<(SimDuration, SimTime)>,

@@ -22,12 +22,12 @@ use fleetsim_units::{Bytes, BytesPerSec, Factor, PerSecond, Share, SimDuration};
 /// (Chick-fil-A, 2018); published edge clusters have 1 to 3, data-centre clusters tens (spread 1 to 250).
 pub const NODES: u32 = 3;
 
-/// Rate at which a cluster can receive. Guess: no published distribution of site links was found. Branch offices have
-/// about 100 Mbit/s, retail 20 to 50, data centres 10,000.
+/// Rate at which a cluster can receive. Guess, because no published distribution of site links was found. Branch
+/// offices have about 100 Mbit/s, retail 20 to 50, data centres 10,000.
 pub const DOWNLINK: BytesPerSec = BytesPerSec::from_mbit(100.0);
 
-/// Round trip from a cluster to the registry. Guess, like the link above: 1 ms in a data centre, 30 ms for a branch,
-/// 80 ms over a cellular network, 600 ms over a satellite.
+/// Round trip from a cluster to the registry. Guess, because no distribution was found: 1 ms in a data centre, 30 ms
+/// for a branch, 80 ms over a cellular network, 600 ms over a satellite.
 pub const RTT: DurationModel = DurationModel::Constant(SimDuration::from_millis(30));
 
 /// Length of a gap of a cellular link. Source: seconds without data on three carriers while driving
@@ -37,7 +37,8 @@ pub const GAP_LENGTH: DurationModel = DurationModel::LogNormal {
     sigma: 0.9,
 };
 
-/// Length of a gap of a moving satellite terminal. Source: as above: median 2 s, mean 10 to 12 s, p90 20 to 24 s.
+/// Length of a gap of a moving satellite terminal. Source: Starlink-Project/Satellite-vs-Cellular @79f9412, downlink
+/// over TCP while driving: median 2 s, mean 10 to 12 s, p90 20 to 24 s.
 pub const SATELLITE_GAP_LENGTH: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_secs(2),
     sigma: 1.8,
@@ -50,13 +51,13 @@ pub const SATELLITE_GAP_LENGTH: DurationModel = DurationModel::LogNormal {
 /// higher rates.
 pub const REGISTRY_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// Rate of one connection to a blob store. Source: AWS's guidance for S3, 85 to 90 MB/s each. Spread: ghcr.io
-/// delivered 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
+/// Rate of one connection to a blob store. Source: AWS's guidance for S3, 85 to 90 MB/s per connection. Spread:
+/// ghcr.io delivered 46 MB/s cold and about 500 MB/s warm (spegel-org/benchmark-results @645a85c).
 pub const CONNECTION: BytesPerSec = BytesPerSec::new(88e6);
 
 /// Time a registry takes to answer one request. Source: first bytes of object stores, S3 27 ms (sigma 0.62), Azure
 /// Blob 38 ms (0.66), fitted to p50, p90 and p99 (cdouglas/endive @3bded46); a content delivery network 80 ms. The
-/// value is between the first two.
+/// default is between S3 and Azure Blob.
 pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(30),
     sigma: 0.64,
@@ -64,10 +65,10 @@ pub const SERVICE_TIME: DurationModel = DurationModel::LogNormal {
 
 // ---- distribution ----
 
-/// Rate at which a cache or a mirror can send. Guess: one server on a local network; 1 to 25 Gbit/s.
+/// Rate at which a cache or a mirror can send. Guess for one server on a local network; 1 to 25 Gbit/s.
 pub const CACHE_EGRESS: BytesPerSec = BytesPerSec::from_gbit(10.0);
 
-/// Round trip from a node to its cache. Guess: one local network.
+/// Round trip from a node to its cache. Guess for a single local network.
 pub const CACHE_RTT: SimDuration = SimDuration::from_millis(1);
 
 /// Round trip from a cluster to a mirror in its region. Source: 1 to 2 ms between the clusters of KubeFleet's test on
@@ -82,14 +83,14 @@ pub const CACHE_TTL: SimDuration = SimDuration::from_hours(168);
 /// in cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_CACHE: Bytes = Bytes::new(10_000_000_000);
 
-/// Maximum number of concurrent downloads of a cell. Source: `diego.executor.max_concurrent_downloads`, 5, in the same
-/// file.
+/// Maximum number of concurrent downloads of a cell. Source: `diego.executor.max_concurrent_downloads`, 5, in
+/// cloudfoundry/diego-release `jobs/rep/spec`.
 pub const CELL_DOWNLOADS: u32 = 5;
 
-/// Rate of copies within a cell: so high that they take no time, because unpacking already includes writing them.
+/// Rate of copies within a cell: so high that copies take no time, because unpacking already includes writing them.
 pub const CELL_COPY: BytesPerSec = BytesPerSec::from_gbit(10_000.0);
 
-/// Time from a request to a peer's answer. Guess: within the 20 ms below; the six or more requests of a small image
+/// Time from a request to a peer's answer. Guess, below [`SPEGEL_TIMEOUT`]: the six or more requests of a small image
 /// took about 25 ms in total (spegel-org/benchmark-results @645a85c).
 pub const SPEGEL_LOOKUP: SimDuration = SimDuration::from_millis(3);
 
@@ -113,7 +114,7 @@ pub const DRAGONFLY_PARENTS: u32 = 4;
 /// Rate at which a Kraken agent or origin sends. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
 pub const KRAKEN_OUT: BytesPerSec = BytesPerSec::new(200e6);
 
-/// Rate at which a Kraken agent receives. Source: as above.
+/// Rate at which a Kraken agent receives. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go`.
 pub const KRAKEN_IN: BytesPerSec = BytesPerSec::new(300e6);
 
 /// Number of connections per torrent. Source: uber/kraken @2a7fbcb `lib/torrent/scheduler/connstate/config.go`.
@@ -131,8 +132,8 @@ pub const ANNOUNCE: SimDuration = SimDuration::from_millis(50);
 /// `lib/torrent/scheduler/conn/config.go`; requests for pieces time out after 4 s or more (`dispatch/config.go`).
 pub const PEER_TIMEOUT: SimDuration = SimDuration::from_secs(5);
 
-/// Probability of such a time-out per node and layer. Source: calibrated on the p99 of Kraken's published distribution
-/// to 2,600 hosts (18 s, with a median of 10 s); 0 to 15%.
+/// Probability per node and layer that a peer times out. Source: calibrated on the p99 of Kraken's published
+/// distribution to 2,600 hosts (18 s, with a median of 10 s); 0 to 15%.
 pub const PEER_TIMEOUT_SHARE: Share = Share::new(0.08);
 
 /// Share of an image's bytes that a container reads before it is ready. Source: mean of 6.4% over 57 images (Harter et
@@ -149,14 +150,15 @@ pub const LAZY_TOC: Bytes = Bytes::new(100_000);
 /// Rate of the background fetch of a layer. Guess: it yields to reads on demand.
 pub const LAZY_BACKGROUND: BytesPerSec = BytesPerSec::new(10e6);
 
-/// Time from one group of clusters of a pre-pull to the next. Guess.
+/// Time between two groups of clusters in a pre-pull. Guess.
 pub const PRE_PULL_EVERY: SimDuration = SimDuration::from_mins(1);
 
 /// Rate of one connection for a blob that a content delivery network has not cached yet. Source: ghcr.io, 1 GB in 24
 /// to 32 s for every node of a simultaneous pull (spegel-org/benchmark-results @645a85c).
 pub const CDN_COLD: BytesPerSec = BytesPerSec::new(46e6);
 
-/// Rate of one connection for a blob that it has cached. Source: as above, 6.0 s with unpacking.
+/// Rate of one connection for a blob that a content delivery network has cached. Source: ghcr.io, 1 GB in 6.0 s with
+/// unpacking (spegel-org/benchmark-results @645a85c).
 pub const CDN_WARM: BytesPerSec = BytesPerSec::new(500e6);
 
 // ---- kubelet ----
@@ -168,17 +170,17 @@ pub const REGISTRY_PULL_QPS: u32 = 5;
 pub const REGISTRY_BURST: u32 = 10;
 
 /// Time from an error to the pod's next sync: 10 s with a jitter factor of 0.5. Source: constants in
-/// kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Only this spreads the retries of a storm.
+/// kubernetes/kubernetes `pkg/kubelet/pod_workers.go`. Only this jitter spreads the retries of simultaneous failures.
 pub const ERROR_REQUEUE: DurationModel = DurationModel::Uniform {
     min: SimDuration::from_secs(10),
     max: SimDuration::from_secs(15),
 };
 
-/// `syncFrequency`, the longest wait under the newer rule before its jitter. Source: kubelet defaults.
+/// `syncFrequency`: under the newer rule, the longest wait before jitter is added. Source: kubelet defaults.
 pub const SYNC_PERIOD: SimDuration = SimDuration::from_secs(60);
 
 /// Jitter factor of the newer rule: up to half of the wait is added. Source: `workerBackOffPeriodJitterFactor` in
-/// the same `pod_workers.go`.
+/// kubernetes/kubernetes `pkg/kubelet/pod_workers.go`.
 pub const REQUEUE_JITTER: f64 = 0.5;
 
 // ---- container runtime and disk (differences between runtimes and their versions are in `runtime/spec.rs`) ----
@@ -192,18 +194,19 @@ pub const KEEP_BLOBS: bool = true;
 pub const UNPACK_SLOTS: u32 = 1;
 
 /// Uncompressed bytes written per second while unpacking one layer. Source, for layers of programs: 108 MB/s
-/// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Layers of zeros or of
-/// random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to 335 within the
-/// page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The value is the median of these five.
+/// (h4x3rotab/docker-unpack-bench @d6fc36d) and 176 (bottlerocket-os/bottlerocket-core-kit#443). Source, for layers of
+/// zeros or of random bytes: chonks, n1-standard-16 with a local SSD, 4 to 64 nodes: 197 to 208; c5a.4xlarge 300 to
+/// 335 within the page cache; D8ds_v5 345 (spegel-org/benchmark-results @645a85c). The value is the median of these
+/// five.
 pub const UNPACK_RATE: BytesPerSec = BytesPerSec::new(200e6);
 
-/// Rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8 s and
-/// 4.5 s, so 1.8 (containers/storage#363). Decompression alone, with containerd's decoders: 1.8 to 2.0 relative to an
-/// external gzip and 2.4 to 3.7 relative to Go's (containerd/containerd#6957, espressif/esp-idf#18940); writing files
-/// takes equally long for both.
+/// Unpack rate of a zstd layer relative to a gzip layer. Source: copying the whole Fedora image with its files took 8
+/// s with gzip and 4.5 s with zstd, a factor of 1.8 (containers/storage#363). Decompression alone, with containerd's
+/// decoders: 1.8 to 2.0 relative to an external gzip and 2.4 to 3.7 relative to Go's (containerd/containerd#6957,
+/// espressif/esp-idf#18940); writing files takes equally long for both.
 pub const ZSTD_FACTOR: f64 = 1.8;
 
-/// Sigma of the lognormal factor between nodes on the rate above. Source: chonks, ±15% over 64 nodes, and a factor of
+/// Sigma of the lognormal factor on [`UNPACK_RATE`] between nodes. Source: chonks, ±15% over 64 nodes, and a factor of
 /// at most 1.1 between the slowest and the fastest of 10 (spegel-org/benchmark-results @645a85c); so 0.05 to 0.15.
 pub const UNPACK_SPREAD: f64 = 0.1;
 
@@ -226,7 +229,7 @@ pub const START_OVERHEAD: DurationModel = DurationModel::LogNormal {
 };
 
 /// Sigma of the lognormal factor between clusters on starts of containers and programs. Source: the medians of the 32
-/// streams above.
+/// streams of [`START_OVERHEAD`].
 pub const START_SPREAD: f64 = 0.2;
 
 // ---- images ----
@@ -243,7 +246,8 @@ pub const CONFIG_SIZE: Bytes = Bytes::new(6_200);
 
 /// Time from a process's start until it can answer its readiness probe. The median is a guess: a small web service; a
 /// large JVM takes ten times as long. Source of the sigma within a cluster: ten cold starts each of 620 functions
-/// (maxday/lambda-perf @6070b79), 0.05, 0.18 and 0.36 (p10, p50, p90). Between clusters, [`START_SPREAD`] is added.
+/// (maxday/lambda-perf @6070b79), 0.05, 0.18 and 0.36 (p10, p50, p90). [`START_SPREAD`] adds the variation between
+/// clusters.
 pub const START: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_secs(4),
     sigma: 0.2,
@@ -260,15 +264,16 @@ pub const TERMINATION: DurationModel = DurationModel::LogNormal {
 pub const PROBE_PERIOD: SimDuration = SimDuration::from_secs(10);
 
 /// Rate and burst at which a cluster's controllers create pods. Source: `--kube-api-qps` and `--kube-api-burst` of the
-/// kube-controller-manager. End to end, 20 pods per second were measured with these, and 201 with a limit of 200
-/// (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
+/// kube-controller-manager. End to end, 20 pods per second were measured with these limits, and 201 with a limit of
+/// 200 per second (kubernetes-sigs/agent-sandbox, pull requests 1209, 1275 and 1609, 2026).
 pub const POD_CREATION: (PerSecond, u32) = (PerSecond::new(20.0), 30);
 
 /// Rate and burst at which a cluster's scheduler binds pods. Source: `clientConnection` of the kube-scheduler's
 /// configuration.
 pub const POD_SCHEDULING: (PerSecond, u32) = (PerSecond::new(50.0), 100);
 
-/// Pods that start on a node per second. Source: 4.5 to 5 on a spinning disk (agent-sandbox, as above); 1 to 50.
+/// Pods that start on a node per second. Source: 4.5 to 5 on a spinning disk (kubernetes-sigs/agent-sandbox, pull
+/// requests 1209, 1275 and 1609, 2026); 1 to 50.
 pub const POD_STARTS: Factor = Factor::new(5.0);
 
 /// `progressDeadlineSeconds` of a Deployment. Source: api, `apps/v1` (`pkg/apis/apps/v1/defaults.go`).
@@ -283,9 +288,9 @@ pub const INSTRUCTION_DELAY: DurationModel = DurationModel::LogNormal {
 };
 
 /// Duration of a Helm upgrade of a small chart, without waiting for pods. Source: Flux's published benchmarks of its
-/// helm-controller, a chart of 4 objects without pods: 2.6 to 3.0 s of a worker's time each (Flux 2.6 to 2.9), ten
-/// concurrently on 2 CPU; 4.9 s with Flux 2.5. The controller was busy, so this is rather too long for an idle agent.
-/// The spread between clusters is a guess.
+/// helm-controller, a chart of 4 objects without pods: with Flux 2.6 to 2.9, 2.6 to 3.0 s of a worker's time each, ten
+/// concurrently on 2 CPU; 4.9 s with Flux 2.5. The controller was busy, so an idle agent is probably faster. The
+/// spread between clusters is a guess.
 pub const APPLY: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_millis(2800),
     sigma: 0.4,
@@ -295,10 +300,10 @@ pub const APPLY: DurationModel = DurationModel::LogNormal {
 /// `pkg/apis/admissionregistration/v1/defaults.go`.
 pub const WEBHOOK_TIMEOUT: SimDuration = SimDuration::from_secs(10);
 
-/// Sigma of the lognormal factor between clusters on the time of an apply: the speed of their control planes. Source:
-/// the slowest of six clusters that created a million pods took 4.7 times as long as the rest
-/// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): 0.6 by their variance, 1.2 if it is
-/// the expected largest of six.
+/// Sigma of the lognormal factor between clusters on the time of an apply, due to the speed of their control planes.
+/// Source: the slowest of six clusters that created a million pods took 4.7 times as long as the rest
+/// (kubernetes-sigs/agent-sandbox @0b989aa, `docs/keps/1434-multi-cluster-fleet`): sigma is 0.6 by the variance of the
+/// six, or 1.2 if that cluster is the expected largest of six.
 pub const APPLY_SPREAD: f64 = 0.6;
 
 /// Time from sending a report until the management cluster has it. Guess.
@@ -319,7 +324,7 @@ pub const WATCH_START: SimDuration = SimDuration::from_secs(5);
 // ---- faults: what an experiment may set; without a setting, nothing fails ----
 
 /// Time from the end of a cluster's outage to the start of the next. Source: 1 in 15 lines had an outage on a given
-/// day (NBN, March 2023, accc.gov.au). The shape is that of the node failures below.
+/// day (NBN, March 2023, accc.gov.au). The shape is that of [`node_loss_between`].
 #[must_use]
 pub fn outage_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(15 * 24), 0.75)
@@ -335,14 +340,14 @@ pub const OUTAGE_REPAIR: DurationModel = DurationModel::LogNormal {
 
 /// Time from a node's recovery to its next failure. Source: 14 systems with 2 and 4 processors per node at Los Alamos,
 /// 1996 to 2005 (Derek-Jones/ESEUR-code-data @1a49d10): 0.27 to 0.69 and 1.0 to 1.3 failures per year, shapes 0.45 to
-/// 1.0. The value is between the two groups.
+/// 1.0. The default is between the two groups.
 #[must_use]
 pub fn node_loss_between() -> DurationModel {
     DurationModel::weibull_of_mean(SimDuration::from_hours(440 * 24), 0.6)
 }
 
-/// Time until a failed node recovers. Source: 23,552 repairs of the same systems: 13, 60, 330 and 3,803 min (p10, p50,
-/// p90, p99).
+/// Time until a failed node recovers. Source: 23,552 repairs of the systems of [`node_loss_between`]: 13, 60, 330 and
+/// 3,803 min (p10, p50, p90, p99).
 pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal {
     median: SimDuration::from_mins(60),
     sigma: 1.4,
@@ -352,8 +357,8 @@ pub const NODE_LOSS_REPAIR: DurationModel = DurationModel::LogNormal {
 /// kube-controller-manager, 40 s until 1.31; 50 s since (unverified).
 pub const NODE_GRACE: SimDuration = SimDuration::from_secs(40);
 
-/// Time from then until its pods are deleted. Source: the toleration of `node.kubernetes.io/unreachable` that the API
-/// server's admission adds by default (unverified).
+/// Time from when a node counts as not ready until its pods are deleted. Source: the toleration of
+/// `node.kubernetes.io/unreachable` that the API server's admission adds by default (unverified).
 pub const NODE_EVICTION: SimDuration = SimDuration::from_secs(300);
 
 /// Time from the start of a defective container to its crash. Guess.

@@ -40,10 +40,10 @@ pub enum Event {
         registry: u32,
         /// Index into [`crate::world::RegistrySpec::windows`].
         window: u32,
-        /// Whether it begins or ends.
+        /// Whether the window begins or ends.
         begins: bool,
     },
-    /// The rate that a registry may send, or that it sends to others, changes.
+    /// The rate at which a registry may send, or at which it sends to others, changes.
     RegistryLoad {
         /// Index of the registry: 0 is the first.
         registry: u32,
@@ -88,7 +88,7 @@ impl Event {
         }
     }
 
-    /// Returns whether the event only exists because a host has limits, and changes nothing that is measured.
+    /// Returns whether the event only exists because a host has limits, and affects no measured value.
     pub(crate) const fn only_checks_limit(&self) -> bool {
         matches!(
             self,
@@ -97,10 +97,10 @@ impl Event {
     }
 }
 
-/// A change of the rate that a registry may send, or sends to clients outside the fleet.
+/// A change of the rate at which a registry may send, or at which it sends to clients outside the fleet.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum LoadEvent {
-    /// Its burst allowance is used up.
+    /// The registry's burst allowance is used up.
     BurstEnds,
     /// The steady load from others changes.
     OtherRate,
@@ -115,13 +115,13 @@ pub enum DriverEvent {
     Released,
     /// A report is in the controller's cache.
     Seen(Report),
-    /// A timer of the controller expires; identified by its number.
+    /// A timer of the controller, identified by its number, expires.
     Timer(u32),
     /// A write that instructs a cluster to run a revision takes effect.
     Instruct(ClusterId, Revision),
     /// A write that pauses or resumes a cluster's deployment takes effect.
     Pause(ClusterId, bool),
-    /// The controller's cache shows a change made by a person, by its number in the list of changes.
+    /// The controller's cache shows a person's change, which is identified by its number in the list of changes.
     PersonActs(u32),
 }
 
@@ -164,14 +164,14 @@ pub enum FaultEvent {
     NodeNotReady {
         /// The node.
         node: NodeId,
-        /// The number of its failure.
+        /// The number of the node's failure.
         failure: u32,
     },
-    /// A node has been missing for as long as its pods tolerate.
+    /// A node has been missing for as long as its pods tolerate this.
     NodeEvicts {
         /// The node.
         node: NodeId,
-        /// The number of its failure.
+        /// The number of the node's failure.
         failure: u32,
     },
     /// The registry has responded 404 to a pull.
@@ -180,7 +180,7 @@ pub enum FaultEvent {
     DefectShows {
         /// The pod.
         pod: PodId,
-        /// The number of its start.
+        /// The number of the container's start.
         start: u32,
     },
 }
@@ -209,14 +209,14 @@ pub enum AgentEvent {
 pub struct Report {
     /// The reporting cluster.
     pub cluster: ClusterId,
-    /// The revision that it applied last; [`crate::world::NOTHING`] if only a failed apply is reported.
+    /// The revision that the cluster last applied; [`crate::world::NOTHING`] if only a failed apply is reported.
     pub applied: Revision,
     /// Whether the whole release was ready.
     pub ready: bool,
-    /// Whether one of its Deployments had exceeded its progress deadline; always false unless the world watches
-    /// deadlines ([`crate::world::World::watch_progress_deadlines`]).
+    /// Whether one of the cluster's Deployments had exceeded its progress deadline; always false unless the world
+    /// watches deadlines ([`crate::world::World::watch_progress_deadlines`]).
     pub degraded: bool,
-    /// Why its last apply failed. `None`: it succeeded.
+    /// Why the cluster's last apply failed. `None`: it succeeded.
     pub failure: Option<ApplyFailure>,
 }
 
@@ -233,14 +233,14 @@ pub enum WorkloadEvent {
     PodReady {
         /// The pod.
         pod: PodId,
-        /// The number of its start.
+        /// The number of the container's start.
         start: u32,
     },
     /// A pod has been ready for `minReadySeconds`.
     PodAvailable {
         /// The pod.
         pod: PodId,
-        /// The number of its start.
+        /// The number of the container's start.
         start: u32,
     },
     /// A container has crashed.
@@ -261,13 +261,13 @@ pub enum WorkloadEvent {
 /// An event of a pull's request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum RequestEvent {
-    /// It reaches a host with limits.
+    /// The request reaches a host with limits.
     Arrives(HostRole),
-    /// A host with limited connections or workers has served it.
+    /// A host with limited connections or workers has served the request.
     Served(HostRole),
     /// The response of a registry's host arrives.
     Response(HostRole, Response),
-    /// It is resent after it was refused.
+    /// The request is resent after it was refused.
     Retry(PullWait),
     /// The runtime retries to connect to a host that does not respond, or gives up.
     Redial {
@@ -276,11 +276,11 @@ pub enum RequestEvent {
         /// The time of the first attempt.
         since: SimTime,
     },
-    /// It continues to the registry because a nearer host did not have the blob.
+    /// The request continues to the registry because a nearer host did not have the blob.
     Upstream,
     /// The response of a cache, a mirror or a peer arrives.
     NearbyResponse(Response),
-    /// The transfer of its blob has passed its slow start.
+    /// The transfer of the request's blob has passed its slow start.
     RampedUp,
 }
 
@@ -293,13 +293,13 @@ pub enum PullEvent {
     LayerWrites(u16),
     /// A layer is unpacked.
     Unpacked(u16),
-    /// It has received no data for as long as the runtime waits.
+    /// The pull has received no data for as long as the runtime waits.
     Stalled,
-    /// It has exceeded its deadline.
+    /// The pull has exceeded its deadline.
     Deadline,
     /// The image is complete on its node.
     Completed,
-    /// Real machines have completed it, or it has failed there.
+    /// In a replay, real machines have completed the pull, or it has failed there.
     OrderEnds(Option<PullError>),
 }
 

@@ -6,7 +6,7 @@ use fleetsim_rollout::Revision;
 pub const OLD: Revision = Revision(1);
 /// The revision that is rolled out.
 pub const NEW: Revision = Revision(2);
-/// No revision: a cluster that has applied nothing, or the instruction to remove what it runs.
+/// No revision: a cluster has applied nothing, or is instructed to remove its workloads.
 pub const NOTHING: Revision = Revision(0);
 
 macro_rules! dense_id {
@@ -25,7 +25,7 @@ macro_rules! dense_id {
                 Self(u32::try_from(index).expect("a world has fewer than 2^32 things of a kind"))
             }
 
-            /// Returns the index into the `Vec` of these objects.
+            /// Returns the index of the object into their `Vec`.
             #[must_use]
             $vis const fn index(self) -> usize {
                 self.0 as usize

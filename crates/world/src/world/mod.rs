@@ -139,7 +139,7 @@ pub struct World<'s> {
     faults: FaultProcesses,
     meter: Meter,
     totals: Totals,
-    /// Reports that have arrived since they were last taken.
+    /// Reports that have arrived since the last call of [`World::take_reports`].
     reports: Vec<Report>,
     /// Number of events so far that only checked a limit.
     limit_checks: u64,
@@ -149,8 +149,8 @@ pub struct World<'s> {
 }
 
 impl<'s> World<'s> {
-    /// Creates a world at the start of a rollout, with the random numbers of this seed and replicate, on this
-    /// platform. Schedules the first events of faults, windows and a pre-pull.
+    /// Creates a world at the start of a rollout on `platform`, with the random numbers of this seed and replicate.
+    /// Schedules the first events of faults, windows and a pre-pull.
     #[must_use]
     pub fn new(
         spec: &'s WorldSpec,
@@ -220,7 +220,7 @@ impl<'s> World<'s> {
     /// Handles an event.
     pub fn handle(&mut self, event: Event, queue: &mut Queue) {
         if event.only_checks_limit() {
-            // Measurements do not depend on whether a host has limits.
+            // Measured values must not depend on whether a host has limits.
             self.limit_checks += 1;
         } else {
             self.meter.advance(queue.now());
@@ -255,8 +255,8 @@ impl<'s> World<'s> {
         }
     }
 
-    /// Handles a change of a registry's load. Other loads are scheduled after their effects on the transfers of the
-    /// fleet.
+    /// Handles a change of a registry's load. Further changes of the load are scheduled after the effects of this
+    /// change on the fleet's transfers.
     fn load_changes(&mut self, at: usize, change: LoadEvent, queue: &mut Queue) {
         match change {
             LoadEvent::BurstEnds => {
@@ -285,7 +285,7 @@ impl<'s> World<'s> {
         self.set_link(links.egress[at], capacity, all, queue);
     }
 
-    /// Takes the reports that have arrived since the last call.
+    /// Removes and returns the reports that have arrived since the last call.
     pub fn take_reports(&mut self) -> Vec<Report> {
         std::mem::take(&mut self.reports)
     }
@@ -319,7 +319,7 @@ impl<'s> World<'s> {
         self.clusters[cluster.index()].cuts.is_managed()
     }
 
-    /// Returns whether a failure of the cluster in progress will end.
+    /// Returns whether a failure in progress of the cluster will end.
     #[must_use]
     pub fn is_repair_due(&self, cluster: ClusterId) -> bool {
         self.clusters[cluster.index()].repairs_due > 0
@@ -331,7 +331,8 @@ impl<'s> World<'s> {
         &self.meter
     }
 
-    /// Returns the number of events so far that only checked a limit. A world without that limit has all other events.
+    /// Returns the number of events so far that only checked a limit. A world without the limit has only the other
+    /// events.
     #[must_use]
     pub const fn limit_checks(&self) -> u64 {
         self.limit_checks

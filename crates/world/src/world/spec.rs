@@ -39,7 +39,7 @@ pub struct WorldSpec {
     pub distribution: DistributionSpec,
     /// The settings of every node.
     pub node: NodeSpec,
-    /// The rates at which the pods of every cluster appear.
+    /// The rates at which the pods of every cluster are created, scheduled and started.
     pub pods: PodSpec,
     /// The images that are rolled out, in two revisions.
     pub images: Vec<ImageSpec>,
@@ -52,7 +52,7 @@ pub struct WorldSpec {
 }
 
 impl WorldSpec {
-    /// Returns the registry of an image by its index: 0 is [`WorldSpec::registry`], others follow.
+    /// Returns the registry with index `at`: 0 is [`WorldSpec::registry`], and the others follow.
     #[must_use]
     pub fn registry_at(&self, at: usize) -> &RegistrySpec {
         if at == 0 {
@@ -62,12 +62,12 @@ impl WorldSpec {
         }
     }
 
-    /// Returns all registries by their index.
+    /// Returns all registries, in the order of their indices.
     pub fn all_registries(&self) -> impl Iterator<Item = &RegistrySpec> {
         (0..=self.registries.len()).map(|at| self.registry_at(at))
     }
 
-    /// Returns the revision that a cluster runs when the rollout begins. `None`: it runs nothing.
+    /// Returns the revision that a cluster runs when the rollout begins. `None`: the cluster runs nothing.
     #[must_use]
     pub fn installed(&self, cluster: usize) -> Option<Revision> {
         (self.release == ReleaseKind::Update && self.clusters[cluster].installed).then_some(OLD)
@@ -81,7 +81,7 @@ impl WorldSpec {
 pub struct NamedRegistry {
     /// The name that images use; unique among the registries.
     pub name: String,
-    /// Its settings, with the same defaults as the first registry.
+    /// The registry's settings, with the same defaults as those of the first registry.
     #[serde(default, rename = "registry")]
     pub spec: RegistrySpec,
 }
@@ -91,7 +91,7 @@ pub struct NamedRegistry {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ReleaseKind {
-    /// All clusters run the previous revision, ready, with its images on their nodes.
+    /// All clusters run the previous revision and are ready, with its images on their nodes.
     #[default]
     Update,
     /// First deployment: no cluster runs a revision, and no node has any image layer.
@@ -105,7 +105,7 @@ pub enum ReleaseKind {
 pub struct RegionSpec {
     /// The name that clusters use; unique among the regions.
     pub name: String,
-    /// Total rate at which its clusters can receive.
+    /// Total rate at which the region's clusters can receive.
     #[serde(deserialize_with = "positive")]
     pub bandwidth: BytesPerSec,
 }
@@ -117,26 +117,26 @@ pub struct ImageSpec {
     pub name: String,
     /// The new revision's layers, bottom first.
     pub layers: Vec<LayerSpec>,
-    /// The old revision's layers, bottom first; empty if they are unknown or nothing runs.
+    /// The old revision's layers, bottom first; empty if the layers are unknown or nothing runs.
     pub previous: Vec<LayerSpec>,
     /// Size of the new revision's config blob; drawn once per run.
     pub config: SizeModel,
-    /// Index of its registry; see [`WorldSpec::registry_at`].
+    /// Index of the image's registry; see [`WorldSpec::registry_at`].
     pub registry: usize,
-    /// Whether its tag names a list of platforms, which is requested before the platform's manifest.
+    /// Whether the image's tag names a list of platforms. The list is requested before the platform's manifest.
     pub index: bool,
 }
 
 /// One layer of an image.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerSpec {
-    /// Its digest, which is the key of its random numbers: equal digests mean the same bytes.
+    /// The layer's digest, the key of its random numbers. Equal digests mean the same bytes.
     pub digest: String,
     /// Size during transfer; drawn once per run.
     pub compressed: SizeModel,
     /// Size on disk; drawn once per run.
     pub uncompressed: Uncompressed,
-    /// Whether it is compressed with zstd; other compressed layers use gzip.
+    /// Whether the layer is compressed with zstd; other compressed layers use gzip.
     pub is_zstd: bool,
 }
 
@@ -161,7 +161,7 @@ impl ImageSpec {
     }
 }
 
-/// The part of a world that depends on the product: its agents, and the restarts of its platform.
+/// The part of a world that depends on the product: the clusters' agents, and how the platform restarts containers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlatformSpec {
     /// The agent that applies a revision in a cluster and reports on it.

@@ -27,7 +27,7 @@ pub(crate) const fn fixed(span: SimDuration) -> DurationModel {
     DurationModel::Constant(span)
 }
 
-/// Returns a layer of `bytes` that does not compress.
+/// Returns a layer of `bytes` that cannot be compressed.
 pub(crate) fn layer(digest: &str, bytes: u64) -> LayerSpec {
     LayerSpec {
         digest: digest.to_owned(),
@@ -125,7 +125,7 @@ pub(crate) struct Played {
     pub(crate) with_others: TotalsWithOthers,
     /// The load of every link beside those of registries.
     pub(crate) links: Vec<LinkLoad>,
-    /// Seconds with the egress at its capacity.
+    /// Number of seconds with the egress at its capacity.
     pub(crate) busy_s: f64,
     /// Every event with its time.
     pub events: Vec<(SimTime, Event)>,
@@ -179,7 +179,7 @@ pub(crate) fn play(spec: &WorldSpec, seed: u64, horizon: SimDuration) -> Played 
     play_with(spec, seed, horizon, &[])
 }
 
-/// Like [`play`] with seed 1 and a horizon of a day, with this agent.
+/// Like [`play`] with seed 1 and a horizon of a day, but with this agent.
 pub(crate) fn play_agent(spec: &WorldSpec, agent: AgentSpec) -> Played {
     play_agent_with(spec, agent, &[])
 }

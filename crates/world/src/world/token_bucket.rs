@@ -3,7 +3,7 @@
 use crate::world::registry::spec::RequestLimit;
 use fleetsim_units::SimTime;
 
-/// A token bucket: it starts full, refills steadily, and refuses immediately if it is empty.
+/// A token bucket that starts full, refills steadily, and refuses immediately if it is empty.
 ///
 /// This is `TryAccept` of Kubernetes' flow control and the request limit of a registry; neither makes a caller wait.
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl TokenBucket {
         self.filled = now;
     }
 
-    /// Sets the share of the limit's rate from `now` on.
+    /// Sets the share of the limit's rate at which the bucket refills now.
     pub(crate) fn set_rate(&mut self, now: SimTime, share: f64) {
         self.refill(now);
         self.share = share;
@@ -40,7 +40,7 @@ impl TokenBucket {
     /// Takes one token. Returns false if no token is available.
     pub(crate) fn try_take(&mut self, now: SimTime) -> bool {
         self.refill(now);
-        // A token that is missing only due to rounding counts.
+        // Ignore a shortage that is only due to rounding.
         let whole = self.tokens >= 1.0 - 1e-9;
         if whole {
             self.tokens -= 1.0;

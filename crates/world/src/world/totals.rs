@@ -1,7 +1,7 @@
 //! Totals of a run, and the invariants that they satisfy.
 //!
 //! Bytes are conserved, and the time integral of the meters' pulls equals the sum of the pulls' durations (Little's
-//! law). Both hold exactly, in whole bytes and nanoseconds, whatever failed in the run.
+//! law). Both hold exactly, in whole bytes and nanoseconds, whatever fails in the run.
 
 use crate::world::World;
 use crate::world::nodes::node::NodeState;
@@ -45,13 +45,13 @@ pub struct Totals {
 /// Totals of one registry over a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct RegistryTotals {
-    /// Bytes that left it.
+    /// Bytes that left the registry.
     pub sent: Bytes,
-    /// Highest mean rate of its egress over one second.
+    /// Highest mean rate of the registry's egress over one second.
     pub egress_peak: f64,
-    /// Time in which its egress was at its capacity.
+    /// Time during which the registry's egress was at its capacity.
     pub busy: SimDuration,
-    /// Number of requests to its API.
+    /// Number of requests to the registry's API.
     pub requests: u64,
     /// Number of 429 responses.
     pub responses_429: u64,
@@ -105,7 +105,8 @@ impl World<'_> {
     /// Checks that the bytes sent to nodes equal the bytes received plus the bytes lost.
     ///
     /// # Panics
-    /// If bytes are not conserved. Call it after [`World::finish`]. Measured bytes need not be conserved.
+    /// If bytes are not conserved. Must be called after [`World::finish`], and not with measured bytes, which need not
+    /// be conserved.
     pub fn assert_bytes_are_conserved(&self) {
         if self.orders.is_some() {
             return;
@@ -131,7 +132,7 @@ impl World<'_> {
     /// Checks Little's law on image pulls: the integral of pulls in progress equals the sum of their durations.
     ///
     /// # Panics
-    /// If the meters and the pulls disagree. Call it after [`World::finish`].
+    /// If the meters and the pulls disagree. Must be called after [`World::finish`].
     pub fn assert_littles_law(&self) {
         let now = self.meter.now();
         let mut sum = 0;

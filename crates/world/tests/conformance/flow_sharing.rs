@@ -1,8 +1,8 @@
 //! Compares completion times of downloads over shared links with those that SimGrid computed.
 //!
 //! Every file is a scenario: links, and pullers that download layers over a path of links, some of them concurrently.
-//! A case is a layer; it agrees if both its start and its finish agree. The files do not contain the forest: the link
-//! before another one on a path is its parent. Each scenario runs twice: on that forest, and over links without
+//! A case is a layer; it agrees if both its start and its finish agree. The files do not contain the forest; the
+//! parent of a link is the link before it on a path. Each scenario runs twice: on that forest, and over links without
 //! parents for the general solver.
 
 use std::collections::BTreeMap;
@@ -67,9 +67,9 @@ pub(crate) fn suites(folder: &Path) -> Vec<Suite> {
 /// How a path is passed to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Links {
-    /// By its last link; the others are its ancestors.
+    /// By its last link, whose ancestors are the other links.
     Forest,
-    /// Link by link; no link has a parent.
+    /// By all of its links, none of which has a parent.
     Loose,
 }
 
@@ -114,7 +114,7 @@ fn parents(scenario: &Scenario) -> Result<BTreeMap<usize, Option<usize>>, String
     Ok(parents)
 }
 
-/// Returns start and finish of every layer in seconds, by puller; NaN if it did not start or finish.
+/// Returns start and finish of every layer in seconds, by puller; NaN if the layer did not start or finish.
 fn simulate(
     scenario: &Scenario,
     parents: &BTreeMap<usize, Option<usize>>,
@@ -258,7 +258,7 @@ fn a_wrong_finish_time_is_a_disagreement() {
         "format": FORMAT, "name": "x", "links_bytes_per_s": [100, 20],
         "pullers": [{"start_us": 1_000_000, "parallel": 1, "per_connection_cap_bytes_per_s": 0,
                      "path": [0, 1], "layer_bytes": [40, 20]}],
-        // 40 B at 20 B/s from 1 s on: 3 s; then 20 B: 4 s. The last time is off by 10 ns.
+        // 40 B at 20 B/s, started at 1 s, end at 3 s; then 20 B end at 4 s. The last time is wrong by 10 ns.
         "results": {"columns": ["start_s", "finish_s"], "per_puller_layers": [[[1.0, 3.0], [3.0, 4.000_000_01]]]},
     }))
     .expect("a scenario");

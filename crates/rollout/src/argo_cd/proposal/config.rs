@@ -17,7 +17,7 @@ pub struct ProposalFile {
 /// The part of the `spec` that orders changes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ProposalSpec {
-    /// Absent: AllAtOnce.
+    /// The strategy for changing applications. Absent: AllAtOnce.
     #[serde(default, deserialize_with = "null_is_default")]
     pub strategy: ProposalStrategy,
 }
@@ -35,7 +35,7 @@ pub struct ProposalStrategy {
         skip_serializing_if = "String::is_empty"
     )]
     pub kind: String,
-    /// Absent: no steps.
+    /// The steps of `RollingUpdate`. Absent: no steps.
     pub rolling_update: Option<RollingUpdateBlock>,
 }
 
@@ -72,7 +72,7 @@ enum ProposalProblem {
 }
 
 impl ProposalStrategy {
-    /// Returns the steps. `None`: AllAtOnce; an empty list: one by one.
+    /// Returns the steps. `None`: the strategy is AllAtOnce. Empty: applications are updated one by one.
     ///
     /// # Errors
     /// If the strategy is invalid.

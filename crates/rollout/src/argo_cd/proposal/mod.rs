@@ -4,17 +4,17 @@
 //! at 37ee0097cf851bc2dd7665fc081bbce61a7e836e. No code exists to compare with, so the tests are scripts written by
 //! hand from the text. The text states:
 //!
-//! - It orders changes of the Application objects themselves. An application whose step has not started is neither
-//!   created nor changed; afterwards it syncs by its own policy. New commits in a source are not ordered.
-//! - A step starts when the previous one is completely finished. `maxUpdate` 0 or absent: all applications of the step
-//!   together.
-//! - No steps: one by one, in a fixed order.
+//! - The strategy orders changes of the Application objects themselves. An application whose step has not started is
+//!   neither created nor changed; afterwards it syncs by its own policy. New commits in a source are not ordered.
+//! - A step starts when the previous one is completely finished. If `maxUpdate` is 0 or absent, all applications of
+//!   the step are changed together.
+//! - Without steps, applications are changed one by one, in a fixed order.
 //! - A failing application stalls the step. The others within `maxUpdate` continue; no later step starts.
 //! - A changed set abandons the running rollout: applications are not changed back, and a new rollout starts.
 //!
 //! Choices where the text is silent: a percentage of the step's applications is rounded as in the shipped strategy
-//! ([`limit`](super::limit)). The fixed order is that of names. An application that several steps select is in the
-//! first of them; an application that no step selects is never changed. The expressions are those of the shipped
+//! ([`limit`](super::limit)). The fixed order is the order of names. An application that several steps select is in
+//! the first of them; an application that no step selects is never changed. The expressions are those of the shipped
 //! strategy. An application whose health never leaves Healthy is never Progressing. An application that stops being
 //! Healthy later is no longer complete.
 
@@ -36,14 +36,14 @@ pub use config::{ProposalError, ProposalFile, ProposalSpec, ProposalStrategy, Ro
 #[derive(Clone, Debug)]
 pub struct ProposedRollingUpdate {
     names: Vec<String>,
-    /// False: AllAtOnce, which is a single step with all applications.
+    /// Whether the strategy has steps. If false, it is AllAtOnce: a single step with all applications.
     is_rolling: bool,
     stages: Vec<Stage>,
     /// Applications that no step selects.
     unselected: Vec<u32>,
 }
 
-/// One step, or the whole set if there are no steps.
+/// One step; without steps, the whole set.
 #[derive(Clone, Debug)]
 struct Stage {
     /// Applications in the order of their names.
@@ -74,11 +74,11 @@ pub struct ProposalView {
 /// An Application object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProposalObject {
-    /// The revision in its spec, as last written.
+    /// The revision in the object's spec, as last written.
     pub revision: Revision,
-    /// Whether its sync to that revision has succeeded.
+    /// Whether a sync to `revision` has succeeded.
     pub is_synced: bool,
-    /// Its current health.
+    /// The application's current health.
     pub health: Health,
 }
 
@@ -121,7 +121,7 @@ impl ProposalView {
 }
 
 /// The decision of a pass: the applications that are written with the wanted revision and instructed to run it now.
-/// Its status: the number of applications of the current step, before the pass, that were changed and are not
+/// The status is the number of applications of the current step that were changed before the pass and are not
 /// complete.
 pub type ProposalDecision = Pass<TargetId, usize>;
 
@@ -151,7 +151,7 @@ impl ProposedRollingUpdate {
                     limit: None,
                 }];
             }
-            // One by one.
+            // No steps: change the applications one by one.
             Some([]) => {
                 proposed.stages = vec![Stage {
                     members: order,
@@ -223,7 +223,7 @@ impl ProposedRollingUpdate {
         listed(names, "application")
     }
 
-    /// Runs one pass. It has no timer: only a change requires another pass.
+    /// Runs one pass. Only a change requires another pass; there is no timer.
     ///
     /// # Panics
     /// If the view does not have one entry for each application.
@@ -253,7 +253,8 @@ impl ProposedRollingUpdate {
         }
     }
 
-    /// Returns the rule that blocks the rollout at `view`. `None`: it is finished, or the next pass makes progress.
+    /// Returns the rule that blocks the rollout at `view`. `None`: the rollout is finished, or the next pass makes
+    /// progress.
     pub fn hold(&self, view: &ProposalView) -> Option<Hold> {
         if view.is_done() {
             return None;
@@ -319,7 +320,7 @@ impl ProposedRollingUpdate {
     }
 }
 
-/// Returns the applications in `order` whose first step is this one.
+/// Returns the applications in `order` whose first step is `step`.
 fn members_of(plan: &Steps, order: &[u32], step: Option<u32>) -> Vec<u32> {
     let mut members = order.to_vec();
     members.retain(|application| plan.step_of[*application as usize] == step);

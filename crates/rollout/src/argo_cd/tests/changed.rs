@@ -19,7 +19,7 @@ fn changes(old: &[ApplicationView], new: &[ApplicationView]) -> TargetSet {
     changed
 }
 
-/// A set and the view of its last pass. Each pass compares itself with a full pass.
+/// A set and the view of its last pass. Each of its passes is compared with a full pass.
 struct Watched {
     story: SetStory,
     known: Vec<ApplicationView>,

@@ -3,7 +3,7 @@
 use super::super::super::{TargetSet, cost::visits_of};
 use super::*;
 
-/// A name of a state, and a function that creates a set of a given size in it.
+/// The name of a state, and a function that creates a set of a given size in this state.
 type State = (&'static str, fn(usize) -> SetStory);
 
 /// Creates a settled set: half `dev`, half `prod`.
@@ -96,7 +96,7 @@ fn forbidden(applications: usize) -> SetStory {
     story
 }
 
-/// Creates a set in which one application has a new revision, and all others have been requested to be compared.
+/// Creates a set in which one application has a new revision, and a comparison of all others was already requested.
 fn behind(applications: usize) -> SetStory {
     let version = ArgoCdVersion::V3_6;
     let options = ControllerOptions {
@@ -111,7 +111,7 @@ fn behind(applications: usize) -> SetStory {
     story
 }
 
-/// Counts the visits of a pass after 100 applications became unhealthy, and those of a full pass.
+/// Returns two numbers of visits: of a pass after 100 applications became unhealthy, and of a full pass.
 fn visits(mut story: SetStory) -> [u64; 2] {
     let (now, applications) = (SimTime::from_secs(60), story.view.len());
     let mut changed = TargetSet::new(applications);

@@ -42,7 +42,7 @@ prop_compose! {
         keep_spec_changes in any::<bool>(),
         version in prop::sample::select(vec![ArgoCdVersion::V3_3, ArgoCdVersion::V3_5, ArgoCdVersion::V3_6]),
     ) -> ControllerOptions {
-        // The hold is checked one second after the last pass, when a grace period would not be over.
+        // Holds are checked one second after the last pass, when a grace period would not be over, so there is none.
         let refresh_grace_period = SimDuration::ZERO;
         ControllerOptions {
             trigger_once, keep_spec_changes, version, refresh_grace_period, ..ControllerOptions::default()
@@ -103,7 +103,8 @@ proptest! {
             let hold = story.set.hold(&story.view);
             let pass = story.set.reconcile(now, &story.view);
 
-            // State other than the rows only saves work; a pass that promotes nothing keeps the conditions.
+            // Apart from the rows, state between passes only saves work; a pass that promotes nothing keeps the
+            // conditions.
             let mut again = fresh.reconcile(now, &story.view);
             if pass.status.barrier.is_some() {
                 again.status.conditions = pass.status.conditions;
@@ -185,7 +186,7 @@ proptest! {
         prop_assert_eq!(story.set.conditions().rollout, Some(Rollout::Complete));
     }
 
-    /// Promotion follows the names, not the order of the list.
+    /// The order of promotion is the order of the names, not of the list.
     #[test]
     fn the_order_of_the_list_has_no_effect(rotate in 0..10_usize, steps in prop::sample::select(STEPS.to_vec())) {
         let story = story(steps, ControllerOptions::default(), true);

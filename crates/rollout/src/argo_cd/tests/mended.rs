@@ -14,7 +14,7 @@ fn play(options: ControllerOptions, story: &str) {
 
 #[test]
 fn a_sync_is_requested_twice_as_shipped_and_once_when_fixed() {
-    // The operation has ended before the pass that observes it: the second request is a second sync.
+    // The operation ends before a pass observes it, so the second request starts a second sync.
     play(
         ControllerOptions::default(),
         "

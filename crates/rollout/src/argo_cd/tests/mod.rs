@@ -47,7 +47,7 @@ pub(super) fn env(name: &str) -> Arc<Labels> {
 }
 
 impl SetStory {
-    /// Creates applications a00, a01 ... with these labels `env`.
+    /// Creates applications a00, a01, …, each with one of these values of the label `env`.
     pub(super) fn new(
         spec: ApplicationSetSpec,
         options: ControllerOptions,

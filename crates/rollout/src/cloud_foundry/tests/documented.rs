@@ -8,7 +8,7 @@ fn play(instances: u32, story: &str) {
 
 #[test]
 fn the_example_of_the_max_in_flight_proposal() {
-    // 50 instances, 5 in flight: never more than 55. An old instance counts until it is torn down.
+    // 50 instances, 5 in flight: never more than 55 exist. An old instance counts until it is torn down.
     play(
         50,
         "
@@ -31,7 +31,7 @@ fn the_same_deployment_as_shipped_has_a_higher_peak() {
 create {options: {max_in_flight: 5}} => old 50, new 5, ACTIVE/DEPLOYING
 5 up => old 45, new 10, ACTIVE/DEPLOYING",
     );
-    // Five old instances still exist: 45 + 5 + 10.
+    // Five old instances still exist, so 45 + 5 + 10 exist in total.
 }
 
 #[test]

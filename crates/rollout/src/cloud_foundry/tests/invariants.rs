@@ -9,7 +9,7 @@ use super::*;
 /// Random reports of instances between two passes.
 #[derive(Clone, Debug)]
 struct Weather {
-    /// States of the new process's instances, by index; excess entries are ignored.
+    /// States of the new process's instances, by index; states without an instance are ignored.
     lrps: Vec<LrpState>,
     /// Whether stopped old instances have exited.
     torn_down: bool,
@@ -166,7 +166,7 @@ proptest! {
     fn without_failures_every_rollout_ends(
         instances in 0..40_u32, options in options(), rules in rules(),
     ) {
-        // The explanation covers only deployments that keep the number of instances.
+        // The explanation covers only deployments that do not change the number of instances.
         let options = DeploymentOptions { web_instances: None, ..options };
         let mut app = AppView::settled(OLD, instances);
         let mut updater = CloudFoundry::new(rules);

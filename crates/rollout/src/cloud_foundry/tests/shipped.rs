@@ -185,7 +185,7 @@ create {strategy: canary, options: {max_in_flight: 5, canary: {steps: [{instance
 5 up => old 6, new 5, ACTIVE/PAUSED, step 1 of 1
 create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
 ";
-    // The canary's five are removed, but still count: 6 + 5 is one too many.
+    // The canary's five instances are removed, but still count: 6 + 5 is one too many.
     let mut story = AppStory::new(RuleSet::Shipped, 10);
     story.plays(canary);
     story.plays("2 starting => old 5+0, new 2, ACTIVE/DEPLOYING");
@@ -242,7 +242,7 @@ fn passes_are_periodic_while_a_deployment_is_in_progress() {
         story.updater.reconcile(at(0), &story.app).wake_at,
         Some(at(5))
     );
-    // That pass took seven seconds, and the next starts immediately.
+    // The previous pass took seven seconds, so the next starts immediately.
     assert_eq!(
         story.updater.reconcile(at(7), &story.app).wake_at,
         Some(at(12)),

@@ -7,7 +7,7 @@
 use super::super::KubeFleetBugs;
 use fleetsim_units::SimTime;
 
-/// A condition's status, in the order of a placement's reasons. Elsewhere a missing condition is `None`.
+/// A condition's status, in the order of a placement's reasons. A missing condition is represented by `None`.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ConditionStatus {
     /// In progress.
@@ -18,8 +18,8 @@ pub enum ConditionStatus {
     True,
 }
 
-/// A cluster's progress with its work, as the work generator writes it: each state corresponds to one set of
-/// conditions. Left out: `NoOverrideSpecified`, which has the same effect as `OverriddenSucceeded`.
+/// A cluster's progress with its work, as the work generator writes it: each state stands for one set of conditions.
+/// Left out: `NoOverrideSpecified`, which has the same effect as `OverriddenSucceeded`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum WorkState {
     /// No condition is known.
@@ -33,29 +33,30 @@ pub enum WorkState {
     SyncPending,
     /// The works are written and the cluster has not applied them: the state right after a change.
     Applying,
-    /// The cluster failed to apply them.
+    /// The cluster failed to apply the works.
     ApplyFailed,
-    /// Would be exempt from counting as a failure, but the work generator never writes it.
+    /// The cluster has not applied the works for a reason that does not count as a failure. Never written by the work
+    /// generator.
     ApplyPending,
-    /// Applied; availability is unknown.
+    /// The works are applied; their availability is unknown.
     Applied,
-    /// Applied but not available: pods are starting or failing.
+    /// The works are applied but not available: pods are starting or failing.
     Unavailable,
-    /// Would be exempt from counting as a failure, but the work generator never writes it.
+    /// The works are not available for a reason that does not count as a failure. Never written by the work generator.
     NotAvailableYet,
-    /// Available.
+    /// The works are available.
     Available,
-    /// Applied; this kind has no availability tracking.
+    /// The works are applied; their kind has no availability tracking.
     AvailableUntrackable,
-    /// The difference from the cluster was reported.
+    /// The difference between the works and the cluster was reported.
     DiffReported,
-    /// The difference could not be reported.
+    /// The difference between the works and the cluster could not be reported.
     DiffFailed,
 }
 
 impl WorkState {
-    /// Returns the statuses of Overridden, WorkSynchronized, Applied and Available: the conditions before the one that
-    /// determines the state hold. Left out: DiffReported, which determines the two states of differences.
+    /// Returns the statuses of Overridden, WorkSynchronized, Applied and Available: all conditions before the one that
+    /// determines the state are True. Left out: DiffReported, which determines the two states of differences.
     pub(in super::super) fn statuses(self) -> [Option<ConditionStatus>; 4] {
         use ConditionStatus::{False, True};
         match self {
@@ -74,16 +75,16 @@ impl WorkState {
         }
     }
 
-    /// Returns whether Available or DiffReported is among its conditions.
+    /// Returns whether Available or DiffReported is among the conditions of this state.
     pub(in super::super) fn is_observed(self) -> bool {
         self.statuses()[3].is_some() || matches!(self, Self::DiffReported | Self::DiffFailed)
     }
 
-    /// Returns whether one of its conditions is False for a reason that counts as a failure.
+    /// Returns whether a condition of this state is False for a reason that counts as a failure.
     pub(super) const fn is_failure(self, bugs: KubeFleetBugs) -> bool {
         match self {
             Self::OverrideFailed | Self::SyncFailed | Self::ApplyFailed => true,
-            // True while work is being applied and while it starts.
+            // The bug affects work that is being applied or is starting.
             Self::Applying | Self::Unavailable => bugs.in_progress_is_failure,
             _ => false,
         }

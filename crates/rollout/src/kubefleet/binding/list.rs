@@ -37,7 +37,7 @@ pub struct Bindings {
     unavailable: TargetSet,
 }
 
-/// The indices of bindings. When indices change, a new layout replaces it.
+/// The indices of bindings. When indices change, a new layout is created.
 #[derive(Debug, Default)]
 pub(in super::super) struct Layout {
     /// The index of each cluster's binding, preferring one that is not being deleted; `NOWHERE` if there is no
@@ -63,7 +63,7 @@ impl Bindings {
         self.at(self.place(target)?)
     }
 
-    /// Returns the binding like [`Bindings::get`], mutably. The caller must not change name and cluster.
+    /// Returns the binding like [`Bindings::get`], mutably. The caller must not change its name or its cluster.
     pub fn get_mut(&mut self, target: TargetId) -> Option<&mut Binding> {
         let place = self.place(target)?;
         if self.gone.contains(place) {
@@ -76,16 +76,16 @@ impl Bindings {
     /// Returns the binding of a cluster in a pass's decision.
     ///
     /// # Panics
-    /// If it does not exist.
+    /// If the cluster has no binding.
     pub(in super::super) fn decided(&mut self, target: TargetId) -> &mut Binding {
         self.get_mut(target)
             .expect("a binding that a pass decided about exists")
     }
 
-    /// Returns the binding of a cluster that a staged run rolls: the last that is not unscheduled.
+    /// Returns the binding of a cluster that a staged run rolls: the cluster's last binding that is not unscheduled.
     ///
     /// # Panics
-    /// If it does not exist.
+    /// If there is no such binding.
     pub(in super::super) fn selected(&mut self, target: TargetId) -> &mut Binding {
         let bindings = self.of_mut(target);
         let selected = bindings.filter(|binding| binding.state != BindingState::Unscheduled);
@@ -94,7 +94,7 @@ impl Bindings {
             .expect("a binding that a pass decided about exists")
     }
 
-    /// Returns the mutable bindings of a cluster. The caller must not change name and cluster.
+    /// Returns the mutable bindings of a cluster. The caller must not change their names or clusters.
     pub fn of_mut(&mut self, target: TargetId) -> impl Iterator<Item = &mut Binding> {
         let places = match self.place(target) {
             Some(place) if self.layout.are_single => place as usize..place as usize + 1,
@@ -122,7 +122,7 @@ impl Bindings {
         self.list[place as usize] = binding;
     }
 
-    /// Removes the binding of a cluster that has only one.
+    /// Removes the binding of a cluster that has only one binding.
     pub fn remove(&mut self, target: TargetId) {
         if let Some(place) = self.place(target) {
             self.gone.insert(place);

@@ -33,15 +33,15 @@ pub struct ApplyStrategy(pub u32);
 /// One binding.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Binding {
-    /// Determines the order of a rolling update.
+    /// The binding's name, which determines its position in the order of a rolling update.
     pub name: String,
     /// The cluster.
     pub target: TargetId,
-    /// Its state.
+    /// The binding's state.
     pub state: BindingState,
-    /// Whether it is Unscheduled and was previously Bound.
+    /// Whether the binding is Unscheduled and was previously Bound.
     pub was_bound: bool,
-    /// The policy snapshot under which it was scheduled.
+    /// The policy snapshot under which the binding was scheduled.
     pub policy: u32,
     /// The resource snapshot assigned to the cluster. `None`: not assigned yet.
     pub snapshot: Option<Revision>,
@@ -49,7 +49,7 @@ pub struct Binding {
     pub apply_strategy: Option<ApplyStrategy>,
     /// Incremented by every change of the spec.
     pub generation: u64,
-    /// Whether it is marked for deletion; it exists until the cluster is cleaned up.
+    /// Whether the binding is marked for deletion; it exists until the cluster is cleaned up.
     pub deleting: bool,
     /// RolloutStarted, which the rollout writes: whether the spec may be applied to the cluster, and the observed
     /// generation. `None`: not written yet.
@@ -59,7 +59,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// Creates a binding like the scheduler.
+    /// Creates a binding in the state in which the scheduler creates it.
     pub fn scheduled(name: String, target: TargetId, policy: u32) -> Self {
         Self {
             name,
@@ -93,7 +93,8 @@ impl Binding {
         binding
     }
 
-    /// Returns the cluster's progress with the current spec: conditions of older generations do not count.
+    /// Returns the cluster's progress with the current spec: conditions that were observed at an older generation do
+    /// not count.
     pub fn work_state(&self) -> WorkState {
         if self.work.generation == self.generation {
             self.work.state
@@ -102,17 +103,17 @@ impl Binding {
         }
     }
 
-    /// Returns whether the rollout of its current spec has started.
+    /// Returns whether the rollout of the binding's current spec has started.
     pub fn has_started(&self) -> bool {
         self.rollout_started == Some((true, self.generation))
     }
 
-    /// Returns whether its RolloutStarted condition is False for the current spec.
+    /// Returns whether the binding's RolloutStarted condition is False for the current spec.
     pub(super) fn is_marked_blocked(&self) -> bool {
         self.rollout_started == Some((false, self.generation))
     }
 
-    /// Returns whether its cluster has finished its current spec: available, or its difference reported.
+    /// Returns whether the cluster has finished the binding's current spec: available, or its difference reported.
     pub fn has_succeeded(&self) -> bool {
         use WorkState::{Available, AvailableUntrackable, DiffReported};
         matches!(
@@ -121,7 +122,8 @@ impl Binding {
         )
     }
 
-    /// Returns whether upstream considers it failed. As shipped, this includes clusters that are still in progress.
+    /// Returns whether upstream considers the binding failed. As shipped, this includes clusters that are still in
+    /// progress.
     pub fn has_failed(&self, bugs: KubeFleetBugs) -> bool {
         self.work_state().is_failure(bugs)
     }
@@ -135,14 +137,14 @@ impl Binding {
         };
     }
 
-    /// Applies the scheduler's change when the cluster is no longer picked.
+    /// Marks the binding like the scheduler when the cluster is no longer picked.
     pub fn unschedule(&mut self) {
         self.was_bound = self.state == BindingState::Bound;
         self.state = BindingState::Unscheduled;
         self.generation += 1;
     }
 
-    /// Applies the scheduler's change when a cluster is picked again before its binding was deleted.
+    /// Marks the binding like the scheduler when a cluster is picked again before its binding was deleted.
     pub fn reschedule(&mut self) {
         self.state = if self.was_bound {
             BindingState::Bound
@@ -162,7 +164,7 @@ impl Binding {
         self.set_rollout_started(true);
     }
 
-    /// Marks it for deletion if it is not marked yet.
+    /// Marks the binding for deletion if it is not marked yet.
     pub(super) fn delete(&mut self) {
         if !self.deleting {
             self.deleting = true;
@@ -188,7 +190,7 @@ mod tests {
     #[test]
     fn a_cluster_in_progress_counts_as_failed_as_shipped() {
         let cases = [
-            // state, succeeded, failed, failed without the defect
+            // state, whether succeeded, whether failed, whether failed without the bug
             (WorkState::Unknown, false, false, false),
             (WorkState::OverrideFailed, false, true, true),
             (WorkState::SyncFailed, false, true, true),

@@ -1,8 +1,9 @@
-//! The bindings of a placement, sorted by what a pass may do with them.
+//! The bindings of a placement, sorted by the actions that a pass may take on them.
 //!
-//! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds have the
-//! names of its lists. A pass queries [`CandidateSets`] for counts and for the bindings of a kind in the order of
-//! names. The sets are updated with changes; tests run the same pass on sets that are rebuilt from all bindings.
+//! Follows `pickBindingsToRoll` and `isBindingReady` in `pkg/controllers/rollout/controller.go`; the kinds are named
+//! after the lists of this code. A pass queries [`CandidateSets`] for counts and for the bindings of a kind in the
+//! order of names. The sets are updated with changes; tests run the same pass on sets that are rebuilt from all
+//! bindings.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,33 +18,33 @@ use fleetsim_units::SimTime;
 /// A reason to count or pick a binding. A binding can be of several kinds.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum BindingKind {
-    /// Its apply strategy differs from the placement's.
+    /// Bindings whose apply strategy differs from the placement's.
     OtherStrategy,
-    /// Scheduled or Bound.
+    /// Scheduled or Bound bindings.
     SchedulerTargeted,
     Ready,
-    /// Ready, and being deleted.
+    /// Ready bindings that are being deleted.
     CanBeUnavailable,
     CanBeReady,
-    /// Not ready, and without a known time at which it becomes ready.
+    /// Bindings that are not ready, and without a known time at which they become ready.
     NotReady,
-    /// Scheduled.
+    /// Scheduled bindings.
     BoundingCandidate,
-    /// Unscheduled, and not being deleted.
+    /// Unscheduled bindings that are not being deleted.
     RemoveCandidate,
-    /// Bound to another resource snapshot.
+    /// Bindings that are bound to another resource snapshot.
     UpdateCandidate,
-    /// An update candidate that has failed.
+    /// Update candidates that have failed.
     ApplyFailedUpdateCandidate,
-    /// Bound to the newest resource snapshot, without RolloutStarted.
+    /// Bindings that are bound to the newest resource snapshot, without RolloutStarted.
     UpToDateBound,
-    /// Scheduled or Bound, without RolloutStarted.
+    /// Scheduled or Bound bindings without RolloutStarted.
     LacksStart,
-    /// A BoundingCandidate whose RolloutStarted does not show yet that it is blocked.
+    /// BoundingCandidates whose RolloutStarted does not show yet that they are blocked.
     BoundingCandidateUnmarked,
-    /// An UpdateCandidate whose RolloutStarted does not show yet that it is blocked.
+    /// UpdateCandidates whose RolloutStarted does not show yet that they are blocked.
     UpdateCandidateUnmarked,
-    /// It prevents the rollout from being done.
+    /// Bindings that prevent the rollout from being done.
     Behind,
 }
 
@@ -54,7 +55,7 @@ const COUNT: usize = BindingKind::Behind as usize + 1;
 struct SeenBinding {
     /// One bit for each [`BindingKind`].
     kinds: u32,
-    /// The known time after which it becomes ready without a change.
+    /// The known time after which the binding becomes ready without a change.
     ready_after: Option<SimTime>,
 }
 
@@ -95,8 +96,8 @@ impl SeenBinding {
         let is_diff = matches!(state, WorkState::DiffReported | WorkState::DiffFailed);
         self.set(BindingKind::CanBeReady, !has_failed && !is_diff);
         let is_ready = if state == WorkState::AvailableUntrackable {
-            // Without availability tracking: exactly at the end of the period it is not ready yet, and the remaining
-            // wait is 0.
+            // Without availability tracking: exactly at the end of the period the binding is not ready yet, and the
+            // remaining wait is 0.
             let ready_after = binding.work.since + update.period();
             let is_ready = ready_after < update.last;
             if !is_ready {
@@ -140,8 +141,8 @@ impl SeenBinding {
     }
 }
 
-/// The indices of each kind as the last pass saw them. They are updated with changes if no cluster has several
-/// bindings; otherwise they are rebuilt.
+/// The indices of each kind as the last pass saw them. If no cluster has several bindings, the indices are updated
+/// with changes; otherwise they are rebuilt.
 #[derive(Clone, Debug)]
 pub(super) struct CandidateSets {
     layout: Arc<Layout>,
@@ -172,7 +173,7 @@ impl CandidateSets {
     }
 
     /// Examines the bindings of these clusters again, and those that have become ready in the meantime. `None`: all
-    /// must be examined.
+    /// bindings must be examined.
     pub(super) fn update(
         mut self,
         update: &RollingUpdate,

@@ -12,8 +12,8 @@ use super::candidates::CandidateSets;
 use super::view::{BindingCounts, RollingDecision, RollingStatus, RollingView, Room};
 
 impl RollingUpdate {
-    /// Returns the rule that blocks the rollout at `view`, at the time of its last pass. `None`: it is finished, or
-    /// the next pass makes progress. The call costs as much as several passes.
+    /// Returns the rule that blocks the rollout at `view`, at the time of its last pass. `None`: the rollout is
+    /// finished, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &RollingView) -> Option<Hold> {
         if view.is_done() {
             return None;

@@ -85,7 +85,7 @@ impl RollingUpdate {
         RollingLimits {
             max_unavailable: match self.rules {
                 RuleSet::Shipped => max_unavailable,
-                // "The minimum is 1."
+                // KubeFleet's document: "The minimum is 1."
                 RuleSet::Documented => max_unavailable.max(1),
             },
             max_surge: resolved(self.config.max_surge.as_ref(), total),

@@ -4,7 +4,7 @@
 //! `calculateMaxToRemove` and `calculateMaxToAdd` in `pkg/controllers/rollout/controller.go`.
 //!
 //! `maxUnavailable` is a budget on *ready* bindings: every binding that is not ready uses it, for any reason. Failed
-//! bindings are updated regardless of it. As shipped, all bindings in progress count as failed.
+//! bindings are updated regardless of this budget. As shipped, all bindings in progress count as failed.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,19 @@ use fleetsim_units::{SimDuration, SimTime};
 const SCANNED_MAX: usize = 100;
 
 impl RollingUpdate {
-    /// Runs one pass of the rollout reconciler over all bindings. Its status has the request to the queue.
+    /// Runs one pass of the rollout reconciler over all bindings. The status of the decision tells the queue when to
+    /// run the next pass.
     ///
-    /// [`RollingStatus::blocked`] lists only bindings that do not show this yet.
+    /// [`RollingStatus::blocked`] lists only blocked bindings whose conditions do not show this yet.
     pub fn reconcile(&mut self, now: SimTime, view: &RollingView) -> RollingDecision {
         self.sets = None;
         self.reconcile_changed(now, view, &TargetSet::default())
     }
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
-    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
-    /// ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and a pass after a change of the
-    /// limits or of the newest resource snapshot, examines all bindings.
+    /// bindings of clusters in `changed` differ from those of the last pass. `changed` includes the clusters that
+    /// storing the last pass has changed ([`Bindings::changed`](super::super::Bindings::changed)). The first pass, and
+    /// a pass after a change of the limits or of the newest resource snapshot, examines all bindings.
     pub fn reconcile_changed(
         &mut self,
         now: SimTime,
@@ -64,7 +65,7 @@ impl RollingUpdate {
         decision
     }
 
-    /// Returns all clusters whose binding is blocked by this pass, which must be the last.
+    /// Returns all clusters whose binding is blocked by this pass, which must be the last one that ran.
     pub fn blocked(&self, pass: &RollingStatus, view: &RollingView) -> Vec<TargetId> {
         let mut blocked = Vec::new();
         let Some(sets) = &self.sets else {
@@ -178,7 +179,8 @@ impl RollingUpdate {
         let wait = match self.rules {
             _ if !is_waiting => Some(SimDuration::ZERO),
             RuleSet::Shipped => Some(wait.unwrap_or(SimDuration::MAX).min(self.period())),
-            // "Only matters for resources whose availability cannot be tracked."
+            // KubeFleet's document about this period: "Only matters for resources whose availability cannot be
+            // tracked."
             RuleSet::Documented => wait,
         };
         match wait {
@@ -233,7 +235,7 @@ impl RollingWave {
     }
 }
 
-/// Returns whether a cluster that needs the resources is still being cleaned up; then nothing is rolled.
+/// Returns whether a cluster that needs the resources is still being cleaned up. No binding is rolled until then.
 fn has_to_clean_up(view: &RollingView) -> Result<bool, RollingError> {
     if view.bindings.are_single() {
         return Ok(false);

@@ -4,16 +4,16 @@ use super::super::super::{Pass, QueueRequest, Revision, TargetId};
 use super::super::binding::{ApplyStrategy, Binding, Bindings};
 use super::super::{BindingState, KubeFleetBugs};
 
-/// One placement in the hub cluster, whose strategy is `RollingUpdate`.
+/// One placement whose strategy is `RollingUpdate`, in the hub cluster.
 #[derive(Clone, Debug)]
 pub struct RollingView {
     /// Number of requested clusters. `None`: all that match.
     pub requested: Option<u32>,
-    /// How its resources are applied.
+    /// How the placement's resources are applied.
     pub apply_strategy: ApplyStrategy,
-    /// The newest version of its resources, if any.
+    /// The newest version of the placement's resources, if any.
     pub latest_snapshot: Option<Revision>,
-    /// Its bindings.
+    /// The placement's bindings.
     pub bindings: Bindings,
 }
 
@@ -73,11 +73,11 @@ pub enum RollingError {
 /// The result of a pass besides its actions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RollingStatus {
-    /// How it asks the queue to requeue.
+    /// How the queue should requeue the placement.
     pub next: QueueRequest,
-    /// Why it must be repeated. `None`: it succeeded.
+    /// Why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RollingError>,
-    /// The counters. `None`: the pass ended before it counted.
+    /// The counters. `None`: the pass ended before the bindings were counted.
     pub counts: Option<BindingCounts>,
     /// The limits in this pass. `None`: no binding had to be rolled.
     pub room: Option<Room>,
@@ -85,7 +85,8 @@ pub struct RollingStatus {
     /// (`processApplyStrategyUpdates`).
     pub patched: Vec<TargetId>,
     /// `staleBoundBindings`: clusters whose binding is blocked by the limits and whose RolloutStarted does not show
-    /// this yet, updates before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists all).
+    /// this yet; updates come before new bindings ([`RollingUpdate::blocked`](super::RollingUpdate::blocked) lists
+    /// all).
     pub blocked: Vec<TargetId>,
     /// Clusters whose binding is up to date and whose RolloutStarted the pass sets (`refreshUpToDateBindingStatus`,
     /// and `checkAndUpdateStaleBindingsStatus` if nothing is rolled).
@@ -137,7 +138,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only the placement's apply strategy in the bindings that a pass patches.
+    /// Stores only one result of a pass: the bindings that it patches have the placement's apply strategy.
     pub fn store_patched(&mut self, targets: &[TargetId]) {
         for target in targets {
             for binding in self.bindings.of_mut(*target) {
@@ -149,7 +150,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only that the rollout of these bindings has started or is blocked.
+    /// Stores only one result of a pass: the rollout of these bindings has started or is blocked.
     ///
     /// # Panics
     /// If a cluster has no binding.
@@ -161,7 +162,7 @@ impl RollingView {
         }
     }
 
-    /// Stores only that a pass rolls or deletes a binding.
+    /// Stores only one result of a pass: a binding that it rolls or deletes.
     ///
     /// # Panics
     /// If the cluster has no binding.
@@ -173,8 +174,8 @@ impl RollingView {
         }
     }
 
-    /// Returns whether every requested cluster has the newest resources and is available, and no other cluster has
-    /// them.
+    /// Returns whether every requested cluster has the newest resources and is available, and no other cluster has the
+    /// newest resources.
     pub fn is_done(&self) -> bool {
         self.bindings.iter().all(|binding| self.has(binding))
     }

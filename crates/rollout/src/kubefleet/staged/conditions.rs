@@ -151,7 +151,7 @@ fn is_complete(stage: &StageStatus) -> bool {
     stage.finished == stage.clusters.len()
 }
 
-/// Returns a condition of a finished run or stage. If it is false, it shows why the run failed.
+/// Returns a condition of a finished run or stage. A false condition shows why the run failed.
 fn outcome(
     object: &str,
     kind: &str,
@@ -172,7 +172,7 @@ fn outcome(
     )
 }
 
-/// Returns Progressing and, once a run or stage has ended, Succeeded.
+/// Returns the condition Progressing and, once a run or stage has ended, Succeeded.
 fn progress(
     object: &str,
     prefix: &str,

@@ -30,24 +30,24 @@ pub(super) struct RunPass<'a> {
 /// The result of a pass for a cluster that may start.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterStart {
-    /// Its binding gets the run's resources.
+    /// The cluster's binding gets the run's resources.
     Deployed,
-    /// Its binding already has them, and is marked as started.
+    /// The cluster's binding already has the run's resources, and is now marked as started.
     Restarted,
-    /// Its binding already has them, and was already marked.
+    /// The cluster's binding already has the run's resources, and was already marked as started.
     AlreadyCurrent,
 }
 
 /// The state of a cluster of the stage, as a pass finds it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum ClusterUpdate {
-    /// It is still being updated.
+    /// The cluster is still being updated.
     Going,
-    /// It has the resources of the run and is available.
+    /// The cluster has the resources of the run and is available.
     Done,
-    /// It counts as failed; a later pass may find it done.
+    /// The cluster counts as failed; a later pass may find it done.
     Failing,
-    /// Another writer has changed its binding since it started.
+    /// Another writer has changed the cluster's binding since the cluster started.
     Preempted,
 }
 
@@ -63,14 +63,14 @@ enum NewDeletions {
 enum ClusterDeletion {
     NotStarted,
     InProgress,
-    /// Its binding is gone.
+    /// The cluster's binding is gone.
     Done,
-    /// Its binding exists again, or is no longer being deleted.
+    /// The cluster's binding exists again, or is no longer being deleted.
     Undone,
 }
 
 impl ClusterDeletion {
-    /// `binding`: the cluster's binding to delete, if it still exists.
+    /// Returns the state of a cluster. `binding`: the cluster's binding to delete, if it still exists.
     fn of(cluster: &ClusterStatus, binding: Option<&Binding>) -> Self {
         let Some(binding) = binding else {
             return Self::Done;
@@ -108,7 +108,7 @@ impl<'a> RunPass<'a> {
                     self.run.stages[index].mark(self.now, RunReason::SkippedNoClusters);
                     self.decision.status.next = QueueRequest::RateLimited;
                 }
-                // "Both tasks must be satisfied before advancing to the next stage."
+                // The document says: "Both tasks must be satisfied before advancing to the next stage."
                 RuleSet::Documented => self.complete_stage(index),
             }
             return Ok(());
@@ -137,9 +137,9 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Observes the clusters of a stage that may have changed and, with a limit, starts others in the order of the
-    /// stage (`executeUpdatingStage`). Returns how many clusters keep their slots in this pass although they are no
-    /// longer updating.
+    /// Observes the clusters of a stage that may have changed. Unless `limit` is `None`, also starts clusters in the
+    /// order of the stage (`executeUpdatingStage`). Returns how many clusters keep their slots in this pass although
+    /// they are no longer updating.
     fn update_clusters(&mut self, index: usize, limit: Option<i64>) -> Result<i64, RunError> {
         let mut keep_slots = 0;
         for position in std::mem::take(&mut self.stage.to_observe) {
@@ -202,7 +202,7 @@ impl<'a> RunPass<'a> {
             ClusterUpdate::Done => cluster.succeeded = Some(true),
             ClusterUpdate::Preempted => cluster.succeeded = Some(false),
         }
-        // A cluster that counts as failed before it starts does not start.
+        // A cluster that counts as failed before its start does not start.
         let starts = before.started.is_none() && update != ClusterUpdate::Failing;
         if starts {
             cluster.started = Some(stored(self.now));
@@ -316,7 +316,7 @@ impl<'a> RunPass<'a> {
         }
     }
 
-    /// Returns the remaining wait of a task. It started when the stage's Progressing condition last changed its
+    /// Returns the remaining wait of a task. The wait started when the stage's Progressing condition last changed its
     /// status.
     fn remaining_wait(&self, index: usize, task: &StageTask) -> Option<SimDuration> {
         let since = self.run.stages[index]
@@ -327,12 +327,12 @@ impl<'a> RunPass<'a> {
         (!remaining.is_zero()).then_some(remaining)
     }
 
-    /// Returns whether an approval was given, and accepts it (`handleStageApprovalTask`). Without a request it creates
-    /// one, which cannot be approved yet.
+    /// Returns whether an approval was given, and accepts it (`handleStageApprovalTask`). If there is no request,
+    /// creates one, which cannot be approved yet.
     fn ask(&mut self, approval: String) -> bool {
         let Some(request) = self.view.approval_requests.get(&approval) else {
             let action = StagedAction::RequestApproval(approval);
-            // Another task with the same name may have created it in this pass.
+            // Another task with the same name may have created the request in this pass.
             if !self.decision.actions.contains(&action) {
                 self.decision.actions.push(action);
             }
@@ -360,7 +360,7 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Starts no deletions, and observes those in progress.
+    /// Starts no deletions, and observes the deletions in progress.
     fn stop_delete_stage(&mut self) -> Result<(), RunError> {
         self.run.deletion.mark(self.now, RunReason::Stopping);
         let in_progress = self.follow_deletions(NewDeletions::Hold)?;
@@ -376,8 +376,8 @@ impl<'a> RunPass<'a> {
         Ok(())
     }
 
-    /// Observes the deletions of the delete stage, and starts others in its order. Returns how many deletions were
-    /// already in progress.
+    /// Observes the deletions of the delete stage, and starts others in the order of the stage. Returns how many
+    /// deletions were already in progress.
     fn follow_deletions(&mut self, new: NewDeletions) -> Result<usize, RunError> {
         let mut binding_of: BTreeMap<TargetId, &Binding> = BTreeMap::new();
         for binding in &self.collected.to_delete {
@@ -417,7 +417,7 @@ impl<'a> RunPass<'a> {
         if index == self.run.stages.len() {
             return self.stop_delete_stage();
         }
-        // For a waiting stage this changes the start of its wait.
+        // If the stage waits for a task, this restarts the wait.
         self.run.stages[index].mark(self.now, RunReason::Stopping);
         self.update_clusters(index, None)?;
         if self.run.stages[index].in_progress == 0 {

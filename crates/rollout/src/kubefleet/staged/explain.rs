@@ -17,21 +17,21 @@ pub struct StagedExplanation {
 /// One stage of a [`StagedExplanation`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct StageExplanation {
-    /// Its name.
+    /// The stage's name.
     pub name: String,
-    /// Number of its clusters.
+    /// Number of clusters in the stage.
     pub count: usize,
     /// Maximum number of clusters updated concurrently; 0 for a value that admission rejects.
     pub max_concurrency: i64,
-    /// The names of its first clusters, in the order in which they are updated.
+    /// The names of the stage's first clusters, in the order in which they are updated.
     pub first: Vec<String>,
-    /// Tasks before it starts, e.g. `Approval`.
+    /// Tasks before the stage starts, e.g. `Approval`.
     pub before_tasks: Vec<String>,
-    /// Tasks before the next stage starts, e.g. `TimedWait 1h`.
+    /// Tasks after the stage, before the next one starts, e.g. `TimedWait 1h`.
     pub after_tasks: Vec<String>,
 }
 
-/// Applies `strategy` to these clusters, like a run whose placement has picked them all. Applies defaults.
+/// Applies `strategy`, with its defaults, to these clusters, like a run whose placement has picked them all.
 ///
 /// # Errors
 /// The reason why the run could not be initialized.

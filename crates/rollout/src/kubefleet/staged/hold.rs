@@ -1,6 +1,7 @@
 //! The rule that blocks a staged run, with numbers and names.
 //!
-//! Derived from the status after one more pass at the time of the last one.
+//! KubeFleet itself does not report this rule. It is derived from one more pass, on a copy of the
+//! run, at the time of the last pass.
 
 use super::super::super::text::are;
 use super::super::super::{Hold, TargetId};
@@ -13,8 +14,8 @@ use super::{RunState, StageTask, StagedUpdateRun, TaskTime};
 use fleetsim_units::SimTime;
 
 impl StagedUpdateRun {
-    /// Returns the rule that blocks the run at `view`, at the time of its last pass. `None`: it has succeeded and all
-    /// updated clusters are available, or the next pass makes progress. The call costs as much as several passes.
+    /// Returns the rule that blocks the run at `view`, at the time of its last pass. `None`: the run has succeeded and
+    /// all updated clusters are available, or the next pass makes progress. The call costs as much as several passes.
     pub fn hold(&self, view: &StagedView) -> Option<Hold> {
         let mut run = self.run.clone();
         let StagedDecision {
@@ -40,7 +41,7 @@ impl StagedUpdateRun {
         Some(self.reason(view, &run, &status))
     }
 
-    /// Returns the end of a timed wait that runs concurrently with this approval.
+    /// Returns the end of the timed wait of the stage that waits for this approval. `None`: no wait is in progress.
     pub fn wait_beside(&self, approval: &str) -> Option<SimTime> {
         let mut stages = 0..self.run.stages.len();
         let index =
@@ -219,7 +220,7 @@ fn unfinished(run: &RunStatus) -> Vec<TargetId> {
     unfinished
 }
 
-/// Returns the end of a timed wait after a stage, once its clusters are done.
+/// Returns when a timed wait after a stage ends. `None`: the stage's clusters are not all done.
 fn wait_ends(stage: &StageStatus, task: &StageTask) -> Option<SimTime> {
     let progress = stage.progressing?;
     if progress.reason.status() != ConditionStatus::False {

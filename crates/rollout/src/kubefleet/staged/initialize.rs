@@ -1,7 +1,7 @@
 //! Initializes a run, and checks at the start of every later pass that its inputs have not changed.
 //!
-//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. The check leaves out conditions out
-//! of sequence, and more clusters updating than allowed, which only other writers could cause.
+//! Follows `initialization.go` and `validation.go` of `pkg/controllers/updaterun`. Left out: the checks that only
+//! other writers could fail, for conditions out of sequence and for more concurrent clusters than allowed.
 
 use super::super::super::{Revision, TargetId};
 use super::super::binding::BindingState;
@@ -75,7 +75,7 @@ impl RunInputs {
                 observed,
             });
         }
-        // A run that has completed all deletions finds no binding and fails: an upstream bug.
+        // A run that has completed all deletions finds no binding and therefore fails, which is an upstream bug.
         let needs_bindings =
             self.behaviour.bugs.delete_only_run_fails || run.deletion.clusters.is_empty();
         let collected = self.collect(view, needs_bindings)?;
@@ -176,7 +176,7 @@ impl RunInputs {
         stage: usize,
         total: usize,
     ) -> Result<i64, ScaledValueError> {
-        // "Updates clusters within each stage one at a time."
+        // The document says: "Updates clusters within each stage one at a time."
         if self.behaviour.rules == RuleSet::Documented {
             return Ok(1);
         }

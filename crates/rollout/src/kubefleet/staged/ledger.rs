@@ -18,17 +18,17 @@ use super::view::{PlacementView, PolicySnapshot, StagedView};
 use super::{RunInputs, RunState};
 use fleetsim_units::SimTime;
 
-/// The part of a binding that affects the check of the stages.
+/// The part of a binding that affects the check that stages are unchanged.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct PickedBinding {
-    /// The policy under which it was picked.
+    /// The policy under which the binding was picked.
     policy: u32,
-    /// Whether it is still picked.
+    /// Whether the binding is still picked.
     is_picked: bool,
 }
 
 impl PickedBinding {
-    /// Returns the part of the binding at an index. `None`: it was removed.
+    /// Returns the part of the binding at an index that affects the check. `None`: the binding was removed.
     fn at(view: &StagedView, place: u32) -> Option<Self> {
         let binding = view.bindings.at(place)?;
         Some(Self {
@@ -51,9 +51,9 @@ pub(super) struct RunLedger {
     layout: Arc<Layout>,
     placement: Option<PlacementView>,
     policy: PolicySnapshot,
-    /// The bindings by index. `None`: removed.
+    /// The bindings by index. `None`: the binding was removed.
     picked: Vec<Option<PickedBinding>>,
-    /// The positions by cluster. `None`: in no stage.
+    /// The position of each cluster. `None`: the cluster is in no stage.
     positions: Vec<Option<StagePosition>>,
     pub(super) stage: StageLedger,
 }
@@ -64,9 +64,9 @@ pub(super) struct StageLedger {
     index: usize,
     /// Position of the first cluster that no pass has tried to start.
     pub(super) frontier: usize,
-    /// Clusters that could not start because they count as failed; they still take slots.
+    /// Clusters that could not start because they count as failed, but still occupy slots.
     pub(super) refused: TargetSet,
-    /// Clusters that have been tried, are not done and count as failed.
+    /// Clusters that a pass has tried to start, that are not done, and that count as failed.
     pub(super) failing: TargetSet,
     /// Clusters that are updating, in the order of their start.
     updating: BTreeSet<(SimTime, u32)>,
@@ -100,7 +100,7 @@ impl RunLedger {
         })
     }
 
-    /// Adds to the ledger what the next pass must examine. `None`: it must examine everything.
+    /// Adds the changes that the next pass must examine to the ledger. `None`: the next pass must examine everything.
     pub(super) fn update(
         mut self,
         inputs: &RunInputs,
@@ -143,7 +143,7 @@ impl RunLedger {
     }
 }
 
-/// Returns whether a pass only continues a stage.
+/// Returns whether a pass only continues a stage, so that a ledger covers it.
 fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
     let runs = match (inputs.behaviour.rules, view.state) {
         (_, RunState::Run) | (RuleSet::Documented, RunState::Initialize) => true,
@@ -154,8 +154,8 @@ fn is_covered(inputs: &RunInputs, run: &RunStatus, view: &StagedView) -> bool {
     runs && is_going && have_room(inputs, run)
 }
 
-/// Returns whether all stages may update clusters: an invalid limit in any stage, also a later one, ends the run in a
-/// full pass.
+/// Returns whether all stages may update clusters: an invalid limit in any stage, even a later one, makes a full pass
+/// end the run.
 fn have_room(inputs: &RunInputs, run: &RunStatus) -> bool {
     let mut stages = run.stages.iter().enumerate();
     stages.all(|(index, stage)| {
@@ -165,7 +165,8 @@ fn have_room(inputs: &RunInputs, run: &RunStatus) -> bool {
 }
 
 impl StageLedger {
-    /// Creates a ledger with which a pass observes all clusters that have been tried and are not done.
+    /// Creates a ledger with which a pass observes all clusters that an earlier pass tried to start and that are not
+    /// done.
     pub(super) fn new(run: &RunStatus, index: usize) -> Self {
         let clusters = &run.stage(index).clusters;
         let frontier = match clusters.iter().rposition(ClusterStatus::is_tried) {
@@ -208,7 +209,7 @@ impl StageLedger {
         if !after.is_updating() {
             self.updating.remove(&(started, position));
         } else if self.updating.insert((started, position)) && before.started.is_none() {
-            // Storing the pass changes its binding.
+            // Storing the pass changes the cluster's binding.
             self.to_observe.push(position);
         }
     }

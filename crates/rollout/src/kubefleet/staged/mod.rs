@@ -69,8 +69,8 @@ pub struct RunBehaviour {
 }
 
 impl RunBehaviour {
-    /// Returns the behaviour of the latest version under these rules: with all known bugs as shipped, without bugs as
-    /// documented.
+    /// Returns the behaviour of the latest version: with all known bugs under shipped rules, without bugs under
+    /// documented rules.
     pub const fn of(rules: RuleSet) -> Self {
         Self {
             rules,
@@ -85,14 +85,14 @@ impl RunBehaviour {
 struct RunInputs {
     behaviour: RunBehaviour,
     run_name: String,
-    /// The resource snapshot to roll out, a number. Empty: the newest.
+    /// The number of the resource snapshot to roll out. Empty: the newest.
     snapshot_index: String,
     /// The strategy, which no longer changes once the run is initialized. `None`: no strategy has this name.
     strategy: Option<StrategySpec>,
     clusters: Vec<MemberCluster>,
     /// Indices into `clusters`, in the byte order of names.
     by_name: Vec<u32>,
-    /// For each stage, whether it selects each cluster, picked or not; or the error in its tasks or its selector.
+    /// For each stage, whether it selects each cluster, picked or not; or an error in the stage's tasks or selector.
     selects: Vec<Result<Vec<bool>, RunError>>,
 }
 
@@ -179,7 +179,8 @@ impl StagedUpdateRun {
             .max_concurrency(stage, self.run.stages[stage].clusters.len())
     }
 
-    /// Runs one pass of the run's reconciler over all bindings. Its status has the request to the queue.
+    /// Runs one pass of the run's reconciler over all bindings. The status of the decision tells the queue when to run
+    /// the next pass.
     ///
     /// # Panics
     /// If a binding belongs to an unknown cluster, or time goes backwards.
@@ -189,10 +190,10 @@ impl StagedUpdateRun {
     }
 
     /// Runs one pass like [`Self::reconcile`], at a cost that depends on what changed. The caller guarantees that only
-    /// bindings of clusters in `changed` differ from those of the last pass, including the changes by storing it
-    /// ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run examines all bindings, and so do
-    /// passes after a change of the placement or of the picked clusters, passes of a stopped run, and passes of the
-    /// delete stage.
+    /// bindings of clusters in `changed` differ from those of the last pass. `changed` includes the clusters that
+    /// storing the last pass has changed ([`Bindings::changed`](super::Bindings::changed)). The first pass of a run
+    /// examines all bindings, and so do passes after a change of the placement or of the picked clusters, passes of a
+    /// stopped run, and passes of the delete stage.
     ///
     /// # Panics
     /// Same as [`Self::reconcile`].
@@ -235,7 +236,7 @@ impl StagedUpdateRun {
         decision
     }
 
-    /// Runs one pass at the time of the last one; without a ledger it examines everything.
+    /// Runs one pass at the time of the last one; without a ledger, the pass examines everything.
     fn pass(
         &self,
         run: &mut RunStatus,
@@ -310,7 +311,7 @@ impl RunInputs {
         match (self.behaviour.rules, view.state) {
             // The run is only initialized.
             (RuleSet::Shipped, RunState::Initialize) => Ok(()),
-            // The document describes no state: a run starts as soon as it exists.
+            // The document describes no state, so a run starts as soon as it exists.
             (RuleSet::Documented, RunState::Initialize) | (_, RunState::Run) => pass.execute(),
             (_, RunState::Stop) => pass.stop(),
         }

@@ -1,4 +1,4 @@
-//! The status object of a staged update run. It is the run's memory, and users see it.
+//! The status object of a staged update run. This object is the run's memory, and is visible to users.
 //!
 //! Follows the status types of `apis/placement/v1beta1/stageupdate_types.go` and the reasons of `pkg/utils/condition/
 //! reason.go`. Timestamps are whole seconds. Messages are in `conditions.rs`. Left out: observed generations, which
@@ -14,9 +14,10 @@ use fleetsim_units::SimTime;
 /// The Progressing condition of the run or of a stage.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct ProgressCondition {
-    /// Its reason.
+    /// The condition's reason.
     pub reason: RunReason,
-    /// Time of the last change of its status, in whole seconds; a new reason alone does not count.
+    /// Time of the last change of the condition's status, in whole seconds; a change of only the reason does not
+    /// count.
     pub since: SimTime,
 }
 
@@ -35,9 +36,9 @@ pub enum RunReason {
     Stopping,
     /// The state of the run is Stop, and nothing is in progress.
     Stopped,
-    /// Done.
+    /// Done: successfully finished.
     Succeeded,
-    /// For a stage: done, because it has no clusters.
+    /// For a stage: done without any action, because it has no clusters.
     SkippedNoClusters,
     /// Permanently failed.
     Failed,
@@ -55,7 +56,7 @@ impl RunReason {
 }
 
 impl ProgressCondition {
-    /// Sets a condition; its time changes only with the status.
+    /// Sets a condition; the condition's time changes only if its status changes.
     pub(super) fn mark(condition: &mut Option<Self>, now: SimTime, reason: RunReason) {
         let since = match condition {
             Some(before) if before.reason.status() == reason.status() => before.since,
@@ -64,7 +65,7 @@ impl ProgressCondition {
         *condition = Some(Self { reason, since });
     }
 
-    /// Returns the outcome, success or failure. `None`: not finished.
+    /// Returns whether the outcome is success or failure. `None`: not finished.
     pub(super) const fn outcome(self) -> Option<bool> {
         match self.reason {
             RunReason::Succeeded | RunReason::SkippedNoClusters => Some(true),
@@ -79,14 +80,14 @@ impl ProgressCondition {
 pub struct ClusterStatus {
     /// The cluster.
     pub target: TargetId,
-    /// When its update (in the delete stage: its deletion) started, in whole seconds. `None`: not started.
+    /// When the cluster's update (in the delete stage: its deletion) started, in whole seconds. `None`: not started.
     pub started: Option<SimTime>,
-    /// Whether it succeeded or failed. `None`: not finished.
+    /// Whether the cluster succeeded or failed. `None`: not finished.
     pub succeeded: Option<bool>,
 }
 
 impl ClusterStatus {
-    /// Creates a cluster that has not started.
+    /// Creates the status of a cluster that has not started.
     const fn new(target: TargetId) -> Self {
         Self {
             target,
@@ -95,12 +96,12 @@ impl ClusterStatus {
         }
     }
 
-    /// Returns whether a pass has started it, or its outcome is known.
+    /// Returns whether a pass has started the cluster, or its outcome is known.
     pub(super) const fn is_tried(&self) -> bool {
         self.started.is_some() || self.succeeded.is_some()
     }
 
-    /// Returns whether it has started and not finished.
+    /// Returns whether the cluster has started and not finished.
     pub const fn is_updating(&self) -> bool {
         self.started.is_some() && self.succeeded.is_none()
     }
@@ -111,7 +112,7 @@ impl ClusterStatus {
 pub struct TaskStatus {
     /// For an `Approval`: whether it was accepted, which is permanent.
     pub approved: bool,
-    /// For a `TimedWait`: whether its end was observed.
+    /// For a `TimedWait`: whether a pass observed that it has ended.
     pub elapsed: bool,
 }
 
@@ -120,11 +121,11 @@ pub struct TaskStatus {
 pub struct StageStatus {
     /// The stage's name; empty for the delete stage.
     pub name: String,
-    /// Its clusters in the order in which they are updated.
+    /// The stage's clusters in the order in which they are updated.
     pub clusters: Vec<ClusterStatus>,
-    /// Number of its clusters that have started and not finished.
+    /// Number of the stage's clusters that have started and not finished.
     pub in_progress: usize,
-    /// Number of its clusters that have succeeded.
+    /// Number of the stage's clusters that have succeeded.
     pub finished: usize,
     /// The Progressing condition. `None`: the stage was not reached.
     pub progressing: Option<ProgressCondition>,
@@ -144,7 +145,7 @@ impl StageStatus {
         }
     }
 
-    /// Returns the outcome, success or failure. `None`: not finished.
+    /// Returns whether the stage succeeded or failed. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -162,7 +163,7 @@ impl StageStatus {
         self.in_progress += usize::from(cluster.is_updating());
     }
 
-    /// Returns its clusters that have started and not finished.
+    /// Returns the stage's clusters that have started and not finished.
     pub fn updating(&self) -> impl Iterator<Item = &ClusterStatus> {
         self.clusters.iter().filter(|cluster| cluster.is_updating())
     }
@@ -171,13 +172,13 @@ impl StageStatus {
 /// The run's status.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct RunStatus {
-    /// Whether it was initialized. `None`: not yet. `Some(false)` is final.
+    /// Whether the run was initialized. `None`: not yet. `Some(false)` is final.
     pub initialized: Option<bool>,
     /// The Progressing condition. `None`: the state has always been `Initialize`.
     pub progressing: Option<ProgressCondition>,
-    /// Why it could not be initialized or has failed.
+    /// Why the run could not be initialized or has failed.
     pub failure: Option<RunError>,
-    /// The clusters that make it stuck, while [`RunReason::Stuck`] is its reason.
+    /// The clusters that make the run stuck, while [`RunReason::Stuck`] is its reason.
     pub stuck: Vec<TargetId>,
     /// The stages, in the order in which they are updated.
     pub stages: Vec<StageStatus>,
@@ -185,16 +186,16 @@ pub struct RunStatus {
     pub deletion: StageStatus,
     /// Number of clusters that the placement has picked.
     pub cluster_count: u32,
-    /// The policy snapshot at its start.
+    /// The policy snapshot at the start of the run.
     pub(super) policy: u32,
-    /// The resource snapshot that it rolls out. `None`: not initialized.
+    /// The resource snapshot that the run rolls out. `None`: not initialized.
     pub snapshot: Option<Revision>,
-    /// The placement's apply strategy at its start.
+    /// The placement's apply strategy at the start of the run.
     pub(super) apply_strategy: ApplyStrategy,
 }
 
 impl RunStatus {
-    /// Returns the outcome, success or failure, which is final. `None`: not finished.
+    /// Returns whether the run succeeded or failed, which is final. `None`: not finished.
     pub fn succeeded(&self) -> Option<bool> {
         self.progressing.and_then(ProgressCondition::outcome)
     }
@@ -222,12 +223,12 @@ impl RunStatus {
         }
     }
 
-    /// Returns whether it has ended, successfully or not.
+    /// Returns whether the run has ended, successfully or not.
     pub fn is_over(&self) -> bool {
         self.succeeded().is_some() || self.initialized == Some(false)
     }
 
-    /// Rounds times to whole seconds, as the API server stores them after a pass. Within the pass they are exact.
+    /// Rounds times to whole seconds, as the API server stores them after a pass. Within a pass, times are exact.
     pub(super) fn store(&mut self) {
         let stages = self.stages.iter_mut().chain([&mut self.deletion]);
         let of_stages = stages.map(|stage| &mut stage.progressing);
@@ -357,7 +358,7 @@ pub enum RunError {
         "the binding of cluster `{0}` has an old policy snapshot and is not unscheduled: a transient state"
     )]
     OldPolicyBinding(String),
-    /// These clusters count as failed, started or not; they are observed again. Up to ten are named.
+    /// These clusters count as failed, started or not; later passes observe them again. Up to ten are named.
     #[error("the cluster updating encountered an error: {}", .0.join(", "))]
     ClusterUpdate(Vec<String>),
 }

@@ -30,12 +30,12 @@ impl RunInputs {
             [task] => task.kind == "Approval",
             _ => false,
         };
-        // The document has no tasks before a stage.
+        // Under the documented rules, no tasks exist before a stage.
         if self.behaviour.rules == RuleSet::Shipped && !is_valid_before {
             return Err(RunError::InvalidBeforeStageTasks(stage.name.clone()));
         }
         let after = &stage.after_stage_tasks;
-        // Three tasks of the same type are accepted, because only two are compared.
+        // Three tasks of the same type are accepted, because upstream compares only two.
         let is_twice = matches!(&after[..], [a, b] if a.kind == b.kind);
         if is_twice || after.iter().any(StageTask::is_wait_of_zero) {
             return Err(RunError::InvalidAfterStageTasks(stage.name.clone()));
@@ -107,7 +107,7 @@ impl RunInputs {
         let MemberCluster { name, labels, .. } = &self.clusters[target.index()];
         let value = match (labels.get(key), self.behaviour.rules) {
             (Some(value), _) => value.as_str(),
-            // The documentation of the type: clusters without the label are ordered by name.
+            // The documentation of the type says that clusters without the label are ordered by name.
             (None, RuleSet::Documented) => return Ok(LAST),
             (None, RuleSet::Shipped) => "",
         };

@@ -27,27 +27,27 @@ pub struct StagedView {
 /// The part of a placement that a run reads.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PlacementView {
-    /// Whether its strategy's type is `External`.
+    /// Whether the type of the placement's strategy is `External`.
     pub external: bool,
-    /// How its resources are applied.
+    /// How the placement's resources are applied.
     pub apply_strategy: ApplyStrategy,
 }
 
 /// The rule that picks a placement's clusters.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct PolicySnapshot {
-    /// Its number.
+    /// The number of the snapshot.
     pub index: u32,
-    /// Whether the scheduler has finished it.
+    /// Whether the scheduler has finished the policy.
     pub scheduled: bool,
-    /// Number of clusters that it requests. `None`: all that match.
+    /// Number of clusters that the policy requests. `None`: all that match.
     pub requested: Option<u32>,
 }
 
 /// A `ClusterApprovalRequest`.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApprovalRequest {
-    /// Whether it is approved, and the approval was not withdrawn.
+    /// Whether the request is approved, and the approval was not withdrawn.
     pub approved: bool,
     /// Whether the run has accepted the approval; withdrawing it then has no effect.
     pub accepted: bool,
@@ -56,9 +56,9 @@ pub struct ApprovalRequest {
 /// The result of one pass of a run apart from its actions and [`RunStatus`](super::RunStatus).
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StagedStatus {
-    /// How it asks the queue to requeue.
+    /// How the queue should requeue the run.
     pub next: QueueRequest,
-    /// Why it must be repeated. `None`: it succeeded.
+    /// Why the pass must be repeated. `None`: it succeeded.
     pub error: Option<RunError>,
     /// Requests whose approval the pass accepted.
     pub accepted: Vec<String>,

@@ -23,7 +23,7 @@ const STATES: [WorkState; 7] = [
     WorkState::DiffReported,
 ];
 
-/// An event between two passes, mostly for a cluster by its number.
+/// An event between two passes; most events have the number of a cluster.
 #[derive(Clone, Debug)]
 enum Event {
     /// The work generator reports a state.
@@ -139,7 +139,7 @@ fn happen_in_run(view: &mut StagedView, now: SimTime, event: &Event) {
                 .into_iter()
                 .for_each(|it| it.report(now, STATES[*state]));
         }
-        // Another run rolls the cluster.
+        // A change by another run, which rolls the cluster.
         Event::Apply(1) => {
             let binding = view.bindings.get_mut(TargetId(0));
             binding

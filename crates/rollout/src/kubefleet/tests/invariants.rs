@@ -48,8 +48,8 @@ fn report(bindings: &mut Bindings, now: SimTime, reports: &[(u32, usize)]) {
 }
 
 proptest! {
-    /// A stage starts only when all clusters and tasks of the previous one are done; at most `maxConcurrency` of its
-    /// clusters are in progress; and a hold never contradicts a pass that makes progress.
+    /// A stage starts only when all clusters and tasks of the previous one are done; at most `maxConcurrency` clusters
+    /// of a stage are in progress; and a hold never contradicts a pass that makes progress.
     #[test]
     fn stages_run_in_order_within_their_concurrency(
         steps in steps(),
@@ -73,7 +73,7 @@ proptest! {
             let pass = run.reconcile(now, &view);
             view.store(&pass);
             let rolled = pass.actions.iter().filter(|action| matches!(action, StagedAction::Deploy(..))).count();
-            // A hold refers to the time of the previous pass; only a timed wait can have ended since.
+            // The hold refers to the time of the previous pass, so a timed wait can have ended since.
             prop_assert!(rolled == 0 || held.is_none_or(|hold| hold.rule == "afterStageTasks" || hold.rule == "stages"));
             let status = run.status();
             for (index, stage) in status.stages.iter().enumerate() {

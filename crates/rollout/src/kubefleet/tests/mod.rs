@@ -19,7 +19,7 @@ use fleetsim_units::SimTime;
 pub(super) const OLD: Revision = Revision(1);
 pub(super) const NEW: Revision = Revision(2);
 
-/// Creates clusters `m00`, `m01`, …, with a label `stage`: the given number for each value.
+/// Creates clusters `m00`, `m01`, …: for each value of the label `stage`, the given number of clusters.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     let stages = stages
         .iter()
@@ -32,8 +32,8 @@ pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<MemberCluster> {
     stages.enumerate().map(cluster).collect()
 }
 
-/// Returns three stages that select by the clusters' label, with a wait after the first, and approvals after the
-/// second and before the third.
+/// Returns three stages that select by the clusters' label, with a wait after the first stage, and approvals after the
+/// second and before the third stage.
 pub(super) fn three_stages(limit: i64) -> String {
     let stage = |name: &str, tasks: &str| {
         format!(
@@ -57,7 +57,7 @@ pub(super) fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// Sets the clusters' work to the state that this word denotes. Returns false if it is another event.
+/// Sets the clusters' work to the state that `word` denotes. Returns false if `word` is another event.
 fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> bool {
     let state = match word {
         "available" => WorkState::Available,
@@ -77,7 +77,7 @@ fn reports(bindings: &mut Bindings, now: SimTime, word: &str, list: &str) -> boo
     true
 }
 
-/// Returns the outcome of a pass in a script's terms; `word` describes what an action does to which cluster.
+/// Returns the outcome of a pass in a script's terms; `word` describes an action and its cluster.
 fn outcome<Action, Status>(
     pass: &Pass<Action, Status>,
     next: QueueRequest,
@@ -116,7 +116,7 @@ fn outcome<Action, Status>(
     parts.join("; ")
 }
 
-/// Splits a script into lines: time, event, and the line up to its outcome.
+/// Splits a script into lines, each with its time, its event, and the text before its outcome.
 fn lines(story: &str) -> impl Iterator<Item = (SimTime, &str, &str)> {
     story
         .lines()

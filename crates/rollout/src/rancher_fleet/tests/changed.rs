@@ -9,13 +9,13 @@ use super::super::ledger::MemberGroup;
 use super::invariants::{cluster, fleet_of, strategy};
 use super::*;
 
-/// Number of clusters of a bundle: more than fit into one word of a set.
+/// Number of clusters of a bundle; a set of them needs more than one word.
 const CLUSTERS: usize = 90;
 
 /// An event between two passes; clusters are given by number.
 #[derive(Clone, Debug)]
 enum Event {
-    /// A cluster's view is replaced.
+    /// The view of a cluster is replaced.
     Replace(usize, ClusterView),
     /// The agent applies the deployed id, and reports whether it is ready.
     Apply(usize, bool),
@@ -37,7 +37,7 @@ fn event() -> impl Strategy<Value = Event> {
     ]
 }
 
-/// The members of the partitions by a plain scan of all clusters, without incremental sets and counts.
+/// The members of the partitions, determined by a plain scan of all clusters without incremental sets and counts.
 struct Scan<'a> {
     plan: &'a Partitioning,
     flags: Vec<u8>,
@@ -86,7 +86,7 @@ fn scanned(fleet: &RancherFleet, view: &BundleView) -> (Vec<BundleAction>, Vec<i
     )
 }
 
-/// Two schedulers over one view: one examines all clusters in every pass, the other only those that changed.
+/// Two schedulers over one view: one examines all clusters in every pass, and the other only clusters that changed.
 struct Twins {
     full: RancherFleet,
     quick: RancherFleet,
@@ -123,7 +123,7 @@ impl Twins {
         }
     }
 
-    /// Runs a pass on both schedulers, and stores it unless it is lost. Panics if they differ.
+    /// Runs a pass on both schedulers, and stores it unless it is lost. Panics if the passes differ.
     fn pass(&mut self, is_stored: bool) {
         let full = self.full.reconcile(SimTime::ZERO, &self.view);
         let quick = self

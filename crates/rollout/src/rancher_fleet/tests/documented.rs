@@ -99,8 +99,8 @@ ready 0-44 => hold ready
 ready 45-49 => done",
         ),
         (
-            // DIFFERENCE: "until less than 10 clusters are NotReady" contradicts "once ≤4" with a limit of 4. Here
-            // both continue at the limit.
+            // DIFFERENCE: "until less than 10 clusters are NotReady" contradicts "once ≤4" with a limit of 4. Here the
+            // rollout continues at the limit in both cases.
             "100 clusters, maxUnavailable 10%: deploys to 50 at once; the remaining 50 are paused until 10 are NotReady",
             "{maxUnavailable: 10%}",
             &[("", 100)],

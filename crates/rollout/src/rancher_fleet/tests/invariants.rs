@@ -50,7 +50,7 @@ pub(super) fn fleet_of(count: usize) -> Vec<FleetCluster> {
     clusters(&[("a", count / 2), ("b", count - count / 2)])
 }
 
-/// Runs the shipped pass on the stored objects themselves, step by step. Returns the bundle after the pass is stored.
+/// Runs the shipped pass on the stored objects, one action at a time. Returns the bundle after the pass is stored.
 fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleView) -> BundleView {
     let names = by_name(clusters, |cluster| &cluster.name);
     let targets: Vec<u32> = names
@@ -155,7 +155,7 @@ proptest! {
         prop_assert_eq!(view, expected);
     }
 
-    /// A scheduler's state between passes only saves work: a new scheduler makes the same decisions.
+    /// A scheduler's state between passes only saves work, so a new scheduler makes the same decisions.
     #[test]
     fn a_new_scheduler_decides_the_same(
         views in vec(vec(cluster(), 12), 1..5),
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// Only the names matter, not the order of the caller's list.
+    /// The scheduler's decisions depend on the names of the clusters, not on the order of the caller's list.
     #[test]
     fn the_order_of_the_list_has_no_effect(views in vec(cluster(), 12), yaml in strategy(), rotate in 0..12_usize) {
         let strategy: RolloutStrategy = serde_saphyr::from_str(yaml).expect(yaml);
@@ -192,7 +192,7 @@ proptest! {
     }
 
     /// Shipped: at most `maxUnavailable` available clusters of the bundle are updated. Documented: a partition above
-    /// its limit starts no batch; without ready clusters, at most 50 more than the limit start.
+    /// its limit starts no batch; without ready clusters, at most 50 clusters more than the limit start.
     #[test]
     fn no_limit_is_exceeded(views in vec(cluster(), 0..25), yaml in strategy(), documented in any::<bool>()) {
         let rules = if documented { RuleSet::Documented } else { RuleSet::Shipped };

@@ -33,14 +33,15 @@ pub(super) enum Release {
 /// The part of a pass that an outcome shows.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Show {
-    /// `create` and `deploy`, and the hold's full text.
+    /// Actions `create` and `deploy`, and the hold's full text.
     All,
-    /// Only the promoted clusters, `start`, and the hold's rule, so that first deployments and updates have the same
+    /// Only the promoted clusters (`start`) and the hold's rule. First deployments and updates then have the same
     /// text.
     Starts,
 }
 
-/// Creates clusters `c000`, `c001`, …: the given number for each label `stage`, or without the label if it is empty.
+/// Creates clusters `c000`, `c001`, …: for each value of the label `stage`, the given number of clusters. An empty
+/// value means no label.
 pub(super) fn clusters(stages: &[(&str, usize)]) -> Vec<FleetCluster> {
     let stages = stages
         .iter()

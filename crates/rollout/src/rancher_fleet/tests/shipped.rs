@@ -64,7 +64,7 @@ unready 1 => deploy 1",
 
 #[test]
 fn the_next_partition_starts_before_the_last_one_has_finished() {
-    // Limits: one cluster in the bundle; 40% of 5 in each partition.
+    // The limits are one cluster in the bundle, and 40% of 5 in each partition.
     let yaml = "{maxUnavailable: 30%, partitions: [
         {name: a, maxUnavailable: 40%, clusterSelector: {matchLabels: {stage: a}}},
         {name: b, maxUnavailable: 40%, clusterSelector: {matchLabels: {stage: b}}}]}";
@@ -185,8 +185,8 @@ ready 1 => hold partitions: 1 cluster (c002) is in no partition, so no pass upda
 
 #[test]
 fn a_rollback_is_unlimited_on_clusters_that_have_not_applied_the_new_version() {
-    // Clusters 1 and 2 were promoted and still run the old version; cluster 0 is finished, and goes back within the
-    // limit.
+    // Clusters 1 and 2 were promoted and still run the old version; cluster 0 is finished, and is rolled back within
+    // the limit.
     play(
         "{maxUnavailable: 2}",
         Release::Update,
@@ -225,8 +225,8 @@ pass => hold rolloutStrategy: rolloutStrategy.maxUnavailable: `half` is neither 
 
 #[test]
 fn the_document_is_wrong_about_two_hundred_clusters_in_partitions_of_ten_percent() {
-    // The document: "limits the amount of image pulls to up to ~40". The default maxUnavailable of 100% never makes a
-    // partition unavailable.
+    // The document says: "limits the amount of image pulls to up to ~40". The default maxUnavailable of 100% never
+    // makes a partition unavailable.
     let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
     play(
         yaml,

@@ -15,17 +15,17 @@ use super::record::{Change, Trace, TraceApp, TraceStep, TraceTemplate};
 use super::words::{is_empty, message, message_code, seconds, shown, status_letter, time};
 use crate::suite::parse;
 
-/// The controller, with applications that change as recorded.
+/// A replay of the controller, with applications that change as recorded.
 pub struct Replay {
     names: Vec<String>,
-    /// Recorded revisions and parameters; their index here is from 1.
+    /// Recorded revisions and parameters. The number that stands for one is its index plus 1.
     words: Vec<String>,
     template: TraceTemplate,
     /// The template's parameter.
     parameter: String,
     generated: Vec<TraceApp>,
     set: ArgoCd,
-    /// The same controller, with partial passes.
+    /// A second controller with the same inputs and partial passes, which must make the same decisions.
     quick: ArgoCd,
     view: Vec<ApplicationView>,
     /// Whether the set is being deleted.
@@ -166,7 +166,7 @@ impl Replay {
         for app in self.generated.clone() {
             let index = self.index(&app.n);
             let mut parameters = app.p.unwrap_or_else(|| self.parameter.clone());
-            // Its error is in its spec, so the spec differs from the existing one.
+            // The error is in the application's spec, so this spec differs from the existing one.
             if app.bad == 1 {
                 parameters.push_str(" invalid");
             }
@@ -426,7 +426,7 @@ impl Replay {
         self.names[target.index()].clone()
     }
 
-    /// Returns the largest number of steps whose applications together are the allowed ones.
+    /// Returns the largest number of first steps whose applications together are the allowed ones.
     fn wave(&self, status: &ApplicationSetStatus) -> usize {
         let lists = &self.set.steps().lists;
         let allowed = lists[..status.open_steps].concat();

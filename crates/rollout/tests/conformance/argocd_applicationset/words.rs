@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use crate::suite::parse;
 
-/// Recorded times are relative to the start of a trace, and may be before it.
+/// Our time for the start of a trace. Recorded times are relative to it, and may be negative.
 const START: i64 = 1_000_000;
 
 /// Returns conditions and health with their names in the record.
@@ -31,7 +31,7 @@ pub fn shown(status: &ApplicationSetStatus) -> [(&'static str, Value); 4] {
         Some(ErrorOccurred::Validation { .. }) => "ApplicationValidationError",
         Some(ErrorOccurred::NoSteps) => "ApplicationSetRolloutError",
     };
-    // `status.health` of the set, which ignores the health of the applications.
+    // The set's `status.health`, which ignores the health of the applications.
     let health = match (conditions.error, conditions.rollout) {
         (Some(ErrorOccurred::Validation { .. } | ErrorOccurred::NoSteps), _) => "Degraded",
         (_, Some(Rollout::Progressing(_))) => "Progressing",

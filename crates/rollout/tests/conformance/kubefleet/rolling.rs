@@ -58,7 +58,7 @@ struct ConfigBinding {
 /// A placement and its bindings.
 struct Around {
     update: RollingUpdate,
-    /// The same scheduler with partial passes; it must make the same decisions as `update`.
+    /// A second scheduler with partial passes, which must make the same decisions as `update`.
     quick: RollingUpdate,
     view: RollingView,
     clusters: Vec<String>,
@@ -186,7 +186,7 @@ impl Around {
         full
     }
 
-    /// Runs and stores one pass; returns it, with its effects in the format of the record.
+    /// Runs and stores one pass. Returns the pass, and its effects in the format of the record.
     fn pass(&mut self, now: SimTime) -> (Pass<RollingAction, RollingStatus>, Map<String, Value>) {
         let pass = self.reconcile(now);
         let live = |target: TargetId| {
@@ -415,7 +415,7 @@ fn error(error: &RollingError) -> &'static str {
     }
 }
 
-/// Returns whether the pass's own writes wake the controller immediately: writes of a binding's spec do.
+/// Returns whether the pass's own writes wake the controller immediately, as writes of a binding's spec do.
 fn wakes_itself(pass: &Pass<RollingAction, RollingStatus>) -> bool {
     !pass.actions.is_empty() || !pass.status.patched.is_empty()
 }

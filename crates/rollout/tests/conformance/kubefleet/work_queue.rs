@@ -1,4 +1,4 @@
-//! When a controller processes a key again: the work queue's backoff and its timer, for passes that take no time.
+//! A controller's work queue, which decides by backoff and timer when a key is processed again. Passes take no time.
 //!
 //! Follows `pkg/internal/controller/controller.go` of kubernetes-sigs/controller-runtime v0.22.4 and
 //! `util/workqueue/delaying_queue.go` of kubernetes/client-go v0.34.1, which KubeFleet uses. The simulation uses the
@@ -15,8 +15,8 @@ pub struct WorkQueue {
 }
 
 impl WorkQueue {
-    /// Runs a pass that takes no time. Returns when the key is processed again: at the earliest requested timer, which
-    /// other wake-ups do not change.
+    /// Runs a pass that takes no time. Returns when the key is processed again: at the time of the earliest requested
+    /// timer. Other wake-ups do not change that timer.
     pub fn pass(&mut self, now: SimTime, next: QueueRequest) -> Option<SimTime> {
         self.timer = self.timer.filter(|timer| *timer > now);
         let delay = match next {

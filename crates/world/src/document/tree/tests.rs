@@ -151,7 +151,7 @@ fn tabs_and_recursive_aliases_have_their_own_fix() {
         assert_eq!(problem.line(), Some(line), "{text:?}: {problem}");
         assert!(problem.to_string().contains(help), "{text:?}: {problem}");
     }
-    // A tab that is not part of an indentation is not the error.
+    // A tab outside an indentation is valid, so the error is not reported at a tab.
     for text in ["a: [1,\n\t2]\n", "{\n\t\"a\": 1\n}\n"] {
         assert!(parse(&source(text)).is_ok(), "{text:?}");
     }

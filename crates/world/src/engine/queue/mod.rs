@@ -1,16 +1,16 @@
 //! The queue of pending events, which is also the clock.
 //!
-//! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on it.
+//! Order: earliest first; at equal times, in the order in which they were scheduled. Models may rely on this order.
 //!
 //! Events stay in slots. Tickets, each with a time and a slot, determine their order. Tickets are in a wheel, or in a
 //! sorted list of those that are due next. When that list is empty, the wheel's next list is opened: a short list is
 //! sorted, a long one is distributed over the lists of lower bytes (see `wheel`). So a ticket is moved two or three
-//! times, always next to others. A slot is accessed when its event is scheduled, when its list is opened, and when the
-//! event is handled.
+//! times, always together with its neighbours in memory. A slot is accessed when its event is scheduled, when its list
+//! is opened, and when the event is handled.
 //!
 //! A cancelled event leaves its slot immediately. Its ticket becomes void, and is dropped when it is due or when void
-//! tickets outnumber the others. So scheduling and cancelling cost O(1). Taking the next event costs at most eight
-//! moves of its ticket and a share of sorting a short list.
+//! tickets outnumber the others. So scheduling and cancelling cost O(1). Popping an event costs at most eight moves of
+//! its ticket, and its share of the cost of sorting a short list.
 //!
 //! Left out: priorities among simultaneous events. A model that needs them schedules events in that order.
 
@@ -22,14 +22,14 @@ use std::collections::VecDeque;
 use fleetsim_units::{SimDuration, SimTime};
 use wheel::{EventTicket, Wheel};
 
-/// Maximum number of tickets in a list that is sorted. Tests use smaller limits here and below, so that they need
-/// fewer events.
+/// Maximum number of tickets in a list that is sorted. In tests this and the limits below are smaller, so that few
+/// events suffice.
 const SHORT: usize = if cfg!(test) { 4 } else { 512 };
-/// Bits for an index into such a list.
+/// Number of bits for an index into a list that is sorted.
 const PLACE: u32 = 10;
-/// Maximum number of events in the sorted list when an event is inserted in the middle.
+/// Maximum number of tickets that are due next when a ticket is inserted among them.
 const CROWD: usize = 2 * SHORT;
-/// Number of void tickets that are always tolerated.
+/// Number of void tickets that never cause them to be dropped.
 const FEW: usize = if cfg!(test) { 8 } else { 4096 };
 
 /// Identifies a scheduled event. The id becomes stale once the event is handled or cancelled; a stale id has no
@@ -61,14 +61,14 @@ pub struct EventQueue<E> {
     slots: Vec<Slot<E>>,
     /// Slots without an event.
     free: Vec<u32>,
-    /// All tickets up to `near_until`, in order.
+    /// All tickets that are due up to `near_until`, in order.
     near: VecDeque<EventTicket>,
     near_until: u64,
-    /// All later tickets.
+    /// All tickets that are due after `near_until`.
     far: Wheel,
     /// Number of tickets, including void ones.
     tickets: usize,
-    /// Reused buffer: times within a list, and indices into `opened`.
+    /// Reused buffer: for each ticket of a list, its time within the list and its index in `opened`.
     keys: Vec<u64>,
     opened: Vec<EventTicket>,
 }
@@ -77,7 +77,7 @@ pub struct EventQueue<E> {
 #[derive(Clone, Debug)]
 struct Slot<E> {
     generation: u32,
-    /// Equals the stamp of the event's ticket. Each new ticket gets another stamp.
+    /// The stamp of the event's ticket. Each new ticket gets another stamp.
     stamp: u32,
     event: Option<E>,
 }
@@ -101,7 +101,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Returns the time of the event popped last; the start of the run before the first.
+    /// Returns the time of the last popped event; before the first event, the start of the run.
     #[must_use]
     pub const fn now(&self) -> SimTime {
         self.now
@@ -148,7 +148,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Schedules `event` for `after` from now, like [`Self::schedule`].
+    /// Like [`Self::schedule`], for the time `after` from now.
     ///
     /// # Panics
     /// If 2³² events are pending.
@@ -156,7 +156,7 @@ impl<E> EventQueue<E> {
         self.schedule(self.now + after, event)
     }
 
-    /// Cancels a pending event and returns it. `None` if it was already handled or cancelled.
+    /// Cancels a pending event and returns it. `None` if the event was already handled or cancelled.
     pub fn cancel(&mut self, id: EventId) -> Option<E> {
         if !self.is_pending(id) {
             return None;
@@ -167,8 +167,8 @@ impl<E> EventQueue<E> {
     }
 
     /// Moves a pending event to `at`, as if it were cancelled and scheduled again: it is handled after all events
-    /// already scheduled for that time, even if `at` is unchanged. Its id stays valid. Returns `false` when the event
-    /// was already handled or cancelled.
+    /// already scheduled for that time, even if `at` is unchanged. The event's id stays valid. Returns `false` when
+    /// the event was already handled or cancelled.
     ///
     /// # Panics
     /// If `at` is in the past.
@@ -187,8 +187,8 @@ impl<E> EventQueue<E> {
         true
     }
 
-    /// Keeps one event scheduled for `at`: schedules or moves it, or cancels it if `at` is `None`. `pending` is its
-    /// id, which its handler clears.
+    /// Schedules the event for `at`, moves it there if it is already pending, or cancels it if `at` is `None`.
+    /// `pending` is the event's id, which its handler must clear.
     ///
     /// # Panics
     /// If `at` is in the past, or `pending` is the id of an event that was handled or cancelled.
@@ -227,7 +227,7 @@ impl<E> EventQueue<E> {
         self.pop_until(SimTime::from_nanos(u64::MAX))
     }
 
-    /// Like [`Self::pop`], for events that are due by `horizon`. `None` if there are none.
+    /// Like [`Self::pop`], for events that are due by `horizon`. `None` if no event is due by then.
     pub fn pop_until(&mut self, horizon: SimTime) -> Option<(SimTime, E)> {
         loop {
             let Some(&ticket) = self.near.front() else {
@@ -277,7 +277,7 @@ impl<E> EventQueue<E> {
         }
     }
 
-    /// Adds a ticket before others that are due soon.
+    /// Inserts a ticket among those that are due next.
     fn insert(&mut self, ticket: EventTicket) {
         if self.near.len() < CROWD {
             let place = self.near.partition_point(|other| other.at <= ticket.at);
@@ -318,7 +318,7 @@ impl<E> EventQueue<E> {
         true
     }
 
-    /// Returns the time of the first event in a list.
+    /// Returns the time of the first event in a list. `None`: the list has only void tickets.
     fn least(&self, list: usize) -> Option<u64> {
         let mut least = None;
         self.far.each(list, |ticket| {
@@ -335,7 +335,7 @@ impl<E> EventQueue<E> {
             far, slots, opened, ..
         } = self;
         opened.resize(far.len(list), EventTicket::default());
-        // Written without a branch on the content of a slot, so that the processor fetches many slots concurrently.
+        // Written without a branch on the content of a slot, so that the processor can fetch many slots concurrently.
         let mut valid = 0;
         let mut some = 0;
         far.take(list, |_, ticket| {
@@ -361,7 +361,7 @@ impl<E> EventQueue<E> {
     }
 
     /// Moves the tickets of a list to lists of lower bytes. Tickets with time `least`, the time of its first event,
-    /// are due next. That event is handled next, so no event is scheduled before it later.
+    /// are due next. This first event is handled next, so no event can be scheduled before it any more.
     fn spread(&mut self, list: usize, least: u64) {
         let Self {
             far, near, tickets, ..
@@ -385,13 +385,14 @@ impl<E> EventQueue<E> {
         slot
     }
 
-    /// Returns true if the event of `id` is pending. The id of another queue may name a slot that does not exist here.
+    /// Returns true if the event of `id` is pending. An id from another queue may name a slot that does not exist
+    /// here.
     fn is_pending(&self, id: EventId) -> bool {
         let slot = self.slots.get(id.slot as usize);
         slot.is_some_and(|slot| slot.generation == id.generation && slot.event.is_some())
     }
 
-    /// Empties a slot. Ids of its event become stale, and its ticket void.
+    /// Empties a slot. Ids of its event become stale, and the event's ticket becomes void.
     fn release(&mut self, number: u32) -> E {
         self.pending -= 1;
         self.void(number);
@@ -409,7 +410,7 @@ impl<E> EventQueue<E> {
         let stamp = &mut self.slots[number as usize].stamp;
         *stamp = stamp.wrapping_add(1);
         if *stamp == 0 {
-            // No ticket has stamp 0. Stamps start again, so no ticket of this slot may remain.
+            // No ticket has stamp 0. Stamps restart, so no old ticket of this slot may remain.
             self.drop_void();
             self.slots[number as usize].stamp = 1;
         }

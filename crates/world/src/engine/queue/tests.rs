@@ -167,13 +167,14 @@ enum QueueStep {
         after: u64,
     },
     Pop,
-    /// Pops up to a horizon, often without a result: later events may then be scheduled before all others.
+    /// Pops events that are due by a horizon. Often there are none, so later events may be scheduled before all
+    /// others.
     PopUntil {
         after: u64,
     },
 }
 
-/// Delays that differ in every byte of a time. There are few of them, so equal times are common.
+/// Delays that differ in every byte of a time. Only few values exist, so equal times are common.
 fn delay() -> impl Strategy<Value = u64> {
     (0u64..8, 0u32..7).prop_map(|(after, byte)| after << (8 * byte))
 }

@@ -1,8 +1,9 @@
 //! The lists of the wheel: tickets of events, 256 lists for each byte of a time.
 //!
-//! A ticket is in the list of the highest byte in which its time differs from the wheel's base. So all tickets of a
-//! list are due before those of later lists and of higher bytes, and all tickets in a list of the lowest byte have the
-//! same time. Tickets with the same time are always in the same list, in the order in which they were added.
+//! A ticket is in a list of the highest byte in which its time differs from the wheel's base, selected by the value of
+//! that byte. So all tickets of a list are due before those of later lists and of higher bytes, and all tickets in a
+//! list of the lowest byte have the same time. Tickets with the same time are always in the same list, in the order in
+//! which they were added.
 //!
 //! A list is a chain of blocks that are read in order. All lists share the blocks, and the last block that was read is
 //! reused first, so the lists of a million tickets need hardly more memory than the tickets.
@@ -15,7 +16,7 @@ const LISTS: usize = 256;
 const WORD: usize = u64::BITS as usize;
 /// Number of words for all lists.
 const WORDS: usize = BYTES * LISTS / WORD;
-/// Number of tickets in a block: four cache lines. Tests use small blocks, so that they fill more of them.
+/// Number of tickets in a block: four cache lines. Tests use small blocks, so that few tickets fill several blocks.
 const ROOM: usize = if cfg!(test) { 2 } else { 16 };
 /// Marks the absence of a block.
 const NONE: u32 = u32::MAX;
@@ -31,7 +32,7 @@ pub(super) struct EventTicket {
 #[derive(Clone, Copy, Debug)]
 struct TicketBlock {
     tickets: [EventTicket; ROOM],
-    /// The next block of the list, or the next free one.
+    /// The next block of the list; for a free block, the next free one.
     next: u32,
 }
 
@@ -63,7 +64,7 @@ pub(super) struct Wheel {
     /// One bit for each non-zero word of `occupied`.
     words: u32,
     blocks: Vec<TicketBlock>,
-    /// The first free block.
+    /// The first free block; the others follow it.
     free: u32,
 }
 
@@ -79,7 +80,7 @@ impl Wheel {
         }
     }
 
-    /// Sets the base. The list of every ticket must be the same as before.
+    /// Sets the base to a time for which every ticket belongs in the same list as before.
     pub(super) fn set_base(&mut self, base: u64) {
         self.base = base;
     }
@@ -154,7 +155,7 @@ impl Wheel {
         self.lists[list].len as usize
     }
 
-    /// Returns the last time that belongs to a list, given the time of one of its tickets.
+    /// Returns the last time that belongs to a list; `at` is the time of one of its tickets.
     pub(super) fn end(list: usize, at: u64) -> u64 {
         at | Self::within(list)
     }
@@ -183,7 +184,7 @@ impl Wheel {
         }
     }
 
-    /// Empties a list. Calls `each` with every ticket, in order; it may add them again.
+    /// Empties a list. Calls `each` with every ticket, in order; `each` may add tickets again.
     #[inline]
     pub(super) fn take(&mut self, list: usize, mut each: impl FnMut(&mut Self, EventTicket)) {
         let TicketList {

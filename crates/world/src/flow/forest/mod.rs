@@ -20,9 +20,9 @@
 //!   shields everything above it. Then classes whose state no longer fits their level are toggled, one at a time,
 //!   until all fit.
 //!
-//! Why does rebalancing end? Pinning a class below the level of its owner raises that level, and so does unpinning a
-//! class above it; a level that only rises passes each class once. Rounding can violate this only within its own
-//! error, and the margin of the comparison widens if toggling does not end (see `rebalance`).
+//! Why does rebalancing end? The level of an owner rises when a class below that level is pinned, and when a class
+//! above it is unpinned. A level that only rises passes each class once. Rounding can violate this only within the
+//! rounding error, and the margin of comparisons widens if toggling does not end (see `rebalance`).
 
 mod propagate;
 mod rebalance;
@@ -40,8 +40,8 @@ const NONE: u32 = u32::MAX;
 /// Levels with a smaller relative difference than this count as equal.
 const MARGIN: f64 = 1e-12;
 
-/// A clock above this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
-/// keep at least 16 binary digits after the point.
+/// A clock above this value, in bytes per transfer, is set back when the next transfer starts that it governs, so that
+/// tags keep at least 16 binary digits after the point.
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -52,14 +52,14 @@ enum NodeKind {
     Free,
 }
 
-/// Everything about a link or class that an event needs, stored together, because an event accesses nodes all over
-/// memory.
+/// Everything about a link or class that an event needs, stored together to reduce cache misses, because an event
+/// accesses nodes all over memory.
 #[derive(Debug)]
 struct ForestNode {
     kind: NodeKind,
-    /// Whether it owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
+    /// Whether the node owns a clock: roots, pinned classes, and links without transfers (whose clock is stopped).
     owner: bool,
-    /// Whether `rebalance` must visit it.
+    /// Whether `rebalance` must visit the node.
     unbalanced: bool,
     /// The class of a link, or the link of a class. `NONE` for roots and for links without transfers.
     parent: u32,
@@ -71,14 +71,15 @@ struct ForestNode {
     clock: f64,
     rate: f64,
     since: Instant,
-    /// For a class: its level. For a link: the level at which it joined its class. For a root: its level.
+    /// For a class or a root: its level. For a link below another: the level at which it joined its class.
     level: f64,
     capacity: f64,
-    /// The children.
+    /// The children of the node.
     tree: Tree,
-    /// Transfers by tag: on a link, those without a cap; on a class, those whose cap is its level.
+    /// The node's own transfers by tag: on a link, those without a cap; on a class, those whose cap is the class's
+    /// level.
     heap: Vec<Keyed<f64>>,
-    /// The sum of the weights of these transfers.
+    /// The sum of the weights of the transfers in `heap`.
     weight: f64,
 }
 
@@ -90,10 +91,10 @@ pub(super) struct Forest {
     transfer_at: Vec<u32>,
     /// The node and the weight of each transfer.
     transfer_node: Vec<(u32, ShareWeight)>,
-    /// When the next transfer under each owner ends.
+    /// For each owner, when the next transfer governed by it ends.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
-    /// The class of a link by level (its bits). For lookup only, never iterated.
+    /// The class of a link with a given level, by the level's bits. For lookup only, never iterated.
     classes: HashMap<(u32, u64), u32, BuildHasherDefault<Mix>>,
     free_classes: Vec<u32>,
     unbalanced: Vec<u32>,
@@ -117,7 +118,7 @@ impl Forest {
             clock: 0.0,
             rate: 0.0,
             since: self.now,
-            // Without transfers, a root pins each new class. A new class below any other idle link follows it.
+            // A root without transfers pins each new class. A new class of any other idle link follows the link.
             level: if above.is_none() { f64::INFINITY } else { 0.0 },
             capacity,
             tree: Tree::default(),
@@ -182,7 +183,7 @@ impl Forest {
         node.heap.is_empty() && node.tree.is_empty()
     }
 
-    /// Summarizes everything below `id`, in terms of its own clock.
+    /// Summarizes everything below `id`; clock values are relative to the clock of `id`.
     fn summary(&self, id: u32) -> Summary {
         let ForestNode {
             tree,
@@ -199,7 +200,7 @@ impl Forest {
         summary
     }
 
-    /// Returns the rate of one unit of weight that follows `id`.
+    /// Returns the rate of a follower of `id` per unit of weight.
     pub(super) fn rate_of_followers(&self, id: u32) -> f64 {
         self.owner(id).rate
     }
@@ -224,7 +225,8 @@ impl Forest {
         (summary.fixed + followers).min(node.capacity)
     }
 
-    /// Returns the remaining bytes of a transfer; after its end, negative by at most the bytes of one nanosecond.
+    /// Returns the remaining bytes of a transfer; after the transfer's end, negative by at most the bytes of one
+    /// nanosecond.
     pub(super) fn remaining(&self, transfer: u32) -> f64 {
         let (node, weight) = self.transfer_node[transfer as usize];
         let tag = self.node(node).heap[self.transfer_at[transfer as usize] as usize].key;
@@ -246,7 +248,7 @@ impl Forest {
     }
 }
 
-/// Changes. Time is `now` until [`Forest::complete`] or [`Forest::move_to`] moves it.
+/// Changes. They take effect at `now`, which only [`Forest::complete`] and [`Forest::move_to`] advance.
 impl Forest {
     /// Advances to a tick before which nothing is due.
     pub(super) fn move_to(&mut self, tick: u64) {
@@ -316,7 +318,7 @@ impl Forest {
             let due = self.owner_clock(owner) + self.node(owner).rate * (SLACK_NANOS * 1e-9);
             self.collect_due(owner, due, ended);
         }
-        // All are collected before the first is removed: rates after `now` must not affect what is due at `now`.
+        // Collect all transfers before removing the first: rates after `now` must not affect what is due at `now`.
         let mut touched = std::mem::take(&mut self.touched);
         for &transfer in &ended[first..] {
             let node = self.take_out(transfer);
@@ -344,8 +346,8 @@ impl Forest {
         node
     }
 
-    /// Appends the transfers that follow `id` and have a tag of at most `due`, and always the first one: it was
-    /// announced for this instant, and rounding of the clocks in the meantime must not delay it.
+    /// Appends the transfers that follow `id` and have a tag of at most `due`. The first transfer is always appended:
+    /// its end was announced for this instant, and rounding of the clocks in the meantime must not delay it.
     fn collect_due(&self, id: u32, due: f64, ended: &mut Vec<u32>) {
         let due = due.max(self.summary(id).tag);
         let ForestNode {
@@ -380,8 +382,8 @@ impl Forest {
         }
     }
 
-    /// Resets the clock of `id` from `by` to zero without changing when anything ends. The caller then updates the
-    /// nodes above.
+    /// Resets the clock of `id`, which reads `by`, to zero without changing when anything ends. The caller then
+    /// updates the nodes above.
     fn set_back(&mut self, id: u32, by: f64) {
         let now = self.now;
         let node = self.node_mut(id);
@@ -414,7 +416,7 @@ fn collect_due_in(transfers: &[Keyed<f64>], place: usize, due: f64, ended: &mut 
     }
 }
 
-/// A multiplicative hash for keys that no adversary chooses; tables that use it are never iterated.
+/// A multiplicative hash, for keys that no adversary chooses. Tables that use it are never iterated.
 #[derive(Default)]
 pub(super) struct Mix(u64);
 

@@ -6,7 +6,7 @@ use crate::flow::instant::Instant;
 use crate::flow::tree::{Summary, Tree};
 
 impl Forest {
-    /// Updates everything above `id` after a change in it, except for classes that must change state.
+    /// Updates everything above `id` after a change in `id`, but does not pin or unpin classes.
     pub(super) fn propagate(&mut self, id: u32) {
         let mut link = match self.node(id).kind {
             NodeKind::Free => return,
@@ -32,7 +32,7 @@ impl Forest {
     fn level(&self, link: u32, summary: &Summary) -> f64 {
         let capacity = self.node(link).capacity;
         if summary.followers == 0.0 {
-            // Overloaded without followers: level 0 unpins everything below, largest level first.
+            // The link is overloaded without followers: level 0 unpins everything below, largest level first.
             return if summary.fixed <= capacity * (1.0 + MARGIN) {
                 f64::INFINITY
             } else {
@@ -79,7 +79,7 @@ impl Forest {
         if summary.highest_following.to_bits() == summary.lowest_following.to_bits()
             && summary.followers > 0.0
         {
-            // All followers are in one class, which is the bottleneck before the link or together with it.
+            // All followers are in one class, which becomes the bottleneck before the link or together with it.
             level = level.min(summary.lowest_following);
         }
         if class != NONE && level.to_bits() == self.node(link).level.to_bits() {
@@ -129,7 +129,7 @@ impl Forest {
         (node.rate, node.since, node.level) = (0.0, now, 0.0);
     }
 
-    /// Updates the summary of `class` in its link, or frees the class if it is empty. Returns whether this affects its
+    /// Updates the summary of `class` in its link, or frees the class if it is empty. Returns whether this affects the
     /// link.
     fn refresh_class(&mut self, class: u32) -> bool {
         self.visits += 1;
@@ -172,7 +172,7 @@ impl Forest {
             return class;
         }
         let governing = self.owner(link);
-        // Only an initial guess, which avoids a later change of state.
+        // This is only an initial guess, which avoids a later change of state.
         let pinned = level
             < if governing.kind == NodeKind::Link {
                 governing.level

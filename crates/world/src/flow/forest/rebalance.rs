@@ -18,7 +18,7 @@ impl Forest {
         node.owner && node.kind != NodeKind::Free
     }
 
-    /// Toggles classes until all fit, then updates when the affected owners are due.
+    /// Toggles classes until the states of all fit their levels, then updates when the affected owners are due.
     ///
     /// # Panics
     /// If toggling does not end, which requires levels that contradict each other by a relative 10⁻³.
@@ -62,7 +62,7 @@ impl Forest {
         }
     }
 
-    /// Returns the topmost class below `id` that has the given pinned state and the property itself.
+    /// Returns the topmost class below `id` that has this pinned state, and whose own level satisfies `has`.
     fn find_class(&self, id: u32, has: impl Fn(&Summary) -> bool, pinned: bool) -> u32 {
         let mut at = id;
         loop {
@@ -95,7 +95,7 @@ impl Forest {
         self.propagate(class);
     }
 
-    /// Queues the time at which the next transfer under `owner` ends.
+    /// Queues the time at which the next transfer that `owner` governs ends.
     fn requeue(&mut self, owner: u32) {
         let node = &self.nodes[owner as usize];
         let left = self.summary(owner).tag - node.clock;

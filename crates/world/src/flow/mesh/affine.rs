@@ -1,6 +1,6 @@
 //! Rates as affine functions of the levels of hubs.
 
-/// A rate: a constant, and a factor for each hub whose level it depends on, sorted by hub.
+/// A rate: a constant, and a factor for each hub on whose level the rate depends, sorted by hub.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Affine {
     pub(super) base: f64,
@@ -29,7 +29,7 @@ impl Affine {
         }
     }
 
-    /// Multiplies by `factor`, and drops the terms that have cancelled out.
+    /// Multiplies the rate by `factor`, and drops the terms that have cancelled out.
     pub(super) fn scale(&mut self, factor: f64) {
         self.base *= factor;
         self.terms.retain_mut(|(_, of_hub)| {

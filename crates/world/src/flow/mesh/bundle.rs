@@ -1,6 +1,6 @@
 //! Bundles: transfers with equal path and equal cap per unit of weight.
 //!
-//! Tags, caps and rates of bundles are per unit of weight.
+//! The tags, caps and rates of bundles are per unit of weight.
 
 use std::hash::Hasher as _;
 
@@ -9,7 +9,7 @@ use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::connection::{Connection, ShareWeight};
 use crate::flow::instant::Instant;
 
-/// The bottleneck of a bundle that is limited by its own cap.
+/// Denotes the bundle's own cap as its bottleneck.
 pub(super) const CAP: u32 = u32::MAX - 1;
 
 /// A link of a bundle's path, and the bundle's position in that link's list.
@@ -21,16 +21,17 @@ pub(super) struct PathStep {
 
 #[derive(Clone, Debug)]
 pub(super) struct Bundle {
-    /// Its transfers by tag.
+    /// The bundle's transfers by tag.
     pub(super) tags: Vec<Keyed<f64>>,
     pub(super) cap: f64,
-    /// The sum of their weights, in sixteenths.
+    /// The sum of the transfers' weights, in sixteenths.
     weight: u64,
     /// The sum of weights for which the rates were solved.
     pub(super) solved_weight: u64,
-    /// The link that bounds it, [`CAP`], or [`NONE`] while its rate is unknown.
+    /// The link that bounds the bundle, [`CAP`], or [`NONE`] while the rate is unknown.
     pub(super) bottleneck: u32,
-    /// If a link bounds it: its clock minus the link's. Otherwise: the reading of its clock at `since`.
+    /// If a link bounds the bundle: the bundle's clock minus the link's. Otherwise: the reading of the bundle's clock
+    /// at `since`.
     pub(super) clock: f64,
     pub(super) since: Instant,
     steps: u32,
@@ -41,7 +42,7 @@ pub(super) struct Bundle {
 }
 
 impl Bundle {
-    /// Returns the sum of its weights for which the rates were solved.
+    /// Returns the sum of the bundle's weights for which the rates were solved.
     pub(super) fn weight(&self) -> f64 {
         self.solved_weight as f64 / ShareWeight::STEPS as f64
     }
@@ -56,7 +57,7 @@ impl Bundle {
 #[derive(Clone, Copy)]
 pub(super) struct RateLimit {
     pub(super) rate: f64,
-    /// A hub, [`CAP`], or [`NONE`].
+    /// The hub that bounds the bundle, [`CAP`], or [`NONE`].
     pub(super) bottleneck: u32,
 }
 
@@ -174,7 +175,7 @@ impl Mesh {
         };
         let id = match self.free_bundles.pop() {
             Some(id) => {
-                // Its heap is empty and keeps its capacity.
+                // The heap of the reused bundle is empty and keeps its capacity.
                 let tags = std::mem::take(&mut self.bundles[id as usize].tags);
                 self.bundles[id as usize] = Bundle { tags, ..new };
                 id
@@ -267,7 +268,7 @@ impl Mesh {
             }
             self.bundles[at as usize].next = next;
         }
-        // Its guards become void.
+        // Make the guards of the bundle void.
         let site = &mut self.sites[site_of_bundle(id) as usize];
         site.stamp = site.stamp.wrapping_add(1);
         self.free_bundles.push(id);
@@ -296,7 +297,7 @@ impl Mesh {
         }
     }
 
-    /// Applies the new weight of a bundle's transfers.
+    /// Makes the rates reflect the current weight of a bundle's transfers.
     pub(super) fn recount(&mut self, id: u32) {
         let bundle = &mut self.bundles[id as usize];
         bundle.changed = false;
@@ -325,7 +326,7 @@ impl Mesh {
         }
     }
 
-    /// Returns the current rate per unit of weight in a bundle; infinite while it is unknown.
+    /// Returns the current rate per unit of weight in a bundle; infinite while the rate is unknown.
     pub(super) fn rate_of(&self, id: u32) -> f64 {
         match self.bundles[id as usize].bottleneck {
             NONE => f64::INFINITY,
@@ -353,7 +354,7 @@ impl Mesh {
         terms.fold(rate.base, |sum, term| sum + term).max(0.0)
     }
 
-    /// Returns the limit of a bundle's rate without local links.
+    /// Returns the limit that a bundle's cap and hubs set, without its local links.
     pub(super) fn limit(&self, id: u32) -> RateLimit {
         let cap = self.bundles[id as usize].cap;
         let mut limit = RateLimit {
@@ -370,7 +371,7 @@ impl Mesh {
                 limit.bottleneck = link;
             }
         }
-        // If all links are hubs, one of them must come first.
+        // If all links are hubs, one of them must be the bottleneck for now.
         if limit.bottleneck == NONE && !local {
             limit.rate = f64::INFINITY;
             limit.bottleneck = self.steps_of(id)[0].link;
@@ -378,7 +379,7 @@ impl Mesh {
         limit
     }
 
-    /// Adds a bundle's rate, `factor` times, to `sum`.
+    /// Adds `factor` times a bundle's rate to `sum`.
     pub(super) fn add_rate(&self, id: u32, factor: f64, sum: &mut Affine) {
         match self.bundles[id as usize].bottleneck {
             NONE => unreachable!("the rate of bundle {id} is not known"),
@@ -390,7 +391,7 @@ impl Mesh {
         }
     }
 
-    /// Sets the bottleneck of a bundle that has none.
+    /// Sets the bottleneck of a bundle that has no bottleneck.
     pub(super) fn attach(&mut self, id: u32, bottleneck: u32) {
         let reading = self.reading_of_bundle(id);
         let now = self.now;

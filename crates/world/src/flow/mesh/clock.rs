@@ -8,8 +8,8 @@ use super::bundle::CAP;
 use super::{Affine, Mesh, NONE};
 use crate::engine::heap::Keyed;
 
-/// A clock above this value, in bytes per transfer, is set back when the next transfer starts under it, so that tags
-/// keep at least 16 binary digits after the point.
+/// A clock above this value, in bytes per transfer, is set back when the next transfer starts that it governs, so that
+/// tags keep at least 16 binary digits after the point.
 const CLOCK_MAX: f64 = (1u64 << 36) as f64;
 
 impl Mesh {
@@ -51,7 +51,7 @@ impl Mesh {
         }
     }
 
-    /// Sets the level of a local link from now on. The clocks of bundles that it already bounds continue from their
+    /// Sets the level of a local link. The clocks of bundles that the link already bounds continue from their
     /// readings.
     pub(super) fn set_local_level(&mut self, link: u32, level: &Affine) {
         let clock = if self.links[link as usize].bound.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Each link that bounds bundles, and each bundle at its cap, has an entry in the queue: the time at which its clock
 //! reaches the next tag. If a link's level depends on hubs, that time would change with every event. Its entry is then
-//! a lower bound, because its guards bound the highest rate of its level. The entry at the front of the queue is made
+//! a lower bound, because its guards limit how high its level can rise. The entry at the front of the queue is made
 //! exact.
 
 use super::bundle::CAP;
@@ -10,7 +10,7 @@ use super::{Mesh, NONE, site_of_link};
 use crate::engine::heap::{self, Keyed, NOWHERE};
 use crate::flow::instant::{Instant, SLACK_NANOS};
 
-/// Transfers that end later than this do not end at the same tick, unless their rates rise a lot.
+/// Transfers that end later than this do not end at the current tick, unless their rates rise a lot.
 const NEAR_NANOS: u64 = 1000;
 
 impl Mesh {
@@ -23,7 +23,7 @@ impl Mesh {
         }
     }
 
-    /// Renews the entries that have changed, and all exact ones that depend on hubs.
+    /// Renews the queue entries that have changed, and all exact entries that depend on hubs.
     pub(super) fn renew_queue(&mut self) {
         while let Some(link) = self.refreshed.pop() {
             self.unqueue(site_of_link(link));
@@ -94,7 +94,7 @@ impl Mesh {
         }
     }
 
-    /// Makes an entry exact. Returns false if it already was.
+    /// Makes a queue entry exact. Returns false if it already was.
     fn refresh(&mut self, site: u32) -> bool {
         let id = site / 2;
         if site != site_of_link(id) || self.links[id as usize].exact {
@@ -114,9 +114,9 @@ impl Mesh {
         self.next().map(Instant::tick)
     }
 
-    /// Like [`Self::next_due`], but only up to `tick`. After a completion at that tick it can exclude another
-    /// completion there without solving, so that a replacement transfer is solved together with it. A transfer that
-    /// ends only because of the completion, within the same nanosecond, is found when rates are solved next.
+    /// Like [`Self::next_due`], but only up to `tick`. After a completion at that tick, it can exclude another
+    /// completion at the tick without solving, so that a replacement transfer is solved together with it. A transfer
+    /// that ends only because of the completion, within the same nanosecond, is found when rates are solved next.
     pub(in crate::flow) fn next_due_by(&mut self, tick: u64) -> Option<u64> {
         let others = self
             .queue
@@ -150,7 +150,7 @@ impl Mesh {
             heap::remove(&mut self.queue, 0, &mut self.queue_at);
             let id = site / 2;
             if site == site_of_link(id) {
-                // The end was announced for this instant, and rounding must not delay it.
+                // The end of the first transfer was announced for this instant, and rounding must not delay it.
                 let due = self.reading_of_link(id) + self.level_of(id) * (SLACK_NANOS * 1e-9);
                 let bound = &self.links[id as usize].bound;
                 self.collect_bundles(bound, 0, due.max(bound[0].key), ended);
@@ -161,7 +161,8 @@ impl Mesh {
             }
         }
         self.work += (ended.len() - before) as u64;
-        // All are collected before the first is removed: rates after `now` must not affect what is due at `now`.
+        // All ended transfers were collected before the first is removed: rates after `now` must not affect what is
+        // due at `now`.
         for &transfer in &ended[before..] {
             self.remove(transfer);
         }
@@ -175,8 +176,8 @@ impl Mesh {
             };
             least_left = least_left.min(left);
         }
-        // A transfer that needs two nanoseconds at the rate of the fastest link does not end within the rest of this
-        // nanosecond.
+        // A transfer that would need two nanoseconds at the rate of the fastest link cannot end within the rest of
+        // this nanosecond.
         self.quiet = least_left > self.fastest / self.lightest.get() * 2e-9;
     }
 

@@ -1,15 +1,15 @@
 //! Guards: how far the levels of hubs may move before a choice of bottlenecks could be wrong.
 //!
-//! A choice is correct as long as some differences of affine functions are not negative: the unused capacity of a link
-//! that is not full, the difference between the level of a full link and the rates of bundles bounded elsewhere, and
-//! the difference between the limits of a bundle and its rate. If a difference depends on one hub, its guard is exact.
-//! If it depends on several hubs, each may use up an equal part of it; the guards are then renewed on the way to the
-//! point where the choice changes.
+//! A choice is correct as long as these differences of affine functions are not negative: the unused capacity of a
+//! link that is not full, the difference between the level of a full link and the rates of bundles bounded elsewhere,
+//! and the difference between the limits of a bundle and its rate. If a difference depends on one hub, its guard is
+//! exact. If it depends on several hubs, each may use up an equal part of it; the guards are then renewed repeatedly
+//! before the choice changes.
 
 use super::bundle::CAP;
 use super::{Affine, Mesh, NONE, site_of_bundle, site_of_link};
 
-/// Relative rise of a level that depends on hubs after which its guards are renewed.
+/// If a level that depends on hubs rises by more than this share, its guards are renewed.
 const LEEWAY: f64 = 0.25;
 
 /// The range of a hub's level in which the choices of a site hold.
@@ -78,8 +78,8 @@ impl Mesh {
             } else if sum.is_constant() {
                 self.narrow(hub, rate, f64::INFINITY);
             } else {
-                // The guards of the link that bounds it keep its level below this limit, and are renewed together with
-                // these.
+                // The guards of the link that bounds the bundle keep the link's level below this limit, and are
+                // renewed together with these guards.
                 self.narrow(hub, rate * (1.0 + LEEWAY), f64::INFINITY);
                 if own_hub != NONE {
                     self.narrow(own_hub, 0.0, rate * (1.0 + LEEWAY));
@@ -110,7 +110,7 @@ impl Mesh {
         for at in 0..self.links[id as usize].hops.len() {
             let bundle = self.links[id as usize].hops[at].bundle;
             let bottleneck = self.bundles[bundle as usize].bottleneck;
-            // Neighbours often have the same bottleneck.
+            // Neighbouring bundles often have the same bottleneck, which is handled only once.
             if bottleneck == id || bottleneck == before && bottleneck < CAP {
                 continue;
             }
@@ -127,7 +127,7 @@ impl Mesh {
             sum.add(-1.0, &self.links[id as usize].level);
             sum.base += level * (1.0 + LEEWAY);
             self.require(sum);
-            // Their guards may rely on the leeway that ends here.
+            // The guards of these bundles may rely on the leeway that ends here.
             for at in 0..self.links[id as usize].bound.len() {
                 self.unguard(site_of_bundle(self.links[id as usize].bound[at].item));
             }
@@ -135,7 +135,7 @@ impl Mesh {
         self.unqueue(site_of_link(id));
     }
 
-    /// Narrows the bands so that a difference cannot become negative within them.
+    /// Narrows the bands so that `difference` cannot become negative while levels stay within them.
     fn require(&mut self, difference: &Affine) {
         let depends = difference
             .terms

@@ -16,10 +16,10 @@ pub(super) const UNIT: f64 = (1u64 << DIGITS) as f64;
 /// A level of a hub above or below which a choice of a site could be wrong. Guards are ordered by this level.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Guard {
-    /// The bits of the level. It is not negative, so the bits have the same order as the levels.
+    /// The bits of the level. Levels are not negative, so bits are ordered like levels.
     level_bits: u64,
     site: u32,
-    /// The stamp of the site. The guard is valid while the site still has it.
+    /// The stamp of the site when the guard was created. The guard is valid while the site still has this stamp.
     stamp: u32,
 }
 
@@ -33,12 +33,12 @@ impl Guard {
     }
 }
 
-/// A move of a hub to its level, with its position in the order of moves.
+/// A possible move of a hub to the level at which it is full, with its rank in the order of moves.
 struct HubMove {
     hub: u32,
     target: f64,
     turn: u8,
-    /// The lower of its level and its target: within a turn, the lowest is moved first.
+    /// The lower of the hub's level and its target: within a turn, the lowest hub is moved first.
     lowest: f64,
 }
 
@@ -56,22 +56,22 @@ fn weighted(weight: i128, units: i128) -> i128 {
 #[derive(Clone, Debug)]
 pub(super) struct Hub {
     pub(super) link: u32,
-    /// The rate of the bundles that it bounds; infinite while it bounds no bundle.
+    /// The common rate of the bundles that the hub bounds; infinite while it bounds no bundle.
     pub(super) level: f64,
-    /// The reading of its clock at `since`.
+    /// The reading of the hub's clock at `since`.
     pub(super) clock: f64,
     pub(super) since: Instant,
-    /// The constant part of the sum of its bundles' rates, which also has a factor for each hub whose level it depends
-    /// on.
+    /// The sum of the hub's bundles' rates is linear in the levels of other hubs: `fixed` is the constant term, and
+    /// `factors` has the coefficient of each of these levels.
     fixed: i128,
     factors: Vec<(u32, i128)>,
-    /// Hubs whose sums depend on this one's level.
+    /// Hubs whose sums depend on this hub's level.
     dependents: Vec<u32>,
     dirty: bool,
-    /// Guards above and below its level.
+    /// Guards above and below the hub's level.
     above: BinaryHeap<Reverse<Guard>>,
     below: BinaryHeap<Guard>,
-    /// Number of guards at which outdated ones are dropped.
+    /// Number of guards above which outdated guards are dropped.
     crowded: usize,
 }
 
@@ -158,7 +158,7 @@ impl Mesh {
         at.pending = u64::MAX;
         at.level.clear();
         self.unqueue(site_of_link(link));
-        // The guards that it had as a local link become void.
+        // The guards that the hub had as a local link become void.
         self.unguard(site_of_link(link));
         self.each_bundle_on(link, |mesh, bundle| {
             mesh.contribute(bundle, 1);
@@ -191,7 +191,7 @@ impl Mesh {
         }
         self.each_bundle_on(link, |mesh, bundle| mesh.touch_path(bundle, 0.0));
         self.push(link, 0.0);
-        // Its level and clock are still read until its surroundings are swept.
+        // The hub's level and clock are still read until its surroundings are swept.
         self.leaving.push(hub);
         for (of, _) in std::mem::take(&mut self.hubs[hub as usize].factors) {
             self.hubs[of as usize]
@@ -226,7 +226,7 @@ impl Mesh {
         self.visits += self.bundles.len() as u64;
     }
 
-    /// Frees the hubs that no rate depends on any more.
+    /// Frees the former hubs on which no rate depends any more.
     pub(super) fn free_left_hubs(&mut self) {
         while let Some(hub) = self.leaving.pop() {
             debug_assert!(
@@ -300,7 +300,7 @@ impl Mesh {
         }
     }
 
-    /// Returns the rate that the bundles of a hub use, except for those at its own level.
+    /// Returns the rate that the bundles of a hub use, except for those that the hub bounds.
     fn used_by_others(&self, id: u32) -> f64 {
         let hub = &self.hubs[id as usize];
         let others = hub.factors.iter().filter(|&&(of, _)| of != id);
@@ -332,7 +332,7 @@ impl Mesh {
         if own > 0.5 * self.lightest.get() {
             return left.max(0.0) / own;
         }
-        // Its level does not change its total rate; this happens only if a choice is at its limit.
+        // The level of the hub does not change its total rate; this happens only if a choice is at its limit.
         let rest = left - own * hub.level;
         match rest {
             rest if rest.abs() <= self.margin * capacity => hub.level,
@@ -343,9 +343,9 @@ impl Mesh {
 
     /// Moves a hub that is not at its level, up to the next guard. Returns false if all hubs are at their levels.
     ///
-    /// Hubs whose level is unknown, and hubs that bound nothing and are not overloaded, are first. A hub then moves on
-    /// until it reaches its level, lowest hub first: if two took turns, each would stop at the other. Hubs that bound
-    /// nothing and are overloaded are last, because they may only seem so until all others are settled.
+    /// Hubs whose level is unknown, and hubs that bound nothing and are not overloaded, are first. Then each hub,
+    /// lowest first, moves until it reaches its level: if two hubs took turns, each would stop at the other. Hubs that
+    /// bound nothing and are overloaded are last, because they may only seem overloaded until all others are settled.
     pub(super) fn move_a_hub(&mut self) -> bool {
         let mut next: Option<HubMove> = None;
         let mut at = 0;
@@ -404,7 +404,7 @@ impl Mesh {
             self.set_hub_level(id, target);
             return;
         };
-        // Because of rounding, it may already be past a guard.
+        // Because of rounding, the hub may already be past a guard.
         let rounding = self.margin * (4.0 * guard.level() + 1e3);
         let crosses = if rises {
             target > guard.level() + rounding
@@ -419,7 +419,7 @@ impl Mesh {
         if self.stopped_by != stop {
             self.stops = 0;
         }
-        // Go further if the guarded choice has not changed there.
+        // Move further past the guard if the guarded choice did not change there.
         let beyond = rounding * f64::from(1_u32 << self.stops.min(30));
         let new = if rises {
             target.min((guard.level() + beyond).max(level))
@@ -443,7 +443,7 @@ impl Mesh {
         hub.since = self.now;
         hub.level = level;
         if was_unknown {
-            // Until now they could not have guards.
+            // These links could not have guards until now.
             let begun: Vec<u32> = self.links[link as usize]
                 .bound
                 .iter()
@@ -460,7 +460,7 @@ impl Mesh {
         self.unqueue(site_of_link(link));
     }
 
-    /// Handles a guard that the level of a hub has crossed: the guarded choice is made again.
+    /// Handles a guard that the level of a hub has crossed: makes the guarded choice again.
     fn cross_guard(&mut self, site: u32) {
         self.unguard(site);
         let id = site / 2;

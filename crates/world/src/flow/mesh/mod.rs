@@ -6,23 +6,23 @@
 //! higher rate; the common rate of the bundles that a link bounds is its *level*. Rates are max-min fair exactly when
 //! every bundle has a bottleneck or is at its cap.
 //!
-//! - A link with many bundles is a *hub*: a registry's egress, a region, the link of a swarm. Its level changes with
-//!   nearly every event, and with it the rates of thousands of bundles. So the rates that depend on it are not stored
-//!   as numbers but as affine functions of the levels of hubs (`affine`), which stay the same: a bundle that a hub
-//!   bounds has the hub's level, and another bundle on the same full downlink gets the rest.
+//! - A link with many bundles is a *hub*: a registry's egress, a region, the link of a swarm. Nearly every event
+//!   changes its level, and thereby the rates of thousands of bundles. So rates that depend on it are not stored as
+//!   numbers but as affine functions of the levels of hubs (`affine`), which do not change: a bundle that a hub bounds
+//!   has the hub's level, and another bundle on the same full downlink gets the rest.
 //! - The other links are *local*. A change of a bundle or of a capacity is propagated from link to link in the order
 //!   of their levels, and stops where a link's function stays the same (`sweep`).
 //! - The level of a hub follows from the sums of the functions over its bundles (`hub`). The sums are integers, so they
 //!   have no drift and do not depend on the order of changes.
 //! - Every choice of a bottleneck has a *guard*: how far the levels of hubs may move before the choice could be wrong
-//!   (`guard`). A level moves from guard to guard, and at each the owner of the guard is swept, until the sum at that
-//!   level equals the capacity. The sum is a concave function of the level, so no choice is undone on the way.
+//!   (`guard`). A level moves from guard to guard, and the owner of each guard is swept, until the sum at the level
+//!   equals the capacity. The sum is a concave function of the level, so no choice is undone on the way.
 //! - Every link has a *clock*: the bytes that a transfer bounded by it has received, which is also an affine function
 //!   of the hubs' clocks. A transfer ends when the clock reaches its *tag*, which does not change with the rates
 //!   (`clock`, `due`).
 //!
-//! So an event costs O(log n) plus the part of its surroundings whose functions it changes. It costs more if many
-//! bundles change their bottleneck simultaneously, for example when the fair share crosses a cap that all of them
+//! So an event costs O(log n) plus the number of nearby links and bundles whose functions it changes. It costs more if
+//! many bundles change their bottleneck simultaneously, for example when the fair share crosses a cap that all of them
 //! have.
 
 mod affine;
@@ -70,25 +70,25 @@ impl Default for HubSize {
 #[derive(Clone, Debug)]
 struct MeshLink {
     capacity: f64,
-    /// Its hub, or [`NONE`].
+    /// The link's hub, or [`NONE`].
     hub: u32,
-    /// The bundles on it, in no particular order.
+    /// The bundles on the link, in no particular order.
     hops: Vec<Hop>,
-    /// The bundles that it bounds, by the reading of its clock at which the first transfer ends.
+    /// The bundles that the link bounds, by the reading of the link's clock at which the first transfer ends.
     bound: Vec<Keyed<f64>>,
-    /// The rate of the bundles that it bounds, unless it is a hub.
+    /// The rate of the bundles that the link bounds, unless it is a hub.
     level: Affine,
-    /// The reading of its clock at `since`, and the readings of the hubs on which its level depends.
+    /// The reading of the link's clock at `since`, and the readings of the hubs on which its level depends.
     clock: f64,
     hub_clocks: Vec<f64>,
     since: Instant,
-    /// The maximum rate of its level before it crosses a guard.
+    /// The maximum rate that the link's level can have before it crosses a guard.
     fastest: f64,
-    /// Whether its entry in the queue is exact instead of a lower bound.
+    /// Whether the link's entry in the queue is exact instead of a lower bound.
     exact: bool,
-    /// The key under which it is queued to be swept.
+    /// The key under which the link is queued to be swept.
     pending: u64,
-    /// Whether its capacity has changed, or it may have become a hub, since rates were solved.
+    /// Whether the link's capacity has changed, or it may have become a hub, since rates were solved.
     changed: bool,
 }
 
@@ -102,7 +102,7 @@ struct Hop {
 /// A link or a bundle, as the owner of guards and of a queue entry.
 #[derive(Clone, Copy, Debug, Default)]
 struct Site {
-    /// The current stamp. Guards with another stamp are outdated.
+    /// The site's current stamp. Guards with another stamp are outdated.
     stamp: u32,
     unguarded: bool,
     unqueued: bool,
@@ -123,7 +123,7 @@ pub(super) struct Mesh {
     links: Vec<MeshLink>,
     bundles: Vec<Bundle>,
     free_bundles: Vec<u32>,
-    /// The first bundle with a hash of path and cap. For lookup only, never iterated.
+    /// The first bundle with a given hash of path and cap. For lookup only, never iterated.
     bundle_of: HashMap<u64, u32, BuildHasherDefault<Mix>>,
     /// The paths of all bundles, with `stride` steps for each.
     steps: Vec<PathStep>,
@@ -141,9 +141,9 @@ pub(super) struct Mesh {
     /// When the next transfer ends at each link, and at each bundle at its cap.
     queue: Vec<Keyed<Instant>>,
     queue_at: Vec<u32>,
-    /// Links whose entry was made exact since rates were solved.
+    /// Links whose queue entries were made exact since rates were last solved.
     refreshed: Vec<u32>,
-    /// Bundles, links and hubs that have changed since rates were solved.
+    /// Bundles, links and hubs that have changed since rates were last solved.
     changed_bundles: Vec<u32>,
     changed_links: Vec<u32>,
     dirty_hubs: Vec<u32>,
@@ -151,14 +151,14 @@ pub(super) struct Mesh {
     leaving: Vec<u32>,
     /// Links to sweep, by level.
     pending: BinaryHeap<Reverse<(u64, u32)>>,
-    /// The guard that last stopped a hub, and how often in a row.
+    /// The guard that last stopped a hub, and how many times in a row.
     stopped_by: (u32, u32),
     stops: u32,
     /// The hub that is moving to its level.
     moving: u32,
-    /// Grows when rounding makes choices contradict each other.
+    /// The relative margin of comparisons. It grows when rounding makes choices contradict each other.
     margin: f64,
-    /// Whether nothing has changed since the last completion.
+    /// Whether nothing has changed since the last completion, and nothing else can end within its nanosecond.
     quiet: bool,
     /// The largest capacity that any link has ever had.
     fastest: f64,
@@ -166,7 +166,7 @@ pub(super) struct Mesh {
     lightest: ShareWeight,
     visits: u64,
     work: u64,
-    /// Reused buffer.
+    /// Reused buffer: the path of a transfer.
     path: Vec<u32>,
     shares: Vec<(f64, f64)>,
     chosen: Vec<u32>,
@@ -175,7 +175,7 @@ pub(super) struct Mesh {
 }
 
 impl Mesh {
-    /// Allows for a link with this capacity, now or later.
+    /// Prepares the solver for links of up to this capacity, now or later.
     pub(super) fn allow_for(&mut self, capacity: f64) {
         self.fastest = self.fastest.max(capacity);
     }
@@ -220,7 +220,7 @@ impl Mesh {
         self.visits
     }
 
-    /// Returns the number of transfers that have ended: the cost of their ends, independent of queries in between.
+    /// Returns the number of transfers that have ended. This measures the work, independent of queries in between.
     pub(super) fn work(&self) -> u64 {
         self.work
     }
@@ -235,7 +235,7 @@ impl Mesh {
         self.now = now;
     }
 
-    /// Changes the capacity of a link. For an unknown link, it only records that the link may be this large.
+    /// Changes the capacity of a link. For an unknown link, only records that a link may have this capacity.
     pub(super) fn set_capacity(&mut self, link: u32, capacity: f64) {
         self.allow_for(capacity);
         let Some(known) = self.links.get_mut(link as usize) else {
@@ -284,7 +284,7 @@ impl Mesh {
         used.clamp(0.0, capacity) + 0.0
     }
 
-    /// Updates every rate.
+    /// Solves for every rate, if anything has changed.
     fn solve(&mut self) {
         if self.changed_bundles.is_empty() && self.changed_links.is_empty() {
             return;
@@ -337,7 +337,7 @@ impl Mesh {
         self.changed_links = links;
     }
 
-    /// Makes sure that a link is examined again.
+    /// Queues a link to be examined again.
     fn touch(&mut self, link: u32) {
         match self.links[link as usize].hub {
             NONE => self.push(link, 0.0),

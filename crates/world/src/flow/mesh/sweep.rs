@@ -1,10 +1,11 @@
 //! Recomputes the bottlenecks of bundles on local links, from a change outwards, in the order of levels.
 //!
-//! Meanwhile, the levels of hubs are constant and bound bundles like caps. Links that a change reaches have at least
-//! the level of the changed link: a bundle's rate matters only to links on which it is not the fastest, and those have
-//! higher levels. So links are queued by level, and the first link in the queue is final unless something below it
-//! changes:
-//! - Bundles whose link could give them more are released; they rise to their cap, their hubs or the next link.
+//! During a sweep, the levels of hubs are constant and bound bundles like caps. Links that a change reaches have at
+//! least the level of the changed link: a bundle's rate matters only to links on which it is not the fastest, and
+//! those have higher levels. So links are queued by level, and the first link in the queue is final unless something
+//! below it changes. A link is handled as follows:
+//! - Bundles whose link could give them more are released; they rise to their cap, or the level of their hubs or of
+//!   the next link.
 //! - An overloaded link stops the bundles above its new level.
 
 use std::cmp::Reverse;
@@ -13,7 +14,7 @@ use super::hub::{UNIT, units};
 use super::{Affine, Mesh, NONE, site_of_bundle, site_of_link};
 
 impl Mesh {
-    /// Queues a local link until everything below `level` is final.
+    /// Queues a local link. It is handled once everything below `level` is final.
     pub(super) fn push(&mut self, link: u32, level: f64) {
         // Adding 0 makes a negative zero positive, so that the bits can serve as a key.
         let key = (level + 0.0).to_bits();
@@ -91,7 +92,7 @@ impl Mesh {
     }
 
     /// Returns the level to which a link can fill if others on it keep their rates and its own bundles rise to their
-    /// limits; infinite if it is not full then.
+    /// limits; infinite if the link is not full then.
     fn fill_level(&mut self, link: u32) -> f64 {
         let mut shares = std::mem::take(&mut self.shares);
         shares.clear();
@@ -138,7 +139,7 @@ impl Mesh {
         level
     }
 
-    /// Removes the bottleneck of all bundles that a link bounds, at its old level.
+    /// Removes the bottleneck of all bundles that a link bounds. `level`: the link's old level.
     fn release(&mut self, link: u32, level: f64) {
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
@@ -157,11 +158,11 @@ impl Mesh {
             self.touch_path(bundle, level);
         }
         self.chosen = chosen;
-        // It will be queued with its new level, if it gets one.
+        // The link is queued again with its new level, if it gets one.
         self.links[link as usize].pending = u64::MAX;
     }
 
-    /// Makes a link the bottleneck of all bundles on it that would exceed its level.
+    /// Makes a link the bottleneck of all bundles on it whose rate would exceed the link's level.
     fn fix(&mut self, link: u32, level: f64, slack: f64) {
         let mut chosen = std::mem::take(&mut self.chosen);
         chosen.clear();
@@ -194,7 +195,7 @@ impl Mesh {
             self.touch_path(bundle, level);
         }
         self.chosen = chosen;
-        // The last pushed link is this one.
+        // The link that was pushed last is this one.
         self.links[link as usize].pending = u64::MAX;
     }
 
@@ -213,8 +214,8 @@ impl Mesh {
         self.unqueue(site_of_link(link));
     }
 
-    /// Computes the rate that a local link leaves, after all others, to each bundle that it bounds or that has no
-    /// bottleneck. Sums are exact, so they do not depend on the order of bundles.
+    /// Computes the rate that remains on a local link, after all other bundles, for each bundle that it bounds or that
+    /// has no bottleneck. Sums are exact, so they do not depend on the order of bundles.
     fn level_left(&self, link: u32, sum: &mut Affine) {
         let at = &self.links[link as usize];
         sum.clear();

@@ -1,7 +1,7 @@
 //! Checkers: max-min fairness of a network's state, and conservation of bytes over a run.
 //!
-//! They use the definitions, not the algorithm, and only the public interface. A check costs O(transfers · links per
-//! transfer).
+//! The checkers use the definitions, not the algorithm, and only the public interface. A check costs O(transfers ·
+//! links per transfer).
 
 use crate::flow::Network;
 use fleetsim_units::{Bytes, SimTime};
@@ -79,8 +79,8 @@ pub(super) struct Ledger {
     rate: f64,
     sent: f64,
     received: f64,
-    /// Maximum difference due to rounding: a change of rate is seen up to 1 ns late, and a cancellation rounds to a
-    /// byte.
+    /// Maximum difference due to rounding: a change of rate is recorded up to 1 ns late, and a cancellation rounds to
+    /// a byte.
     allowed: f64,
 }
 
@@ -90,7 +90,7 @@ impl Ledger {
         Self::default()
     }
 
-    /// Records the rates that apply from `now` on. Call it after every change of rates: the network must not be
+    /// Records the rates that apply after `now`. Must be called after every change of rates: the network must not be
     /// advanced past a completion in between.
     pub(super) fn note(&mut self, now: SimTime, network: &Network) {
         self.sent += self.rate * now.since(self.since).as_secs_f64();
@@ -114,7 +114,7 @@ impl Ledger {
         self.allowed += 1.0;
     }
 
-    /// Returns the difference between sent and received bytes if rounding does not explain it.
+    /// Returns the difference between sent and received bytes. `None`: rounding explains it.
     pub(super) fn imbalance(&self) -> Option<f64> {
         let difference = self.sent - self.received;
         (difference.abs() > self.allowed + self.sent * TOLERANCE).then_some(difference)

@@ -39,7 +39,7 @@ fn visits_per_event(network: &mut Network, links: &[LinkId], events: usize) -> f
 
 #[test]
 fn an_event_visits_the_same_number_of_nodes_with_10_000_and_100_transfers() {
-    // (what, capacity of the egress for n transfers, capacity of link i)
+    // description, capacity of the egress for n transfers, capacity of link i
     type Capacity = fn(f64) -> f64;
     let cases: [(&str, Capacity, Capacity); 4] = [
         ("the egress binds all", |_| 1e6, |_| 1e9),
@@ -122,7 +122,8 @@ fn replacing_a_transfer_costs_the_general_solver_nothing() {
         );
     }
     assert!(network.next_completion().is_some());
-    // All starts at the same instant are solved together: each link fills up once, and is queued once before that.
+    // All starts at one instant are solved together, so each of the 20 links is visited at most twice: when it is
+    // queued, and when it is full.
     let visits = network.visits();
     assert!(visits <= 40, "{visits} visits");
     let mut completed = Vec::new();
@@ -144,7 +145,7 @@ fn replacing_a_transfer_costs_the_general_solver_nothing() {
             "a bundle has as many transfers as before"
         );
     }
-    // If the transfer is not replaced, only its pair is visited.
+    // If the transfer is not replaced, only its pair of links is visited.
     let now = network.next_completion().expect("all moves");
     network.advance(now, &mut completed);
     assert!(network.next_completion().is_some());

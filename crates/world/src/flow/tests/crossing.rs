@@ -9,7 +9,8 @@ fn links<const N: usize>(network: &mut Network, capacities: [f64; N]) -> [LinkId
 
 #[test]
 fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
-    // Three links in a row; one transfer over all, two only over the first, one over each of the others.
+    // Three links in a row; one transfer over all of them, two only over the first, and one over each of the other
+    // links.
     let mut network = Network::new();
     let row = links(&mut network, [30.0, 40.0, 100.0]);
     let long = network.start_over(secs(0), &row, bytes(100), None);
@@ -29,10 +30,10 @@ fn on_a_parking_lot_the_long_transfer_gets_its_share_of_the_fullest_link() {
         row.map(|link| network.is_saturated(link)),
         [true, true, false]
     );
-    // Both end at 10 s (100 / 10 and 300 / 30), in the order of their last links.
+    // The first two end at 10 s (100 / 10 and 300 / 30), in the order of their last links.
     let steps = run(&mut network);
     assert_eq!(steps[0], (secs(10), vec![b, long]));
-    // c: 100 left at 80 B/s: 11.25 s. a1, a2: 900 left at 15 B/s: 70 s.
+    // c: 100 B left at 80 B/s, until 11.25 s. a1, a2: 900 B left at 15 B/s, until 70 s.
     assert_eq!(
         steps[1..],
         [(nanos(11_250_000_000), vec![c]), (secs(70), vec![a1, a2])]
@@ -52,8 +53,8 @@ fn two_sources_fill_one_downlink() {
     network.set_capacity(secs(3), two, BytesPerSec::ZERO);
     assert_eq!(rates(&network, &ids), [50.0, 0.0, 50.0]);
     assert_eq!(network.cancel(secs(5), ids[1]), bytes(60), "3 s at 20 B/s");
-    // y had 180 at 3 s: 420 left at 50 B/s, 11.4 s. Until then x has 120 + 420 from the first, and 60 left at 60 B/s:
-    // 12.4 s.
+    // y had received 180 B at 3 s: 420 B are left at 50 B/s, until 11.4 s. By then x has 120 + 420 B from the first
+    // registry, and 60 B left at 60 B/s, until 12.4 s.
     assert_eq!(
         run(&mut network),
         [
@@ -65,8 +66,8 @@ fn two_sources_fill_one_downlink() {
 
 #[test]
 fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
-    // Node i sends to node i + 1; cards carry 10 in each direction, but node 0 only sends at 4. Node 3 also sends to
-    // node 1.
+    // Node i sends to node i + 1. Network cards carry 10 in each direction, except that node 0 sends at 4 at most.
+    // Node 3 also sends to node 1.
     let mut network = Network::new();
     let out = links(&mut network, [4.0, 10.0, 10.0, 10.0]);
     let into = links(&mut network, [10.0; 4]);
@@ -81,12 +82,13 @@ fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
         })
         .collect();
     let extra = network.start_over(secs(0), &[out[3], into[1]], bytes(25), None);
-    // out 0 is full at 4; out 3 at 5 each; into 1 carries 4 + 5; each of the others has a card for itself.
+    // out 0 is full at 4; out 3 is full with 5 for each; into 1 carries 4 + 5; each other transfer has a card for
+    // itself.
     assert_eq!(rates(&network, &ring), [4.0, 10.0, 10.0, 5.0]);
     assert_eq!(rates(&network, &[extra]), [5.0]);
     let expected = [
         (secs(5), vec![extra]), // 25 / 5
-        // Node 3's first transfer has 75 left at 10 B/s: 12.5 s.
+        // Node 3's first transfer has 75 B left at 10 B/s, until 12.5 s.
         (secs(10), vec![ring[1], ring[2]]),
         (nanos(12_500_000_000), vec![ring[3]]),
         (secs(25), vec![ring[0]]), // 100 / 4
@@ -114,14 +116,14 @@ fn a_whole_path_is_equivalent_to_its_last_link() {
         network.path(whole),
         network.path(network.transfers().next().expect("one").id)
     );
-    // Without its parent, the downlink is a separate set.
+    // Without its parent, the downlink is not a path of the forest.
     let part = network.start_over(secs(0), &[down], bytes(60), None);
     assert_eq!(
         (network.path(whole), network.path(part)),
         (vec![egress, down], vec![down])
     );
     assert_eq!(rates(&network, &[whole, part]), [10.0, 10.0]);
-    // whole: 30 / 10 = 3 s; part: 30 left at 20 B/s: 4.5 s.
+    // whole: 30 / 10 = 3 s; part: 30 B left at 20 B/s, until 4.5 s.
     assert_eq!(
         run(&mut network),
         [(secs(3), vec![whole]), (nanos(4_500_000_000), vec![part])]
@@ -137,7 +139,7 @@ fn switching_solvers_and_back_moves_no_byte() {
         .map(|i| network.add_link(Some(egress), rate(10.0 + f64::from(i % 7))))
         .collect();
     let mut ledger = super::check::Ledger::new();
-    // About 100 s each, all different.
+    // The transfers take about 100 s each, and all durations differ.
     let size = |at: u64| bytes(1000 + at * 7919 % 1000);
     let start = |network: &mut Network, now: SimTime, at: u64| {
         let id = match at {

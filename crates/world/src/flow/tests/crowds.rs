@@ -1,6 +1,7 @@
 //! Hundreds of receivers on hubs, checked by the definition of max-min fairness: two registries, mirrors and regions.
 //!
-//! In these tests links become hubs and local links again, many guards wait concurrently, and levels pass each other.
+//! In these tests, links become hubs and then local links again, many guards wait concurrently, and levels pass each
+//! other.
 
 use super::check::{Ledger, unfairness};
 use super::*;
@@ -20,7 +21,7 @@ impl Draw {
         (self.0 >> 33) % n
     }
 
-    /// Returns a capacity between `least` and about 50 times as much, evenly by order of magnitude.
+    /// Returns a capacity between `least` and about 50 times as much, evenly distributed by order of magnitude.
     fn capacity(&mut self, least: f64) -> BytesPerSec {
         rate(least * libm::exp(self.below(4000) as f64 / 1000.0))
     }
@@ -59,7 +60,7 @@ impl Crowd {
     }
 
     /// Runs a crowd in which every receiver starts three layers within a minute, and another layer whenever one ends.
-    /// Checks the rates once every `every` events.
+    /// Checks the rates after each `every` events.
     fn run(mut self, every: usize, mut change: impl FnMut(&mut Network, SimTime, u64)) {
         let mut starts: Vec<(u64, usize)> = (0..self.receivers.len())
             .map(|receiver| (self.draw.below(60_000_000_000), receiver))
@@ -158,7 +159,7 @@ fn two_registries_that_fail_and_return_are_fair() {
                 .push((egress.map(|egress| vec![egress, down, card]), 0));
         }
     }
-    // Every 40 events an egress loses all or half of its capacity, or regains it.
+    // Once in 40 events, an egress loses all or half of its capacity, or regains it.
     crowd.run(10, |network, now, events| {
         if events % 40 == 0 {
             let change = events / 40;

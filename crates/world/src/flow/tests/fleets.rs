@@ -1,8 +1,8 @@
 //! Random fleets: two registries, mirrors of regions and swarms inside clusters, compared with progressive filling.
 //!
 //! Every transfer has a path as in `world/`: from a registry over its egress, a region, a downlink and a network card;
-//! from a mirror over its egress, a downlink and a card; or from the card of one node of a cluster to that of another.
-//! Links fail, recover and change, connections have caps, and pulls are cancelled.
+//! from a mirror over its egress, a downlink and a card; or from the network card of one node of a cluster to that of
+//! another. Links fail, recover and change, connections have caps, and pulls are cancelled.
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -33,7 +33,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + cluster
     }
 
-    /// Returns the incoming link of a node; its outgoing link is the next.
+    /// Returns the incoming link of a node; the next link is the node's outgoing link.
     fn card(&self, cluster: usize, node: usize) -> usize {
         let before: usize = self.clusters[..cluster]
             .iter()
@@ -42,7 +42,7 @@ impl Fleet {
         REGISTRIES + 2 * self.regions + self.clusters.len() + 2 * (before + node)
     }
 
-    /// Returns the link above each link: the tree has the first registry as its root, as in `world/`.
+    /// Returns the parent of each link: the links are a tree, as in `world/`, and the first registry is its root.
     fn parents(&self) -> Vec<Option<usize>> {
         let mut parents = vec![None; REGISTRIES];
         parents.extend((0..self.regions).map(|_| Some(0)));
@@ -58,7 +58,8 @@ impl Fleet {
         parents
     }
 
-    /// Returns a path to a node from a registry, the mirror of its region or a node of its cluster.
+    /// Returns a path to a node: from a registry, from the mirror of the node's region, or from another node of its
+    /// cluster.
     fn route(&self, sender: usize, cluster: usize, node: usize, peer: usize) -> Route {
         let cluster = cluster % self.clusters.len();
         let (region, nodes) = self.clusters[cluster];

@@ -20,8 +20,8 @@ fn equal_transfers_share_equally_and_speed_up_when_one_ends() {
     let link = network.add_link(None, rate(90.0));
     let ids = [90, 180, 360].map(|size| network.start(SimTime::ZERO, link, bytes(size), None));
     assert_eq!(rates(&network, &ids), [30.0, 30.0, 30.0]);
-    // 30 B/s each: the first ends at 90/30 = 3 s; then 45 each: the second has 90 left, 3 + 90/45 = 5 s;
-    // the third has 360 - 90 - 90 = 180 left at 90 B/s: 7 s.
+    // At 30 B/s each, the first ends at 90/30 = 3 s. Then, at 45 B/s each, the second has 90 B left and ends at 3 +
+    // 90/45 = 5 s. The third has 360 - 90 - 90 = 180 B left at 90 B/s and ends at 7 s.
     assert_eq!(
         run(&mut network),
         [
@@ -43,7 +43,7 @@ fn a_transfer_at_its_cap_leaves_the_rest_to_the_others() {
     assert_eq!(rates(&network, &[capped, free, loose]), [10.0, 45.0, 45.0]);
     assert!(network.is_saturated(link));
     assert_eq!(network.cancel(secs(2), free), bytes(90)); // 2 s · 45 B/s
-    // Now both are at their caps, and 30 B/s are unused.
+    // Now both transfers are at their caps, and 30 B/s are unused.
     assert_eq!(rates(&network, &[capped, loose]), [10.0, 60.0]);
     assert_eq!(network.throughput(link), rate(70.0));
     assert!(!network.is_saturated(link));
@@ -66,7 +66,7 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
     let z = network.add_link(Some(b), rate(20.0));
     let w = network.add_link(Some(b), rate(500.0));
     let ids = [x, y, z, w, b].map(|link| network.start(SimTime::ZERO, link, bytes(1000), None));
-    // Filling: at 15 region a is full (x, y); at 20 z's link; at (100 - 30 - 20) / 2 = 25 the egress (w, v).
+    // Filling: at 15 B/s region a is full (x, y); at 20 the link of z; at (100 - 30 - 20) / 2 = 25 the egress (w, v).
     assert_eq!(rates(&network, &ids), [15.0, 15.0, 20.0, 25.0, 25.0]);
     for (link, through, full) in [
         (egress, 100.0, true),
@@ -106,7 +106,8 @@ fn a_brownout_pauses_transfers_and_they_resume_afterwards() {
     assert_eq!(network.next_completion(), None, "nothing moves");
     assert_eq!(network.throughput(egress), BytesPerSec::ZERO);
     network.set_capacity(secs(10), egress, rate(100.0));
-    // one: 40 of 100 B done, 60 left at 10 B/s: 16 s. two: 200 of 900 done, 700 left at 50 B/s: 24 s.
+    // one: 40 of 100 B are done by then, and 60 B are left at 10 B/s, until 16 s. two: 200 of 900 B are done, and 700
+    // B are left at 50 B/s, until 24 s.
     assert_eq!(
         run(&mut network),
         [(secs(16), vec![one]), (secs(24), vec![two])]
@@ -212,7 +213,7 @@ fn connections_share_a_full_link_by_weight() {
         cap: most.map(rate),
         weight: ShareWeight::near(weight),
     };
-    // Bounded by its own link, by its cap, and twice by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
+    // One transfer is bounded by its own link, one by its cap, and two by the egress: 10 + 15 + 3 · 15 + 2 · 15 = 100.
     let starts = [
         (narrow, 8.0, None),
         (egress, 4.0, Some(15.0)),
@@ -223,7 +224,7 @@ fn connections_share_a_full_link_by_weight() {
         network.start(SimTime::ZERO, link, bytes(90), weighing(weight, cap))
     });
     assert_eq!(rates(&network, &ids), [10.0, 15.0, 45.0, 30.0]);
-    // The third ends at 2 s; then the last one has 30 + 45 for its remaining 30 B.
+    // The third ends at 2 s; then the last one has 30 + 45 B/s for its remaining 30 B.
     let ends: Vec<f64> = run(&mut network)
         .iter()
         .map(|(at, _)| at.as_secs_f64())

@@ -9,11 +9,11 @@ use fleetsim_units::{Bytes, BytesPerSec};
 pub(super) struct TransferState {
     /// The id of the transfer.
     pub(super) id: TransferId,
-    /// The link that it was started on; for a transfer over a set of links, the last link given.
+    /// The link that the transfer was started on; for a transfer over a set of links, the last link given.
     pub(super) link: LinkId,
-    /// Its cap and weight.
+    /// The transfer's cap and weight.
     pub(super) connection: Connection,
-    /// Its current rate.
+    /// The transfer's current rate.
     pub(super) rate: BytesPerSec,
     /// Bytes delivered so far, rounded down.
     pub(super) delivered: Bytes,
@@ -63,9 +63,8 @@ impl Network {
         (0..self.nodes.len() as u32).map(LinkId)
     }
 
-    /// Returns the links of a transfer in flight: from the root to the link that it was started on, or those given, in
-    /// that
-    /// order.
+    /// Returns the links of a transfer in flight: from the root to the link that it was started on, or the given links
+    /// in the given order.
     ///
     /// # Panics
     /// If the transfer was already reported or cancelled.

@@ -2,8 +2,8 @@
 //!
 //! Filling: all rates rise together from zero, each in proportion to its weight. When a link is full, or a transfer
 //! reaches its cap, the affected transfers keep their rate and the others continue to rise (Bertsekas and Gallager,
-//! *Data Networks*, 2nd edition, section 6.5.2). It costs O(links · transfers) per event. The methods have the same
-//! meaning as in `Network`.
+//! *Data Networks*, 2nd edition, section 6.5.2). Filling costs O(links · transfers) per event. The methods have the
+//! same meaning as in `Network`.
 
 use crate::flow::instant::Instant;
 use crate::flow::{Connection, LinkId, TransferId};
@@ -29,7 +29,7 @@ struct NaiveTransfer {
 }
 
 impl NaiveTransfer {
-    /// Returns when it ends at its current rate.
+    /// Returns when the transfer ends at its current rate.
     fn due(&self, now: Instant) -> Option<Instant> {
         now.after(if self.left > 0.0 {
             self.left / self.rate * 1e9
@@ -225,7 +225,7 @@ impl NaiveNetwork {
     fn fill(&mut self) {
         let mut rising: Vec<usize> = (0..self.transfers.len()).collect();
         while !rising.is_empty() {
-            // For each link: its remaining capacity for the rising transfers, and their weight.
+            // For each link: its remaining capacity for the transfers that still rise, and their weight.
             let mut shares: Vec<(f64, f64)> =
                 self.links.iter().map(|link| (link.capacity, 0.0)).collect();
             for (at, transfer) in self.transfers.iter().enumerate() {

@@ -88,16 +88,16 @@ forward!(Network {
 
 #[derive(Clone, Debug)]
 pub(super) enum Route {
-    /// A link and its ancestors.
+    /// Over a link and its ancestors.
     Down(usize),
-    /// Exactly these links.
+    /// Over exactly these links.
     Over(Vec<usize>),
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum ScriptStep {
-    /// Downloads layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends. Their
-    /// connections have these weights in turn.
+    /// Downloads layers of these sizes on one route, `parallel` at a time; each starts when an earlier one ends.
+    /// Consecutive connections have these weights, cyclically.
     Pull {
         route: Route,
         layers: Vec<u64>,
@@ -132,7 +132,7 @@ enum LayerEnd {
 
 type Layer = (usize, usize);
 
-/// The connections of a pull, its sizes, and the next layer to start.
+/// The connections of a pull, the sizes of its layers, and the next layer to start.
 struct PullProgress {
     route: Route,
     sizes: Vec<u64>,
@@ -149,7 +149,7 @@ pub(super) struct ScriptRun<S> {
     links: Vec<LinkId>,
     pulls: Vec<PullProgress>,
     ends: BTreeMap<Layer, LayerEnd>,
-    /// Rates and throughputs after each step.
+    /// Rates and throughputs, recorded after each step.
     samples: Vec<f64>,
 }
 
@@ -344,7 +344,7 @@ fn route(links: usize, crossing: Crossing) -> impl Strategy<Value = Route> {
     ]
 }
 
-/// Generates weights that are all equal, or vary: a few values, so that levels often tie, or any value.
+/// Generates weights that are all equal, or that vary: one of a few values, so that levels often tie, or any value.
 pub(super) fn weights() -> impl Strategy<Value = Vec<f64>> {
     let weight =
         prop_oneof![3 => prop::sample::select(vec![0.5, 1.0, 2.0, 4.0]), 2 => 0.01..20.0f64];
@@ -363,8 +363,8 @@ fn step(links: usize, crossing: Crossing) -> impl Strategy<Value = ScriptStep> {
     ]
 }
 
-/// Generates waits that are zero, or such that no step falls on a completion: otherwise the last bit would decide
-/// which is first.
+/// Generates waits that are zero, or such that no step coincides with a completion: otherwise rounding would decide
+/// which comes first.
 pub(super) fn wait() -> impl Strategy<Value = u64> {
     prop_oneof![2 => Just(0), 3 => (1u64..10_000).prop_map(|ms| ms * 1_000_123 + 457)]
 }
@@ -440,7 +440,7 @@ pub(super) fn differences<S, O>(one: &ScriptRun<S>, other: &ScriptRun<O>) -> Vec
     differences
 }
 
-/// Checks that only transfers at rate 0 are left, and that every sent byte was received. Returns the violations.
+/// Checks that only transfers at rate 0 are left, and that every sent byte was received. Returns violations.
 pub(super) fn leftovers(run: &ScriptRun<Network>) -> Vec<String> {
     let mut ledger = run.ledger.clone();
     let mut leftovers = Vec::new();
@@ -484,7 +484,7 @@ proptest! {
         let slow = run_script(NaiveNetwork::new(), &script);
         prop_assert_eq!(differences(&fast, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&fast), Vec::<String>::new());
-        // If nearly every link is a hub, hubs depend on hubs in all ways.
+        // If nearly every link is a hub, hubs depend on each other in all ways.
         let hubs = run_script(Network::with_hubs_above(hubs_above), &script);
         prop_assert_eq!(differences(&hubs, &slow), Vec::<String>::new());
         prop_assert_eq!(leftovers(&hubs), Vec::<String>::new());

@@ -6,9 +6,9 @@ use fleetsim_units::SimDuration;
 
 #[test]
 fn a_full_link_that_gains_transfers_makes_room_above() {
-    // Below an egress of 14, one link carries a transfer capped at 4, and another link of 10 a transfer that fills it.
-    // Everything is pinned, and the egress is exactly full and has no follower. A second transfer on the first link
-    // makes that link rise to its own 10; if everything stayed pinned, the egress would carry 20.
+    // Below an egress of 14, one link carries a transfer capped at 4, and another link of 10 carries a transfer that
+    // fills it. Everything is pinned, and the egress is exactly full and has no follower. A second transfer on the
+    // first link makes that link rise to its own 10; if everything stayed pinned, the egress would carry 20.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(14.0));
     let [one, two] = [10.0, 10.0].map(|capacity| network.add_link(Some(egress), rate(capacity)));
@@ -16,7 +16,7 @@ fn a_full_link_that_gains_transfers_makes_room_above() {
     let second = network.start(SimTime::ZERO, two, bytes(100), None);
     assert_eq!(rates(&network, &[first, second]), [4.0, 10.0]);
     let third = network.start(SimTime::ZERO, one, bytes(100), None);
-    // 4 for the capped transfer, then (14 - 4) / 2 = 5 for the others.
+    // The capped transfer has 4 B/s, and the others (14 - 4) / 2 = 5.
     assert_eq!(rates(&network, &[first, second, third]), [4.0, 5.0, 5.0]);
 }
 
@@ -62,7 +62,7 @@ fn simultaneous_completions_are_reported_by_link_then_by_start() {
     let mut network = Network::new();
     let egress = network.add_link(None, rate(120.0));
     let downs = [0; 4].map(|_| network.add_link(Some(egress), rate(50.0)));
-    // Started in neither order; six transfers at 20 B/s each, all ending at 3 s.
+    // The transfers are not started in the order of their links. All six run at 20 B/s and end at 3 s.
     let started = [3, 1, 2, 1, 0, 3].map(|down| {
         (
             downs[down],
@@ -103,8 +103,8 @@ fn equal_caps_cross_the_fair_share_together() {
 #[test]
 fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
     // At 3e9 B/s a nanosecond is 3 bytes. With consecutive one-byte transfers, each started when the previous one is
-    // reported, three end in every nanosecond: not more (the rest of a nanosecond is not credited twice) and not fewer
-    // (it is not lost).
+    // reported, three end in every nanosecond: not more (the rest of a nanosecond must not count twice) and not fewer
+    // (it must not be lost).
     let mut network = Network::new();
     let link = network.add_link(None, rate(3e9));
     let (mut now, mut completed) = (SimTime::ZERO, Vec::new());
@@ -139,7 +139,7 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
     let link = network.add_link(None, rate(7.0));
     let first = network.start(SimTime::ZERO, link, bytes(10), None);
     let due = network.next_completion().expect("it moves");
-    // In the nanosecond in which the first transfer is due, before it is reported, it no longer has a share.
+    // A transfer that is due in this nanosecond no longer has a share, even before it is reported.
     let second = network.start(due, link, bytes(7), None);
     assert_eq!(
         (network.active, network.rate(first), network.rate(second)),
@@ -161,8 +161,8 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
 
 #[test]
 fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
-    // Ten years, up to 3e18 bytes through one clock that never stops, then a small transfer at 1 kB/s: a clock with
-    // such a reading could not distinguish 512 bytes, which take half a second here.
+    // For ten years, up to 3e18 bytes pass through one clock that never stops; then a small transfer starts at 1 kB/s.
+    // A clock with such a reading could not resolve 512 bytes, which take half a second here.
     for (egress_rate, down_rate, downs, whose) in [
         (
             10e9,

@@ -41,9 +41,9 @@ pub(crate) struct Agent {
     /// automatically.
     pub(super) missed: Option<Revision>,
     pub(super) applying: Option<Revision>,
-    /// Whether the manifests are applied and the apply waits until the workloads are ready.
+    /// Whether the manifests are applied, and the apply now waits until the workloads are ready.
     pub(super) waits: bool,
-    /// The event at which that wait times out.
+    /// The event at which the wait for the workloads times out.
     pub(super) wait_due: Option<EventId>,
     /// Whether a failed apply is being rolled back.
     pub(super) is_rolling_back: bool,
@@ -51,7 +51,7 @@ pub(crate) struct Agent {
     pub(super) failure: Option<ApplyFailure>,
     /// Number of consecutive failed applies.
     pub(super) failures: u32,
-    /// Number of applies that failed because the experiment specifies it.
+    /// Number of applies that failed because the experiment specifies failures.
     pub(super) faults: u32,
     /// The event of the next retry.
     pub(super) retry_due: Option<EventId>,
@@ -61,7 +61,7 @@ pub(crate) struct Agent {
     pub(super) given_up: Option<Revision>,
     /// The failure of its last apply is not reported yet.
     pub(super) failure_is_news: bool,
-    /// Whether its deployment is paused.
+    /// Whether the cluster's deployment is paused.
     pub(super) is_paused: bool,
     pub(super) applied: Option<Revision>,
     pub(super) applies: u64,
@@ -73,11 +73,11 @@ pub(crate) struct Agent {
     pub(super) arrives: SimTime,
     /// The scheduled report of readiness, or poll.
     pub(super) readiness_due: Option<EventId>,
-    /// The state of the workloads that it last saw: a digest of their status, or the set of available ones.
+    /// The last state of the workloads that the agent saw: a digest of their status, or the set of available ones.
     pub(super) seen: u128,
-    /// The start of its series of polls.
+    /// The start of the agent's series of polls.
     pub(super) looks_from: SimTime,
-    /// Whether everything was available at its last poll.
+    /// Whether everything was available at the agent's last poll.
     pub(super) saw_all_available: bool,
     /// The last report that arrived.
     pub(super) reported: Option<ReportedState>,
@@ -97,7 +97,7 @@ impl Agent {
         }
     }
 
-    /// Returns whether it has nothing left to do or to report.
+    /// Returns whether the agent has nothing left to do or to report.
     pub(crate) fn is_at_rest(&self, settled: bool) -> bool {
         let has_begun = self.instructed.is_some() || self.applied.is_some();
         let is_known = settled && self.reported == self.applied.map(ReportedState::ready_on);

@@ -1,9 +1,9 @@
 //! Settings of a cluster's agent: how long it takes to apply a revision, and when it reports readiness.
 //!
 //! Products differ most in how readiness is detected. Rancher Fleet's agent watches the objects that it applied, and
-//! waits some seconds after the first event, so that it reports several changes together. KubeFleet's agent does not
-//! watch: it polls, at intervals that grow while nothing changes. Argo CD's controller watches and reports
-//! immediately. Each product has its own values, with their sources, in its folder.
+//! waits some seconds after the first event, to report several changes together. KubeFleet's agent does not watch: it
+//! polls, at intervals that grow while nothing changes. Argo CD's controller watches and reports immediately. Each
+//! product has its own values, with their sources, in its folder.
 //!
 //! Left out: intervals that depend on the object, and custom health checks.
 
@@ -29,17 +29,17 @@ pub struct AgentSpec {
     /// Duration of applying a revision (Fleet: the Helm upgrade; Argo CD: the sync).
     pub apply: DurationModel,
     /// Variation of `apply` between clusters, from 0 to 2: the speed of their control planes. It is the sigma of a
-    /// lognormal factor with median 1, the same for all applies in a cluster.
+    /// lognormal factor with median 1. All applies in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub apply_spread: f64,
-    /// Whether an apply ends only when all workloads are ready, like Helm's `wait`. Rancher Fleet always does this if
-    /// a fleet.yaml has `helm.atomic` or a `helm.timeoutSeconds` greater than 0.
+    /// Whether an apply ends only when all workloads are ready, like Helm's `wait`. Rancher Fleet always waits if a
+    /// fleet.yaml has `helm.atomic` or a `helm.timeoutSeconds` greater than 0.
     pub wait: bool,
     /// How the agent detects and reports changes of readiness.
     pub readiness: ReadinessSpec,
     /// Time from sending a report until the management cluster has it.
     pub report_delay: DurationModel,
-    /// What the agent does when an apply fails. The product determines this.
+    /// How the agent handles a failed apply. The product determines this.
     #[serde(skip)]
     pub applies: ApplyRules,
 }
@@ -90,7 +90,7 @@ pub enum ReadinessSpec {
     /// The agent watches, and reports some time after the first event. Later events until then are part of the same
     /// report.
     Debounce(DebounceSpec),
-    /// The agent does not watch, but polls at intervals. They grow while nothing changes.
+    /// The agent does not watch, but polls at intervals that grow while nothing changes.
     Looks(LookSpec),
 }
 
@@ -132,9 +132,9 @@ impl Default for DebounceSpec {
     }
 }
 
-/// An agent that polls at intervals. The interval is fixed at first, then it grows slowly, and finally fast. A new
-/// revision or a changed result restarts the series. While everything is available, the interval grows fast from its
-/// second growth on. The settings have the names of KubeFleet's flags.
+/// An agent that polls at intervals. The interval is fixed at first, then grows slowly, and finally grows fast. A new
+/// revision or a changed result restarts the series. While everything is available, the interval grows fast after its
+/// first growth. The settings have the names of KubeFleet's flags.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -144,7 +144,7 @@ pub struct LookSpec {
     /// The fixed interval.
     #[serde(deserialize_with = "positive")]
     pub fixed_delay: SimDuration,
-    /// The first interval after the fixed ones.
+    /// The first interval after the polls with the fixed interval.
     #[serde(deserialize_with = "positive")]
     pub initial_slow_backoff_delay: SimDuration,
     /// Growth factor of the slow phase, at least 1.05.
@@ -153,7 +153,7 @@ pub struct LookSpec {
     pub max_slow_backoff_delay: SimDuration,
     /// Growth factor of the fast phase, at least that of the slow phase, at most 100.
     pub exponential_base_for_fast_backoff: f64,
-    /// Maximum interval.
+    /// Maximum interval of the fast phase.
     pub max_fast_backoff_delay: SimDuration,
 }
 
@@ -197,7 +197,7 @@ impl LookSpec {
         })
     }
 
-    /// Returns the first poll after `now`, in the series that began at `from`. A poll at `now` itself is over.
+    /// Returns the first poll after `now`, in the series that began at `from`. A poll at `now` itself does not count.
     pub(crate) fn next_look(self, from: SimTime, available: bool, now: SimTime) -> SimTime {
         let mut at = from;
         let mut looks = self.intervals(available).map(|interval| {
@@ -274,8 +274,9 @@ mod tests {
 
     #[test]
     fn an_unavailable_work_is_polled_like_in_kubefleets_agent() {
-        // By hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times that is 17.8
-        // and exceeds 15, so the next interval is 1.5 times 14.86, or 22.29, and there is no interval of 15 s.
+        // Computed by hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times
+        // that is 17.8 and exceeds 15, so the next interval is 1.5 times 14.86, or 22.29, and there is no interval of
+        // 15 s.
         let expected = [
             5.0, 7.0, 9.4, 12.28, 15.736, 19.883, 24.860, 30.832, 37.998, 46.598, 56.917, 69.301,
             84.161, 106.451, 139.887, 190.040, 265.269, 378.114, 547.380, 801.280,
@@ -283,7 +284,7 @@ mod tests {
         for (look, expected) in looks(false, expected.len()).iter().zip(expected) {
             assert!((look - expected).abs() < 0.001, "{look} is not {expected}");
         }
-        // From 380.8 s on: 571.2, 856.8, and then always the longest interval.
+        // The next intervals are 380.8, 571.2 and 856.8 s; then every interval is the longest.
         let last = looks(false, 30);
         assert!((last[29] - last[28] - 900.0).abs() < 1e-6);
     }

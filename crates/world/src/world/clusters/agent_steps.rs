@@ -1,10 +1,10 @@
 //! A cluster's agent: receives instructions, applies them and reports back, each with a delay.
 //!
 //! An instruction reaches an online cluster after a delay. Applying takes time (Fleet: a Helm upgrade). Then the agent
-//! reports what it applied. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster that
-//! is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest instruction
-//! and reports its current state. The agent of a paused deployment applies nothing and reports no readiness; an apply
-//! in progress is completed and reported.
+//! reports the applied revision. [`ReadinessSpec`] determines how later changes of readiness are reported. A cluster
+//! that is cut off receives nothing, and its reports are lost. When it reconnects, it receives only the newest
+//! instruction and reports its current state. The agent of a paused deployment applies nothing and reports no
+//! readiness; an apply in progress is completed and reported.
 //!
 //! An agent that inspects objects (Fleet, KubeFleet) does so once at the end of an apply. It then sees no workload as
 //! ready, because the workload's controller has not observed the new template yet (`observedGeneration`). A release
@@ -34,7 +34,7 @@ use fleetsim_units::{SimDuration, SimTime};
 pub(crate) struct ClusterContext<'w> {
     pub agent: &'w AgentSpec,
     pub workloads: &'w [WorkloadSpec],
-    /// Applies that fail because the experiment specifies it.
+    /// Applies that fail because the experiment specifies failures.
     pub apply_faults: &'w [ApplyFaultSpec],
     /// All pods, read-only.
     pub pods: &'w [Pod],
@@ -100,7 +100,7 @@ impl World<'_> {
     }
 
     /// Applies a revision in a cluster directly from the management cluster, like Argo CD. An offline cluster misses
-    /// it, even after it reconnects.
+    /// the revision, even after it reconnects.
     pub fn push(&mut self, id: ClusterId, revision: Revision, queue: &mut Queue) {
         let cluster = &mut self.clusters[id.index()];
         if cluster.cuts.is_managed() {
@@ -115,7 +115,8 @@ impl World<'_> {
         cluster.note_phase(&mut self.meter);
     }
 
-    /// Pauses or resumes the deployment of a cluster. Its agent learns this immediately, or when it reconnects.
+    /// Pauses or resumes the deployment of a cluster. The agent is informed immediately, or when the cluster
+    /// reconnects.
     pub fn pause(&mut self, id: ClusterId, is_paused: bool, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         cluster.agent.is_paused = is_paused;
@@ -127,8 +128,8 @@ impl World<'_> {
         }
     }
 
-    /// Called when the management cluster reaches the cluster again: instruction and report are sent if they have
-    /// changed.
+    /// Called when the management cluster reaches the cluster again: the instruction and the report are sent if they
+    /// have changed.
     pub(crate) fn is_managed_again(&mut self, id: ClusterId, queue: &mut Queue) {
         let (cluster, mut context) = self.cluster_with_context(id, queue);
         cluster.note_wait_for_link(context.queue.now());
@@ -171,7 +172,7 @@ impl World<'_> {
 }
 
 impl ClusterState {
-    /// Records that the management cluster wants this revision from now on.
+    /// Records the revision that the management cluster now wants.
     fn instruct(&mut self, revision: Revision, context: &mut ClusterContext<'_>) {
         self.agent.instructed = Some(revision);
         self.agent.missed = None;
@@ -217,11 +218,11 @@ impl ClusterState {
         context.queue.schedule_in(delay, arrives);
     }
 
-    /// Begins to apply the newest instruction, if the agent can and has not applied it yet.
+    /// Begins to apply the newest instruction, if the agent can apply it and has not done so yet.
     pub(super) fn instruction_arrives(&mut self, context: &mut ClusterContext<'_>) {
         let agent = &mut self.agent;
         let is_able = self.cuts.is_managed() && !agent.is_paused;
-        // After a failed apply, the workloads may run neither revision.
+        // After a failed apply, the workloads may run neither the old nor the new revision.
         let is_applied = agent.instructed == agent.applied && agent.failure.is_none();
         let is_given_up = agent.given_up.is_some() && agent.given_up == agent.instructed;
         if !is_able || agent.applying.is_some() || is_applied || is_given_up {
@@ -250,7 +251,7 @@ impl ClusterState {
         context.queue.schedule_in(usual, applied);
     }
 
-    /// Ends the apply. The agent reports it, and begins the next one if it was instructed in the meantime.
+    /// Ends the apply. The agent reports it, and begins another apply if it has received another instruction.
     fn apply_ends(&mut self, ready: bool, context: &mut ClusterContext<'_>) {
         self.wait_is_over(context);
         self.agent.failure = None;
@@ -277,7 +278,8 @@ impl ClusterState {
         }
     }
 
-    /// Called when a new revision is applied: an agent that polls begins a new series, and sees nothing available yet.
+    /// Called when a new revision is applied: an agent that polls begins a new series of polls, and has seen nothing
+    /// available yet.
     fn look_anew(&mut self, context: &mut ClusterContext<'_>) {
         if !matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
             return;
@@ -314,8 +316,8 @@ impl ClusterState {
         }
     }
 
-    /// Returns when the agent reports or polls the current state. `None`: a report is scheduled, or it has already
-    /// seen this state.
+    /// Returns when the agent reports or polls the current state. `None`: a report is already scheduled, or the agent
+    /// has already seen this state.
     fn report_due(&mut self, context: &ClusterContext<'_>) -> Option<SimTime> {
         let now = context.queue.now();
         let is_scheduled = self.agent.readiness_due.is_some();
@@ -346,7 +348,7 @@ impl ClusterState {
         }
     }
 
-    /// Polls the workloads, if the agent polls, and reports its state.
+    /// Lets an agent that polls look at the workloads, and reports the cluster's state.
     fn readiness_due(&mut self, context: &mut ClusterContext<'_>) {
         self.agent.readiness_due = None;
         if matches!(context.agent.readiness, ReadinessSpec::Looks(_)) {
@@ -397,7 +399,7 @@ impl ClusterState {
         digest
     }
 
-    /// Returns the set of available workloads as bits; with more than 128 workloads they share bits.
+    /// Returns the set of available workloads as bits. If there are more than 128 workloads, they share bits.
     fn available_workloads(&self, workloads: &[WorkloadSpec], pods: &[Pod]) -> u128 {
         let mut bits = 0;
         for (at, workload) in self.workloads.iter().enumerate() {
@@ -408,10 +410,9 @@ impl ClusterState {
         bits
     }
 
-    /// The agent reports what it applied. After a failed apply, what an agent with a back-off says of readiness stays
-    /// as it was: its watch looks at a revision that is applied (rancher/fleet at 3b2c622, `ShouldUpdateStatus` in
-    /// `internal/cmd/agent/deployer/monitor/updatestatus.go`). To a management cluster that applies by itself, a
-    /// failure is the end of its attempt, and is told once.
+    /// Sends the agent's report on the applied revision. After a failed apply, the reported readiness does not change,
+    /// because the agent observes readiness only of an applied revision (rancher/fleet at 3b2c622,
+    /// `ShouldUpdateStatus` in `internal/cmd/agent/deployer/monitor/updatestatus.go`).
     pub(super) fn send_report(&mut self, seen_ready: bool, context: &mut ClusterContext<'_>) {
         let again = context.agent.applies.again;
         let is_attempt = again == ApplyRetry::ByController;

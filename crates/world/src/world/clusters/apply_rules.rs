@@ -1,4 +1,4 @@
-//! What an agent does when an apply fails: how long it waits for the workloads, whether it rolls back, and when it
+//! How an agent handles a failed apply: how long the agent waits for the workloads, whether it rolls back, and when it
 //! retries. Each product has its own rules, with their sources, in its folder.
 
 #[cfg(any(test, feature = "schema"))]
@@ -37,12 +37,12 @@ impl ApplyFailure {
     ];
 }
 
-/// What an agent does when an apply fails.
+/// How an agent handles a failed apply.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct ApplyRules {
     /// Maximum wait for the workloads, if an apply waits for them. `None`: indefinitely.
     pub wait_limit: Option<SimDuration>,
-    /// Whether a failed apply is rolled back: to the previous revision, or to nothing.
+    /// Whether a failed apply is rolled back, to the previous revision or to nothing.
     pub rolls_back: bool,
     /// When a failed apply is retried.
     pub again: ApplyRetry,
@@ -68,7 +68,7 @@ impl ApplyRules {
 /// When a failed apply is retried.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum ApplyRetry {
-    /// By the agent, after a wait that doubles with each consecutive failure.
+    /// The agent retries after a wait that doubles with each consecutive failure.
     BackOff {
         /// The first wait.
         first: SimDuration,

@@ -33,18 +33,18 @@ use crate::world::spec::WorldSpec;
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration, SimTime};
 
 /// The state of one cluster. The fields that each download needs are adjacent: with many downloads in flight, memory
-/// access is the cost.
+/// access dominates the cost.
 #[derive(Debug)]
 pub(crate) struct ClusterState {
     pub id: ClusterId,
     /// Round trip to the registry.
     pub rtt: SimDuration,
-    /// The capacity of its downlink without faults.
+    /// The capacity of the cluster's downlink without faults.
     pub downlink: BytesPerSec,
-    /// The share of packets that its link loses.
+    /// The share of packets that the cluster's link loses.
     pub loss: Share,
     pub cuts: Cuts,
-    /// Whether the management cluster knows it, so that it has an agent.
+    /// Whether the management cluster knows the cluster, which therefore has an agent.
     pub is_registered: bool,
     pub(crate) pulls_now: usize,
     pub(crate) downloads_now: usize,
@@ -52,14 +52,14 @@ pub(crate) struct ClusterState {
     pub(crate) unpacks_now: usize,
     /// Requests and pods that wait before they try again.
     pub(crate) waits_now: PullWaits,
-    /// Time until which the durations of its pulls have been counted.
+    /// Time until which the durations of the cluster's pulls have been counted.
     pub(crate) spent_until: SimTime,
     pub facts: ClusterFacts,
     pub key: EntityKey,
     pub draws: ClusterDraws,
     /// Number of failures in progress that will end.
     pub(crate) repairs_due: u32,
-    /// The gaps of its link, from its first pull on.
+    /// The gaps of the cluster's link, starting at its first pull.
     pub gaps: Option<Box<GapProcess>>,
     /// The state of its outage process, if it has one.
     pub outage: ProcessState,
@@ -78,21 +78,20 @@ pub(crate) struct ClusterState {
 /// A cluster's site as drawn for this run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SiteFacts {
-    /// Its downlink without faults.
+    /// The cluster's downlink without faults.
     pub downlink: BytesPerSec,
-    /// Its round trip to the registry.
+    /// The cluster's round trip to the registry.
     pub rtt: SimDuration,
-    /// Number of its nodes.
+    /// Number of nodes in the cluster.
     pub nodes: u32,
 }
 
 /// Facts recorded about one cluster.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct ClusterFacts {
-    /// When its workloads first got the new revision.
+    /// When the cluster's workloads first got the new revision.
     pub begun: Option<SimTime>,
-    /// Time from then (`begun`) on with a pull in progress that downloads, or has nothing to unpack yet and does not
-    /// wait.
+    /// Time since `begun` during which a pull is in progress and is downloading or has nothing to unpack yet.
     pub transferring: SimDuration,
     /// Time since `begun` without downloads, while images are unpacked or written.
     pub unpacking: SimDuration,
@@ -106,27 +105,27 @@ pub struct ClusterFacts {
     pub instruction_waited: SimDuration,
     /// Time until the report of readiness was sent, after the cluster was offline.
     pub report_waited: SimDuration,
-    /// Bytes that its nodes received from registries, caches and peers, including aborted attempts.
+    /// Bytes that the cluster's nodes received from registries, caches and peers, including aborted attempts.
     pub received: Bytes,
-    /// Whether it was offline when the rollout started.
+    /// Whether the cluster was offline when the rollout started.
     pub offline: bool,
-    /// Whether the new revision is defective here.
+    /// Whether the new revision is defective in this cluster.
     pub defective: bool,
-    /// When it was first instructed to run the new revision.
+    /// When the cluster was first instructed to run the new revision.
     pub instructed: Option<SimTime>,
-    /// When its agent first applied it.
+    /// When the cluster's agent first applied the new revision.
     pub applied: Option<SimTime>,
-    /// When its workloads last became ready.
+    /// When the cluster's workloads last became ready.
     pub settled: Option<SimTime>,
-    /// When its first image pull began.
+    /// When the cluster's first image pull began.
     pub first_pull: Option<SimTime>,
-    /// When its last image pull ended.
+    /// When the cluster's last image pull ended.
     pub last_pull: Option<SimTime>,
-    /// When the management cluster first received a report that it became ready on the new revision.
+    /// When the management cluster first received a report that the cluster is ready on the new revision.
     pub ready: Option<SimTime>,
     /// Number of image pulls begun.
     pub pulls: u64,
-    /// Number of failed attempts.
+    /// Number of failed attempts to pull an image.
     pub failed_pulls: u64,
 }
 
@@ -176,7 +175,7 @@ impl ClusterState {
         }
     }
 
-    /// Counts the time of its pulls up to `now`; must be called before their number changes.
+    /// Counts the time of the cluster's pulls up to `now`. Must be called before the number of pulls changes.
     pub(crate) fn spend(&mut self, now: SimTime) {
         let span = now - self.spent_until.min(now);
         self.spent_until = now;
@@ -211,7 +210,7 @@ impl ClusterState {
         self.waits_now.end(wait);
     }
 
-    /// Records that an image pull begins on one of its nodes.
+    /// Records that an image pull begins on a node of the cluster.
     pub(crate) fn pull_begins(&mut self, now: SimTime, meter: &mut Meter) {
         self.spend(now);
         self.pulls_now += 1;
@@ -229,14 +228,14 @@ impl ClusterState {
         meter.pull_ends(self.pulls_now == 0);
     }
 
-    /// Records that one of its nodes begins a download.
+    /// Records that a node of the cluster begins a download.
     pub(crate) fn download_begins(&mut self, meter: &mut Meter) {
         meter.downloads.rise();
         self.spend(meter.now());
         self.downloads_now += 1;
     }
 
-    /// Records that a download of one of its nodes ends.
+    /// Records that a download of a node of the cluster ends.
     pub(crate) fn download_ends(&mut self, meter: &mut Meter) {
         meter.downloads.fall();
         self.spend(meter.now());
@@ -249,7 +248,7 @@ impl ClusterState {
         self.unpacks_now += 1;
     }
 
-    /// Records that this many parts of images are unpacked or written, or no longer needed.
+    /// Records that `count` parts of images are unpacked or written, or no longer needed.
     pub(crate) fn unpacks_end(&mut self, count: usize, meter: &Meter) {
         self.spend(meter.now());
         self.unpacks_now -= count;
@@ -266,7 +265,7 @@ struct DrawnSite {
 }
 
 impl DrawnSite {
-    /// Draws the links and hardware of a cluster that is slower than others by this factor.
+    /// Draws the links and hardware of a cluster that is slower than others by the factor `slow`.
     fn draw(spec: &ClusterSpec, node: &NodeSpec, slow: f64, streams: &Streams) -> Self {
         let key = EntityKey::of(&spec.name);
         let nic = draw_rate(&node.nic, "nic", streams, key);
@@ -394,7 +393,7 @@ impl World<'_> {
     }
 }
 
-/// Returns the rate of a cluster that is slower than others by this factor.
+/// Returns the rate of a cluster that is slower than others by `factor`.
 fn slowed(rate: BytesPerSec, factor: f64) -> BytesPerSec {
     BytesPerSec::new(rate.get() / factor)
 }

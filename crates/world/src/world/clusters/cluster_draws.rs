@@ -11,29 +11,29 @@ use fleetsim_units::SimTime;
 /// Random properties of one cluster.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct ClusterDraws {
-    /// Whether it is offline when the rollout starts, and when it reconnects. `Some(None)`: never.
+    /// Whether the cluster is offline when the rollout starts, and when it reconnects. `Some(None)`: never.
     pub offline: Option<Option<SimTime>>,
-    /// Whether the new revision is defective here.
+    /// Whether the new revision is defective in the cluster.
     pub defective: bool,
-    /// Whether the new revision's images are missing here.
+    /// Whether the new revision's images are missing for the cluster.
     pub not_found: bool,
-    /// The factor of its slowness.
+    /// The factor by which the cluster is slower than others.
     pub slow: f64,
-    /// The factor for the start times of its containers and programs.
+    /// The factor on the start times of the cluster's containers and programs.
     pub start: f64,
-    /// The factor for the durations of its applies.
+    /// The factor on the durations of the cluster's applies.
     pub apply: f64,
-    /// The first entry of `faults.apply` that affects it.
+    /// The first entry of `faults.apply` that affects the cluster.
     pub apply_fault: Option<usize>,
 }
 
 impl ClusterDraws {
-    /// Returns whether pods of this revision have the defect.
+    /// Returns whether pods of this revision are defective in the cluster.
     pub(crate) fn is_defective(&self, revision: Revision) -> bool {
         revision == NEW && self.defective
     }
 
-    /// Returns whether the images of this revision are missing.
+    /// Returns whether the images of this revision are missing for the cluster.
     pub(crate) fn is_missing(&self, revision: Revision) -> bool {
         revision == NEW && self.not_found
     }

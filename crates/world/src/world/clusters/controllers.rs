@@ -77,7 +77,7 @@ impl ClusterState {
         queue.keep_scheduled(&mut condition.look, look_at, look);
     }
 
-    /// Returns whether one of its Deployments has exceeded its progress deadline.
+    /// Returns whether one of the cluster's Deployments has exceeded its progress deadline.
     pub(super) fn is_degraded(&self) -> bool {
         self.workloads
             .iter()
@@ -132,7 +132,7 @@ impl World<'_> {
         self.note_settled(cluster, queue);
     }
 
-    /// Creates the pods of `revision` as they are long after a rollout: available, with images on their nodes.
+    /// Creates the pods of `revision` in their state long after a rollout: available, with their images on the nodes.
     pub fn settle(&mut self, cluster: ClusterId, revision: Revision) {
         for at in 0..self.spec.workloads.len() {
             let workload = &self.spec.workloads[at];
@@ -182,7 +182,8 @@ impl World<'_> {
         })
     }
 
-    /// Returns whether a pod's container was stopped because of its start time-out, and is restarting.
+    /// Returns whether a pod's container was stopped because of its start time-out, and has not restarted
+    /// successfully.
     fn is_starting_again(&self, pod: &Pod) -> bool {
         self.spec.workloads[pod.workload].start_timeout.is_some() && !pod.ready
     }
@@ -270,12 +271,12 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
-    /// Enables checks and reports of progress deadlines from now on.
+    /// Enables checks and reports of progress deadlines.
     pub fn watch_progress_deadlines(&mut self) {
         self.watches_progress = true;
     }
 
-    /// Checks the progress of a Deployment, if anybody uses the result.
+    /// Checks the progress of a Deployment, if progress deadlines are watched.
     pub(crate) fn update_progress_condition(
         &mut self,
         id: ClusterId,

@@ -3,7 +3,7 @@
 use crate::world::faults::spec::CutKind;
 use fleetsim_units::{Share, SimTime};
 
-/// The outages in progress, by what they affect.
+/// The outages in progress, by the link or traffic that they affect.
 #[derive(Debug, Default)]
 pub(crate) struct Cuts {
     management: u32,
@@ -15,7 +15,7 @@ pub(crate) struct Cuts {
     management_back: SimTime,
     /// The management cluster reached it for some time before it was lost.
     was_managed: bool,
-    /// Number of cuts after which transfers still wait for a retransmission.
+    /// Number of ended cuts after which transfers still wait for a retransmission.
     silences: u32,
     /// The share of the downlink that remains in each brownout in progress.
     brownouts: Vec<Share>,
@@ -90,7 +90,7 @@ impl Cuts {
         self.lost
     }
 
-    /// Records that the network has recovered, but senders have not noticed yet.
+    /// Records that the network has recovered, and that senders have not noticed this yet.
     pub(crate) const fn silence(&mut self) {
         self.silences += 1;
     }

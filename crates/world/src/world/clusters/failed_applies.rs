@@ -1,11 +1,12 @@
-//! Applies that fail, because the experiment specifies it (`faults.apply`) or because the workloads are not ready
-//! within the time-out.
+//! Applies that fail because the experiment specifies failures (`faults.apply`), or because the workloads are not
+//! ready within the time-out.
 //!
 //! An apply leaves the workloads unchanged if it is rejected, its hook fails or its requests get no response. If it
-//! times out waiting for the workloads, it has changed them. If the agent rolls back, they get the previous revision
-//! again, and the apply ends when that is ready, or after the same time-out. In a cluster without a previous revision,
-//! the workloads are removed. The agent reports each failure, and retries as [`crate::world::ApplyRetry`] specifies.
-//! If it has received another instruction in the meantime, it applies that immediately.
+//! times out waiting for the workloads, it has changed them. If the agent rolls back, the workloads get the previous
+//! revision again, and the apply ends when that revision is ready, or after the same time-out. In a cluster without a
+//! previous revision, the workloads are removed. The agent reports each failure, and retries as
+//! [`crate::world::ApplyRetry`] specifies. If it has received another instruction in the meantime, it applies that
+//! immediately.
 //!
 //! An apply that fails for ever is tried once by an agent: nobody would see another try. A cluster that is cut off
 //! tries again when it is back. A management cluster that itself applies
@@ -55,7 +56,8 @@ impl ClusterState {
         (!is_over).then_some(fault)
     }
 
-    /// Schedules the failure of the apply that has begun, the cluster's `nth`, if a fault affects it.
+    /// Schedules the failure of the apply that has begun, if a fault affects it. `nth`: the number of the apply in the
+    /// cluster.
     pub(super) fn schedule_failure(
         &mut self,
         usual: SimDuration,
@@ -204,7 +206,7 @@ mod tests {
         }
     }
 
-    /// Creates a cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
+    /// Creates a cluster whose pod is available `ready_after` seconds after the apply: after a pull of 1 s, and
     /// `minReadySeconds`.
     fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
         let mut world = bare_world(1);
@@ -255,7 +257,8 @@ mod tests {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let played = play_agent(&world, AGENT);
-        // The first two applies end after 3 s and 3.005 + 3 s. The third begins 10 ms later, and its pull takes 1 s.
+        // The first two applies end after 3 s and after 3.005 + 3 s. The third begins 10 ms later, and its pull takes
+        // 1 s.
         let failed = Report {
             cluster: ClusterId(0),
             applied: OLD,
@@ -317,8 +320,8 @@ mod tests {
     #[test]
     fn without_a_rollback_a_later_try_finds_the_pods_ready() {
         let played = play_agent(&world(ReleaseKind::Update, 30), waiting(false));
-        // Applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; during the third the pod becomes
-        // ready.
+        // The revision is applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; during the third
+        // wait the pod becomes ready.
         assert_eq!(waits(&played), [13_000, 26_005]);
         assert_eq!(ready(&played), 33_000);
         let reports = reports(&played);
@@ -328,7 +331,7 @@ mod tests {
         let failures: Vec<_> = failures
             .map(|(at, report)| (*at, report.applied, report.ready))
             .collect();
-        // The old pod is gone in the meantime, and the second failure does not change the reported state.
+        // By then the old pod is gone, and the second failure does not change the reported state.
         assert_eq!(failures, [(13_000, OLD, false)]);
         assert_eq!(last_report(&played).failure, None);
     }
@@ -347,7 +350,8 @@ mod tests {
         for release in [ReleaseKind::Update, ReleaseKind::Initial] {
             let played = play_agent(&world(release, 30), waiting(true));
             let waits = waits(&played);
-            // The old pod still runs, or there was none, so a rollback takes no time. Each attempt takes 3 s and 10 s.
+            // The old pod still runs, or there was none, so a rollback takes no time. Each attempt takes 3 s to apply
+            // and 10 s to time out.
             assert_eq!(waits[..3], [13_000, 26_005, 39_015], "{release:?}");
             let last = waits.len() - 1;
             assert_eq!(waits[last] - waits[last - 1], 1_013_000, "{release:?}");

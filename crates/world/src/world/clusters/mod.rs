@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `cluster` | the state of one cluster, and how it and its nodes are created |
 //! | `cluster_draws` | random properties that are drawn for a cluster before the run |
-//! | `cuts` | outages in progress that cut it off |
+//! | `cuts` | outages in progress that cut a cluster off |
 //! | `agent`, `agent_steps`, `agent_spec` | instructions, applies and reports, with their delays |
 //! | `apply_rules`, `failed_applies` | what an agent does when an apply fails |
 //! | `pod`, `pods` | pods, readiness probes, image back-off; all pods with their events |

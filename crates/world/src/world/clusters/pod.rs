@@ -12,7 +12,7 @@
 //! only a crash does in this model.
 //!
 //! With a start time-out, a check probes the process from its start. If the process has not answered by the time-out,
-//! it is stopped, which counts as a crash (code.cloudfoundry.org/executor
+//! the process is stopped, which counts as a crash (code.cloudfoundry.org/executor
 //! `depot/steps/{monitor_step,health_check_step}.go`; the kubelet's startup probe does the same). The period of the
 //! check is left out.
 //!
@@ -38,23 +38,23 @@ use fleetsim_units::{SimDuration, SimTime};
 /// The phase of a pod.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum PodPhase {
-    /// Waiting to be created and bound to its node.
+    /// The pod waits to be created and bound to its node.
     Pending,
-    /// Waiting for its image, in its node's queue or during the pull.
+    /// The pod waits for its image, in its node's queue or during the pull.
     Pulling,
-    /// Its pull failed; it is synced again later.
+    /// The pod's pull failed; the pod is synced again later.
     ImageBackOff,
-    /// Sandbox and container are being created.
+    /// The pod's sandbox and container are being created.
     Starting,
-    /// Its process runs.
+    /// The pod's process runs.
     Running,
-    /// Its process runs but no longer answers its readiness probe.
+    /// The pod's process runs but no longer answers its readiness probe.
     Unready,
-    /// Its node has failed.
+    /// The pod's node has failed.
     Lost,
-    /// Its container has crashed and restarts later.
+    /// The pod's container has crashed and restarts later.
     CrashLoop,
-    /// Deleted; gone when its grace period ends.
+    /// The pod is deleted, and is gone when its grace period ends.
     Terminating,
 }
 
@@ -71,26 +71,27 @@ pub(crate) struct Pod {
     pub available: bool,
     pub image_backoff: BackoffEntry,
     pub crashes: Crashes,
-    /// The number of earlier pods on its node. Together with the pod's own counters it identifies its random draws.
+    /// The number of earlier pods on the node. Together with the pod's own counters, it identifies the pod's random
+    /// draws.
     ordinal: u32,
-    /// Number of starts of its container; events of earlier starts are stale.
+    /// Number of starts of the pod's container; events of earlier starts are stale.
     pub starts: u32,
     /// Number of requeues after an error.
     requeues: u32,
-    /// Start of its image back-off.
+    /// Start of the pod's image back-off.
     backed_off_at: SimTime,
-    /// Number of its requeues before the back-off.
+    /// Number of the pod's requeues before the image back-off.
     requeues_before: u32,
     /// Why it backs off after a failed pull, if it does.
     pub(crate) waits_for: Option<PullWait>,
-    /// Whether it backs off, has crashed and not become ready since, or is not ready because of a defect.
+    /// Whether the pod backs off, has crashed and not become ready since, or is not ready because of a defect.
     pub(crate) troubled: bool,
-    /// Whether it only pre-pulls its image before the release.
+    /// Whether the pod only pre-pulls its image before the release.
     pub(crate) pre_pull: bool,
-    /// Whether it can never become ready, because it crashes before or its image is missing. Its events cannot change
-    /// anything.
+    /// Whether the pod can never become ready, because it crashes first or its image is missing. Its events then have
+    /// no effect.
     pub(crate) never_ready: bool,
-    /// Its next pending event, apart from probes.
+    /// The pod's next pending event, apart from probes.
     pub next: Option<EventId>,
 }
 
@@ -275,8 +276,8 @@ impl World<'_> {
         self.schedule_sync(id, until, queue);
     }
 
-    /// Schedules the first sync of a pod in image back-off at `until` or later. Earlier syncs only draw the time of
-    /// the next one.
+    /// Schedules the first sync of a pod in image back-off at `until` or later. Earlier syncs would only draw the time
+    /// of the next sync, so they are not scheduled.
     fn schedule_sync(&mut self, id: PodId, until: SimTime, queue: &mut Queue) {
         let pod = &self.pods[id.index()];
         let expires = pod.image_backoff.expires().unwrap_or(SimTime::ZERO);
@@ -315,7 +316,7 @@ impl World<'_> {
         self.nodes[node.index()].backing_off = waiting;
     }
 
-    /// Returns the time from a failed sync of a pod to the next sync, while its back-off lasts `left` longer.
+    /// Returns the time from a failed sync of a pod to the next sync. `left`: how much longer the back-off lasts.
     fn until_next_sync(&mut self, id: PodId, left: SimDuration) -> SimDuration {
         let pod = &mut self.pods[id.index()];
         pod.requeues += 1;
@@ -333,7 +334,7 @@ impl World<'_> {
                 self.draw(id, &jitter, "expiry requeue", nth)
             }
         };
-        // A kubelet that syncs continuously notices immediately that the back-off has expired.
+        // A kubelet that syncs continuously notices the end of the back-off immediately.
         if wait.is_zero() { left } else { wait }
     }
 
@@ -475,14 +476,14 @@ impl World<'_> {
         self.sync_workload(cluster, workload, queue);
     }
 
-    /// Returns when a container whose back-off ends at `opens` restarts.
+    /// Returns when a container restarts whose back-off ends at `opens`.
     fn restarts_at(&mut self, id: PodId, now: SimTime, opens: SimTime) -> SimTime {
         let mut at = if self.platform.restarts.by == Restarter::Diego {
             opens
         } else {
             now
         };
-        // The crash itself causes a sync; during the back-off each sync fails and schedules the next.
+        // The crash itself causes a sync. Each sync during the back-off fails, and schedules the next one.
         while at < opens {
             at = at + self.until_next_sync(id, opens - at);
         }
@@ -582,7 +583,7 @@ impl World<'_> {
     }
 }
 
-/// Returns a duration in a cluster that is slower than others by this factor.
+/// Returns a duration in a cluster that is slower than others by `factor`.
 fn slowed(span: SimDuration, factor: f64) -> SimDuration {
     // Multiplying by 1 is exact up to 2^53 ns, which is a hundred days.
     span.mul_f64(factor)

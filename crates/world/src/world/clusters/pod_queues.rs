@@ -1,4 +1,4 @@
-//! The rates at which the pods of a cluster appear: creation, scheduling, and starts on a node.
+//! The rates at which the pods of a cluster are created, scheduled, and started on a node.
 //!
 //! Modelled: the workload controllers create pods through a client with a limit, then the scheduler binds them with
 //! its own limit; both are token buckets whose callers wait. A node starts pods one after another at its own rate, in
@@ -32,7 +32,7 @@ pub struct PodSpec {
     ///
     /// The kube-scheduler's client has a rate of 50/s and a burst of 100 (`clientConnection` of its configuration).
     pub scheduling: Option<PodLimit>,
-    /// Maximum number of pods that start on a node per second. About 5 on a spinning disk.
+    /// Maximum number of pods that start on a node per second. A spinning disk allows about 5.
     pub starts_per_second: Option<Factor>,
 }
 
@@ -107,7 +107,7 @@ mod tests {
     use crate::world::testing::{bare_world, play};
     use fleetsim_units::{Factor, PerSecond, SimDuration};
 
-    /// Creates a cluster of ten nodes that starts this number of pods.
+    /// Creates a cluster of ten nodes that starts `count` pods.
     fn pods(count: u32) -> WorldSpec {
         let mut world = bare_world(1);
         world.clusters[0].nodes = 10.into();
@@ -142,7 +142,7 @@ mod tests {
         let mut world = pods(5);
         world.pods.creation = limit(10.0, 2);
         assert_eq!(starts(&world), [0, 0, 100, 200, 300]);
-        // The scheduler has a token for one pod, and then one every 250 ms, so it is the bottleneck.
+        // The scheduler has a token for one pod, and then gets one every 250 ms, so it is the bottleneck.
         world.pods.scheduling = limit(4.0, 1);
         assert_eq!(starts(&world), [0, 250, 500, 750, 1000]);
         world.pods.scheduling = limit(100.0, 1);

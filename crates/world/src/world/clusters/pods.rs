@@ -9,7 +9,7 @@ use crate::world::event::{Event, Queue};
 use crate::world::ids::{NodeId, PodId};
 use fleetsim_units::SimDuration;
 
-/// All pods, including dead ones, by [`PodId`].
+/// All pods of a world, including dead ones, by [`PodId`].
 #[derive(Debug, Default)]
 pub(crate) struct Pods {
     pods: Vec<Pod>,
@@ -38,7 +38,7 @@ impl Pods {
         id
     }
 
-    /// Returns the number of pending events that cannot change anything.
+    /// Returns the number of pending events of pods that can never become ready. These events cannot change anything.
     pub(crate) const fn inert_events(&self) -> usize {
         self.inert_events
     }
@@ -63,7 +63,7 @@ impl Pods {
         pod.phase
     }
 
-    /// Called when the containers of a pod stop with its node; cancels its scheduled event.
+    /// Called when the containers of a pod stop because its node fails; cancels the pod's scheduled event.
     pub(crate) fn lose(&mut self, id: PodId, queue: &mut Queue) {
         let pod = &mut self.pods[id.index()];
         pod.phase = PodPhase::Lost;

@@ -7,7 +7,7 @@
 //! complete Deployment is not checked again before the next template. The condition only marks a Deployment and does
 //! not change its behaviour. A DaemonSet has no deadline.
 //!
-//! The check costs an event per rolling Deployment, so a world performs it only if its driver uses the result
+//! The check costs an event per rolling Deployment, so a world performs the check only if its driver uses the result
 //! ([`crate::world::World::watch_progress_deadlines`]).
 //!
 //! Left out: the rounding of the condition's times to whole seconds.
@@ -15,7 +15,7 @@
 use crate::engine::EventId;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Delay of the controller's check after the deadline (`requeueStuckDeployment`).
+/// Delay from the deadline until the controller's check (`requeueStuckDeployment`).
 pub(super) const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
 
 /// The counts of a Deployment's status that define progress.
@@ -23,7 +23,7 @@ pub(super) const LOOK_AGAIN: SimDuration = SimDuration::from_secs(1);
 pub(crate) struct PodCounts {
     /// Pods of the newest template.
     pub updated: u32,
-    /// All other pods.
+    /// Pods of other templates.
     pub old: u32,
     /// Ready pods of any template.
     pub ready: u32,
@@ -34,12 +34,12 @@ pub(crate) struct PodCounts {
 /// The reason of a Deployment's `Progressing` condition.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) enum ProgressReason {
-    /// `NewReplicaSetAvailable`.
+    /// Complete: `NewReplicaSetAvailable`.
     #[default]
     Complete,
-    /// `ReplicaSetUpdated` and similar reasons.
+    /// In progress: `ReplicaSetUpdated` and similar reasons.
     Updating,
-    /// `ProgressDeadlineExceeded`.
+    /// Failed: `ProgressDeadlineExceeded`.
     DeadlineExceeded,
 }
 
@@ -103,7 +103,7 @@ mod tests {
         SimTime::from_secs(secs)
     }
 
-    /// Returns the reasons of a Deployment with two pods, checked at these times.
+    /// Returns the reasons of a Deployment with two pods that is checked at these times with these counts.
     fn played(seen: &[(u64, PodCounts)]) -> Vec<ProgressReason> {
         let mut condition = Progressing {
             counts: PodCounts {
@@ -131,7 +131,7 @@ mod tests {
             available: 2,
         };
         let story = [(1, stuck), (600, stuck), (601, stuck), (602, stuck)];
-        // The pod created at 1 s was progress; 601 s is not more than 600 s after it.
+        // The last progress was the pod created at 1 s; 601 s is not more than 600 s later.
         assert_eq!(
             played(&story),
             [

@@ -21,26 +21,26 @@ use fleetsim_units::{SimDuration, SimTime};
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema), schemars(transform = without_defaults))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct Restarts {
-    /// The platform.
+    /// The platform that restarts containers.
     #[serde(skip)]
     pub by: Restarter,
-    /// Number of consecutive crashes after which the container is restarted immediately.
+    /// Number of consecutive crashes that are followed by an immediate restart.
     pub immediate: u32,
-    /// The waits after further crashes, and the time after which a crash counts as the first again.
+    /// The waits after further crashes, and the time after which the crash count restarts.
     #[serde(rename = "~backoff")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub backoff: Backoff,
-    /// The consecutive crash after which the container is no longer restarted. `None`: it is always restarted.
+    /// The number of consecutive crashes after which a container is not restarted. `None`: it is always restarted.
     #[serde(skip)]
     pub last: Option<u32>,
 }
 
 impl Restarts {
-    /// The kubelet's restarts. Source: `newCrashLoopBackOff` in the same `kubelet.go`, with its `HasExpiredFunc` (600
-    /// s, whatever the longest wait is); `doBackOff` in `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately
-    /// starts a container that has not crashed before. The alpha gate `ReduceDefaultCrashLoopBackOffDecay` changes the
-    /// waits to 1 s to 60 s (kubernetes/enhancements KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300
-    /// s.
+    /// The kubelet's restarts. Source: kubernetes/kubernetes, `newCrashLoopBackOff` in `pkg/kubelet/kubelet.go`, with
+    /// its `HasExpiredFunc` (600 s, whatever the longest wait is); `doBackOff` in
+    /// `pkg/kubelet/kuberuntime/kuberuntime_manager.go` immediately starts a container that has not crashed before.
+    /// The alpha gate `ReduceDefaultCrashLoopBackOffDecay` changes the waits to 1 s to 60 s (kubernetes/enhancements
+    /// KEP-4603); a node's own `maxContainerRestartPeriod` is 1 s to 300 s.
     pub const KUBELET: Self = Self {
         by: Restarter::Kubelet,
         immediate: 1,
@@ -92,7 +92,7 @@ impl Crashes {
         self.ready = Some(now);
     }
 
-    /// Records a crash and returns the wait until the next start. `None`: the container is not restarted.
+    /// Records a crash, and returns the wait until the next start. `None`: the container is not restarted.
     pub(crate) fn crash(&mut self, now: SimTime, restarts: &Restarts) -> Option<SimDuration> {
         let well_since = match restarts.by {
             Restarter::Kubelet => self.started,
@@ -123,7 +123,8 @@ mod tests {
         SimDuration::from_secs(secs)
     }
 
-    /// Returns the waits of a container that crashes after each of these lifetimes, and is ready from `ready` on.
+    /// Returns the waits of a container that crashes after each of these lifetimes and becomes ready `ready` after
+    /// each start.
     fn waits(
         restarts: &Restarts,
         lives: &[SimDuration],
@@ -152,7 +153,7 @@ mod tests {
             max: secs(60),
             ..kubelet.backoff
         };
-        // KEP-4603's faster curve.
+        // The faster back-off of KEP-4603.
         let reduced = Restarts { backoff, ..kubelet };
         let cases = [
             (kubelet, [0.0, 10.0, 20.0, 40.0, 80.0, 160.0, 300.0, 300.0]),
@@ -162,7 +163,7 @@ mod tests {
             let [first, .., longest] = expected;
             let mut expected: Vec<Option<f64>> = expected.into_iter().map(Some).collect();
             let short = [secs(5); 8];
-            // Just not long enough, and then longer than the reset: the waits start again.
+            // 600 s are just too short to reset the waits; 601 s are long enough.
             expected.extend([longest, first, restarts.backoff.initial.as_secs_f64()].map(Some));
             let lives = [&short[..], &[secs(600), secs(601), secs(5)]].concat();
             assert_eq!(

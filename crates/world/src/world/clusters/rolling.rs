@@ -25,8 +25,8 @@ fn resolve(value: CountOrPercent, whole: u32, round_up: bool) -> u32 {
     }
 }
 
-/// Returns `(surge, unavailable)` of a Deployment: surge is rounded up, unavailable is rounded down, and unavailable
-/// is 1 if both are 0.
+/// Returns `(surge, unavailable)` of a Deployment: surge is rounded up, and unavailable down. If both are 0,
+/// unavailable is 1.
 pub(crate) fn deployment_limits(
     replicas: u32,
     max_surge: CountOrPercent,
@@ -41,8 +41,8 @@ pub(crate) fn deployment_limits(
     }
 }
 
-/// Returns `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both are rounded up, and unavailable is 1 if both
-/// are 0.
+/// Returns `(surge, unavailable)` of a DaemonSet on `nodes` nodes: both are rounded up. If both are 0, unavailable is
+/// 1.
 pub(crate) fn daemon_set_limits(
     nodes: u32,
     max_surge: CountOrPercent,
@@ -57,7 +57,7 @@ pub(crate) fn daemon_set_limits(
     }
 }
 
-/// Pods of a Deployment, without terminating ones.
+/// Numbers of pods of a Deployment, without terminating ones.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct ReplicaCounts {
     pub replicas: u32,
@@ -81,7 +81,7 @@ pub(crate) struct RollingStep {
 }
 
 impl ReplicaCounts {
-    /// Returns one sync of the controller: it scales up first, and scales down only if there was nothing to create.
+    /// Returns the actions of one sync of the controller, which scales down only if there is nothing to create.
     pub(crate) fn next_step(self) -> RollingStep {
         let create = self.create();
         if create > 0 {
@@ -220,8 +220,8 @@ mod tests {
             old_available: 4,
             ..ReplicaCounts::default()
         };
-        // One more is created, one old pod is deleted and replaced: ceil(.25 N) + floor(.25 N) = 2 start
-        // simultaneously.
+        // One pod is created in addition, and one old pod is deleted and replaced: ceil(.25 N) + floor(.25 N) = 2
+        // start simultaneously.
         assert_eq!(
             play(replica_counts),
             [(4, 1), (3, 1), (3, 2), (1, 2), (1, 4), (0, 4)]

@@ -22,12 +22,12 @@ use fleetsim_units::{BytesPerSec, Share, SimDuration};
 #[serde(rename_all = "kebab-case")]
 pub enum SiteKind {
     /// Branch offices: 100 Mbit/s (sigma 0.9), 30 ms (sigma 0.35), correlated by -0.3. The medians are guesses; the
-    /// spread is that within one kind of home lines (FCC).
+    /// spread is that of one kind of home line (FCC).
     #[default]
     Branch,
     /// Shops: 89 Mbit/s (sigma 0.95), 20 ms (sigma 0.35), correlated by -0.35. The medians are those of all home lines
-    /// (FCC, September 2020). The spread is that within one kind of lines, because a chain buys one kind; over all
-    /// kinds it is 1.63, and the correlation -0.74.
+    /// (FCC, September 2020). The spread is that of one kind of line, because a chain buys one kind. Over all kinds,
+    /// sigma is 1.63 and the correlation -0.74.
     Store,
     /// DSL: 16 Mbit/s (sigma 1.1), 35 ms (sigma 0.37), correlated by -0.46. Source: FCC.
     Dsl,
@@ -35,8 +35,8 @@ pub enum SiteKind {
     Cable,
     /// Fibre: 305 Mbit/s (sigma 0.87), 12 ms (sigma 0.34), correlated by -0.34. Source: FCC.
     Fibre,
-    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, no data in 2.5% of seconds. Three carriers, measured while
-    /// driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
+    /// Cellular networks: 58 Mbit/s (sigma 1.2), 80 ms, no data in 2.5% of seconds. The values are those of three
+    /// carriers, measured while driving (Satellite-vs-Cellular, 2023); the round trip is a guess.
     Cellular,
     /// Satellites in low orbit: 170 Mbit/s (sigma 0.25), 50 ms, a loss of 0.067%. There is no data in 15% of seconds.
     /// The loss limits one connection to 11 Mbit/s; loss and gaps were measured on a moving terminal
@@ -49,14 +49,14 @@ pub enum SiteKind {
     Cloud,
 }
 
-/// Seconds in which no data arrives over a link, as over cellular networks and satellites.
+/// Seconds in which no data arrives over a link, as in cellular and satellite networks.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct GapSpec {
     /// The share of seconds that are in a gap; less than 100%.
     pub share: Share,
-    /// The length of a gap, with a finite mean. Without it, the length of cellular networks.
+    /// The length of a gap, with a finite mean. Default: the length in cellular networks.
     #[serde(default = "gap_length")]
     pub length: DurationModel,
 }
@@ -76,7 +76,7 @@ pub struct SiteLink {
     pub loss: Share,
     /// Seconds in which no data arrives.
     pub gaps: Option<GapSpec>,
-    /// The correlation of the logarithms of downlink and round trip, from -1 to 1.
+    /// The correlation between the logarithms of downlink and round trip, from -1 to 1.
     pub correlation: f64,
     /// The source of the values.
     pub source: &'static str,
@@ -128,14 +128,14 @@ impl SiteLink {
 }
 
 impl SiteKind {
-    /// Returns the name in files and on the command line.
+    /// Returns the kind's name in files and on the command line.
     #[must_use]
     pub fn name(self) -> String {
         self.to_possible_value()
             .map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// Returns the links of such sites.
+    /// Returns the links of sites of this kind.
     #[must_use]
     pub fn link(self) -> SiteLink {
         match self {
@@ -143,7 +143,7 @@ impl SiteKind {
                 source: "a guess, with the spread within a kind of home lines",
                 ..SiteLink::home_line(100.0, 0.9, 30, 0.35, -0.3)
             },
-            // Round trips: median and spread of the three kinds below, weighted by 1,329, 1,236 and 796 lines.
+            // Round trips: medians and spreads of DSL, cable and fibre lines, weighted by 1,329, 1,236 and 796 lines.
             Self::Store => SiteLink::home_line(89.0, 0.95, 20, 0.35, -0.35),
             Self::Dsl => SiteLink::home_line(16.0, 1.1, 35, 0.37, -0.46),
             Self::Cable => SiteLink::home_line(230.0, 0.95, 17, 0.29, -0.2),
@@ -160,7 +160,7 @@ impl SiteKind {
                     "three carriers, measured while driving; the round trip is a guess",
                 )
             },
-            // The loss that limits one connection to 11 Mbit/s, the measured average of one connection.
+            // This loss limits one connection to 11 Mbit/s, the measured average of one connection.
             Self::Satellite => SiteLink {
                 loss: Share::new(0.000_67),
                 gaps: Some(GapSpec {
@@ -281,7 +281,7 @@ mod tests {
                 .count() as f64
                 / world.clusters.len() as f64
         };
-        // Phi(ln(x + 1/2) - ln 3), with a standard error of at most 0.011.
+        // The expected shares are Phi(ln(x + 1/2) - ln 3), with a standard error of at most 0.011.
         for (at_most, expected) in [(0, 0.0), (1, 0.244), (2, 0.428), (3, 0.561), (9, 0.876)] {
             assert!(
                 (share(at_most) - expected).abs() < 0.035,

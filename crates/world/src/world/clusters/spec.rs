@@ -22,13 +22,14 @@ pub const MOST_NODES: u32 = 10_000;
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct ClusterSpec {
-    /// Unique in the fleet; also the key of its random numbers. In a file with ranges: `store-{0001..0900}` means 900
-    /// clusters. Several ranges multiply. For `store-{0001..}`, `clusters` sets the number.
+    /// The cluster's unique name, which is also the key of its random numbers. In a file with ranges:
+    /// `store-{0001..0900}` means 900 clusters. Several ranges multiply. For `store-{0001..}`, `clusters` sets the
+    /// number.
     #[cfg_attr(any(test, feature = "schema"), schemars(required))]
     pub name: String,
     /// Number of clusters of a group with an open range, or its share of the file's `clusters`.
     pub clusters: Option<CountOrPercent>,
-    /// The group that it belongs to: the name with its ranges as in the file, or the namespace of an inventory.
+    /// The cluster's group: its name with ranges as in the file, or an inventory's namespace.
     #[serde(skip)]
     pub group: String,
     /// Labels of the cluster's object in the management cluster.
@@ -42,35 +43,36 @@ pub struct ClusterSpec {
     pub nodes: FactorModel,
     /// The kind of site. It sets the defaults of `downlink`, `rtt`, `loss` and `gaps`.
     pub site: Option<SiteKind>,
-    /// Total rate at which its nodes can receive from outside; drawn for each cluster.
+    /// Total rate at which the cluster's nodes can receive from outside; drawn for each cluster.
     pub downlink: RateModel,
     /// Round trip to the registry; drawn for each cluster.
     pub rtt: DurationModel,
-    /// The correlation of the logarithms of downlink and round trip, if both are lognormal. Set by the kind of site.
+    /// The correlation between the logarithms of downlink and round trip, if both are lognormal. The kind of site sets
+    /// it.
     #[serde(skip)]
     pub rtt_correlation: f64,
     /// Share of segments lost between the registry and the cluster, which limits each connection.
     pub loss: Share,
-    /// Seconds in which no data arrives over its link. Only `cellular` and `satellite` sites have gaps by default.
+    /// Seconds without data on the link. By default, only `cellular` and `satellite` sites have gaps.
     pub gaps: Option<GapSpec>,
-    /// The shared link that it is behind: a name in `regions`.
+    /// The shared link to which the cluster belongs: a name in `regions`.
     #[serde(rename = "region")]
     pub region_name: Option<String>,
-    /// Index into [`crate::world::WorldSpec::regions`] of that link.
+    /// Index of the cluster's region in [`crate::world::WorldSpec::regions`].
     #[serde(skip)]
     pub region: Option<usize>,
     /// The cluster's `spec.paused`.
     pub paused: bool,
     /// Whether the cluster has an agent (Fleet: a `status.namespace`).
     pub registered: bool,
-    /// Whether it runs the previous revision when an update begins; `false`: it runs nothing.
+    /// Whether the previous revision runs when an update begins; `false`: nothing runs.
     pub installed: bool,
-    /// Whether it is offline at the start of every run. `faults.offline.share` selects others at random.
+    /// Whether the cluster is offline at the start of every run. `faults.offline.share` selects others at random.
     pub offline: bool,
 }
 
 impl ClusterSpec {
-    /// Replaces its links with those of a kind of site.
+    /// Replaces the cluster's links with those of a kind of site.
     pub fn take_links_of(&mut self, site: SiteKind) {
         let SiteLink {
             downlink,
@@ -84,7 +86,7 @@ impl ClusterSpec {
         (self.site, self.rtt_correlation) = (Some(site), correlation);
     }
 
-    /// Draws the number of nodes of the cluster with this key.
+    /// Draws the number of nodes of the cluster with the key `cluster`.
     pub(crate) fn draw_nodes(&self, streams: &Streams, cluster: EntityKey) -> u32 {
         match &self.nodes {
             FactorModel::Constant(count) => count.get() as u32,
@@ -133,7 +135,7 @@ fn shared<'de, D: Deserializer<'de>>(
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WorkloadSpec {
-    /// Unique among the workloads. Default: the image's name.
+    /// The workload's name, unique among the workloads. Default: the image's name.
     #[serde(default)]
     pub name: String,
     /// Number of pods, and how an update replaces them.
@@ -143,10 +145,10 @@ pub struct WorkloadSpec {
         schemars(flatten, with = "WorkloadKindText")
     )]
     pub kind: WorkloadKind,
-    /// The image that its pods run: a name in `images`.
+    /// The image that the workload's pods run: a name in `images`.
     #[serde(rename = "image")]
     pub image_name: String,
-    /// Index into [`crate::world::WorldSpec::images`] of that image.
+    /// Index of the workload's image in [`crate::world::WorldSpec::images`].
     #[serde(skip)]
     pub image: usize,
     /// Kubernetes' `imagePullPolicy`.
@@ -155,7 +157,7 @@ pub struct WorkloadSpec {
     /// Time from the start of the process until it can answer its readiness probe.
     #[serde(default = "start")]
     pub start: DurationModel,
-    /// The readiness probe. Without it, a pod is ready once it has started.
+    /// The readiness probe. Default: none, so a pod is ready once it has started.
     #[serde(default)]
     pub readiness: Option<ProbeSpec>,
     /// Maximum of `start`: a process that does not answer by then is stopped and restarted. With this limit, a pod
@@ -185,13 +187,13 @@ const fn termination() -> DurationModel {
 pub enum WorkloadKind {
     /// A Deployment with the RollingUpdate strategy.
     Deployment {
-        /// Number of pods.
+        /// Number of pods of the Deployment.
         replicas: u32,
         /// Maximum number of missing pods; a percentage is rounded down.
         max_unavailable: CountOrPercent,
         /// Maximum number of additional pods; a percentage is rounded up.
         max_surge: CountOrPercent,
-        /// Kubernetes' `progressDeadlineSeconds`: without progress for longer, the Deployment counts as failed.
+        /// `progressDeadlineSeconds`: time without progress until a Deployment counts as failed.
         progress_deadline: SimDuration,
     },
     /// A DaemonSet with the RollingUpdate strategy: one pod per node.
@@ -206,13 +208,13 @@ pub enum WorkloadKind {
 /// `maxUnavailable` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
 pub const DEPLOYMENT_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Percent(25);
 
-/// `maxSurge` of a Deployment. Source: as above.
+/// `maxSurge` of a Deployment. Source: api, `apps/v1` RollingUpdateDeployment.
 pub const DEPLOYMENT_MAX_SURGE: CountOrPercent = CountOrPercent::Percent(25);
 
 /// `maxUnavailable` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
 pub const DAEMON_SET_MAX_UNAVAILABLE: CountOrPercent = CountOrPercent::Count(1);
 
-/// `maxSurge` of a DaemonSet. Source: as above.
+/// `maxSurge` of a DaemonSet. Source: api, `apps/v1` RollingUpdateDaemonSet.
 pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 
 /// A workload's controller and its settings.
@@ -220,17 +222,17 @@ pub const DAEMON_SET_MAX_SURGE: CountOrPercent = CountOrPercent::Count(0);
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 struct WorkloadKindText {
-    /// The Kubernetes controller that runs it.
+    /// The Kubernetes controller that runs the workload.
     kind: ControllerKind,
-    /// Number of pods of a Deployment. With 0, it is ready once its controller has observed it.
+    /// Number of pods of a Deployment. With 0, the Deployment is ready once its controller has observed it.
     #[serde(default = "one")]
     replicas: u32,
     /// `maxUnavailable` of the rolling update. Default: 25% for a Deployment, 1 for a DaemonSet.
     max_unavailable: Option<CountOrPercent>,
     /// `maxSurge` of the rolling update. Default: 25% for a Deployment, 0 for a DaemonSet.
     max_surge: Option<CountOrPercent>,
-    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. Without progress for longer, the Deployment
-    /// counts as failed (Argo CD: Degraded). Must be longer than `minReady`.
+    /// Kubernetes' `progressDeadlineSeconds` of a Deployment, with a unit. After this time without progress, the
+    /// Deployment counts as failed (Argo CD: Degraded). Must be longer than `minReady`.
     #[serde(default = "progress_deadline")]
     progress_deadline: SimDuration,
 }
@@ -281,10 +283,10 @@ impl From<WorkloadKindText> for WorkloadKind {
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 pub enum PullPolicy {
-    /// Only if the image is not on the node.
+    /// Pull only if the image is not on the node.
     #[default]
     IfNotPresent,
-    /// For every pod. If the image is on the node, this costs only the manifest requests.
+    /// Pull for every pod. If the image is on the node, this costs only the manifest requests.
     Always,
 }
 
@@ -304,7 +306,8 @@ pub struct ProbeSpec {
 }
 
 impl ProbeSpec {
-    /// Returns the time from the start of a container until its probe has succeeded, if it can answer after `able`.
+    /// Returns the time from the start of a container until its probe has succeeded, if its process can answer after
+    /// `able`.
     pub(crate) fn succeeds(&self, able: SimDuration) -> SimDuration {
         // Probes are sent every period from the start; probes before the initial delay are skipped.
         let missed = able

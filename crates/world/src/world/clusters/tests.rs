@@ -10,7 +10,7 @@ use fleetsim_units::{SimDuration, SimTime};
 const DEBOUNCE: ReadinessSpec = ReadinessSpec::Debounce(DebounceSpec::FLEET);
 const LOOKS: ReadinessSpec = ReadinessSpec::Looks(LookSpec::KUBEFLEET);
 
-/// 0.5 s until the agent has the instruction, 3 s to apply, 0.25 s for a report.
+/// An agent with 0.5 s until it has the instruction, 3 s to apply, and 0.25 s for a report.
 const AGENT: AgentSpec = AgentSpec {
     instruction_delay: fixed(SimDuration::from_millis(500)),
     apply: fixed(SimDuration::from_secs(3)),
@@ -18,12 +18,12 @@ const AGENT: AgentSpec = AgentSpec {
     ..AgentSpec::INSTANT
 };
 
-/// The end of the apply, in seconds.
+/// Time at which the apply ends, in seconds.
 const APPLIED: f64 = 3.5;
 /// The delay of a report, in seconds.
 const REPORT: f64 = 0.25;
 
-/// Creates a cluster whose pod is available this number of seconds after the apply: after a pull of 1 s, and
+/// Creates a cluster whose pod is available `ready_after` seconds after the apply: after a pull of 1 s, and
 /// `minReadySeconds`.
 fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     let mut world = bare_world(1);
@@ -32,7 +32,7 @@ fn world(release: ReleaseKind, ready_after: u64) -> WorldSpec {
     world
 }
 
-/// Returns the same workload without pods.
+/// Returns a copy of the workload without pods.
 fn without_pods(workload: &WorkloadSpec) -> WorkloadSpec {
     let WorkloadKind::Deployment {
         max_unavailable,
@@ -90,7 +90,8 @@ fn an_agent_that_watches_reports_after_its_delay() {
 
 #[test]
 fn a_debounced_report_of_a_first_deployment_waits_for_the_watch() {
-    // Ready before the watch begins, or before its first report: reported 5 + 5 s after the apply. Later: 5 s later.
+    // If the cluster is ready before the watch begins, or before the first report, this is reported 5 + 5 s after the
+    // apply. If it becomes ready later, this is reported 5 s after that.
     for (ready, reported) in [(1, 10.0), (7, 10.0), (12, 17.0)] {
         let played = play(&world(ReleaseKind::Initial, ready), &DEBOUNCE);
         assert_eq!(
@@ -103,7 +104,8 @@ fn a_debounced_report_of_a_first_deployment_waits_for_the_watch() {
 
 #[test]
 fn a_debounced_report_of_an_update_counts_from_the_first_event() {
-    // The new pod's creation is the first event and its readiness the next: one report after 5 s, or two reports.
+    // The creation of the new pod is the first event, and its readiness the next: one report after 5 s, or two
+    // reports.
     for (ready, reported) in [(1, 5.0), (4, 5.0), (7, 12.0)] {
         let played = play(&world(ReleaseKind::Update, ready), &DEBOUNCE);
         assert_eq!(
@@ -129,7 +131,7 @@ fn a_polling_agent_sees_readiness_at_its_next_poll() {
 #[test]
 fn a_changed_result_restarts_the_polling() {
     // The empty workload is available at the poll after 5 s. The next polls are 5 s and 2 s later, at 10 s and 12 s;
-    // without the change they would be at 9.4 s and 12.28 s.
+    // without the change of the state they would be at 9.4 s and 12.28 s.
     let mut world = world(ReleaseKind::Initial, 11);
     world.workloads.push(without_pods(&world.workloads[0]));
     assert_eq!(reports(&play(&world, &LOOKS)), [(0.0, false), (12.0, true)]);
@@ -194,7 +196,7 @@ fn an_apply_that_waits_ends_with_readiness() {
 
 #[test]
 fn an_apply_that_waits_for_a_pod_that_crashes_does_not_end() {
-    // It crashes 5 s after each start and is never available.
+    // The container crashes 5 s after each start, so the pod is never available.
     let mut world = world(ReleaseKind::Initial, 7);
     world.faults.defect.share = fleetsim_units::Share::ALL;
     let played = play_agent(

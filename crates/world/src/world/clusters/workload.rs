@@ -16,11 +16,11 @@ use fleetsim_units::SimTime;
 /// The pods of one workload in one cluster.
 #[derive(Debug, Default)]
 pub(crate) struct WorkloadState {
-    /// The revision of its pod template. `None` before the first apply.
+    /// The revision of the workload's pod template. `None` before the first apply.
     pub(crate) desired: Option<Revision>,
-    /// Its pods without terminating ones, oldest first.
+    /// The workload's pods without terminating ones, oldest first.
     pub pods: Vec<PodId>,
-    /// Nodes on which a pod of it is terminating (one entry per pod).
+    /// Nodes on which a pod of the workload is terminating (one entry per pod).
     pub(crate) terminating: Vec<NodeId>,
     pub(crate) progressing: Progressing,
     /// Since when all its pods run the new revision and are available. `None`: not now, or the world has no other
@@ -29,7 +29,7 @@ pub(crate) struct WorkloadState {
 }
 
 impl WorkloadState {
-    /// Returns its pods without terminating ones, oldest first.
+    /// Returns the workload's pods without terminating ones, oldest first.
     pub(crate) fn pods(&self) -> impl Iterator<Item = &PodId> {
         self.pods.iter()
     }
@@ -39,8 +39,8 @@ impl WorkloadState {
         Some(pod.revision) == self.desired
     }
 
-    /// Returns whether it has exactly the desired pods for a cluster of `nodes` nodes, all available and with its
-    /// current template.
+    /// Returns whether the workload has exactly the desired pods for a cluster of `nodes` nodes, all available and
+    /// with its current template.
     pub(super) fn is_settled(&self, spec: &WorkloadSpec, nodes: usize, pods: &[Pod]) -> bool {
         let wanted = match spec.kind {
             WorkloadKind::Deployment { replicas, .. } => replicas as usize,
@@ -54,7 +54,7 @@ impl WorkloadState {
             })
     }
 
-    /// Returns the counts in its status.
+    /// Returns the counts in the workload's status.
     pub(super) fn counts(&self, pods: &[Pod]) -> PodCounts {
         let mut counts = PodCounts::default();
         for pod in &self.pods {
@@ -102,9 +102,9 @@ impl WorkloadState {
         counts
     }
 
-    /// Returns the node with the fewest pods of this revision, then of the workload; ready nodes are preferred. The
-    /// scheduler spreads the pods of a ReplicaSet (default constraints of `PodTopologySpread`, kubernetes/kubernetes
-    /// `pkg/scheduler/framework/plugins/podtopologyspread`).
+    /// Returns the node with the fewest pods of this revision; of several, the one with the fewest pods of the
+    /// workload. Ready nodes are preferred. The scheduler spreads the pods of a ReplicaSet (default constraints of
+    /// `PodTopologySpread`, kubernetes/kubernetes `pkg/scheduler/framework/plugins/podtopologyspread`).
     pub(super) fn least_loaded_node(
         &self,
         nodes: Range<usize>,
@@ -125,9 +125,9 @@ impl WorkloadState {
         NodeId::at(nodes.start + at)
     }
 
-    /// Returns the next pod of another revision to be deleted: first those that share their node with the most pods of
-    /// the workload, then the youngest, like a ReplicaSet (kubernetes/kubernetes `pkg/controller/controller_utils.go`,
-    /// `ActivePodsWithRanks`).
+    /// Returns the pod of another revision to delete next. Like a ReplicaSet, it chooses a pod that shares its node
+    /// with the most pods of the workload; of several, the youngest (kubernetes/kubernetes
+    /// `pkg/controller/controller_utils.go`, `ActivePodsWithRanks`).
     pub(super) fn next_victim(&self, is_available: bool, pods: &[Pod]) -> PodId {
         self.pods
             .iter()
@@ -140,7 +140,7 @@ impl WorkloadState {
             .expect("the controller deletes existing pods")
     }
 
-    /// Returns the number of its pods on a node.
+    /// Returns the number of the workload's pods on a node.
     fn pods_on(&self, node: NodeId, pods: &[Pod]) -> usize {
         let mut count = 0;
         for pod in &self.pods {
@@ -149,7 +149,7 @@ impl WorkloadState {
         count
     }
 
-    /// Returns its pods by node, as the controller of a DaemonSet sees them.
+    /// Returns the workload's pods by node, as the controller of a DaemonSet sees them.
     pub(super) fn pods_by_node(&self, nodes: &Range<usize>, pods: &[Pod]) -> DaemonPods {
         let mut by_node = DaemonPods {
             old: vec![None; nodes.len()],
@@ -172,13 +172,13 @@ impl WorkloadState {
     }
 }
 
-/// The pods of a DaemonSet, by node of their cluster.
+/// The pods of a DaemonSet, by the nodes of their cluster.
 pub(super) struct DaemonPods {
-    /// Pods with another template.
+    /// On each node, the pod with another template.
     old: Vec<Option<PodId>>,
-    /// Pods with the current template.
+    /// On each node, the pod with the current template.
     new: Vec<Option<PodId>>,
-    /// Whether a pod is terminating.
+    /// On each node, whether a pod is terminating.
     dying: Vec<bool>,
 }
 
@@ -199,7 +199,7 @@ impl DaemonPods {
         for at in 0..self.old.len() {
             match (self.old[at], self.new[at]) {
                 (None, None) => {
-                    // The node gets its pod after the old one is gone.
+                    // The node gets its new pod after the old one is gone.
                     if !self.dying[at] {
                         step.create.push(at);
                     }
@@ -209,8 +209,8 @@ impl DaemonPods {
                     in_use += u32::from(surge == 0 && !pods[pod.index()].available);
                 }
                 (Some(pod), None) if !pods[pod.index()].available && surge == 0 => {
-                    // It is counted before its deletion is observed, as in newer releases (the first such release is
-                    // unverified).
+                    // The pod is counted before its deletion is observed, as in newer releases (the first such release
+                    // is unverified).
                     in_use += 1;
                     step.delete.push(pod);
                 }

@@ -4,22 +4,22 @@
 //! A node sends all requests to its cache, which requests missing content from the registry. A missing blob takes two
 //! concurrent transfers, from the registry to the cache and from the cache to the node; the node has the blob when
 //! both have completed. The transfers are concurrent because a cache forwards bytes as they arrive. There are two
-//! because they use different links, and because the first may complete long before the second of a slow node and fill
-//! the cache for all others. The second may run ahead of the first for a while, which uses bandwidth near the node too
-//! early, but never too much of it.
+//! because they use different links, and because the first may fill the cache for all other nodes long before the
+//! second reaches a slow node. The second may run ahead of the first for a while: it then uses bandwidth near the node
+//! too early, but never too much of it.
 //!
 //! Until the first copy of a blob is complete, every other request fetches it again (`coalesce: none`). distribution
-//! documents that (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor does the same
-//! (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). Distribution 2
-//! fetches another copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which our laboratory
+//! documents this behaviour (`docs/recipes/mirror.md`; merging was declined in distribution#4511), and Harbor has it
+//! too (goharbor/harbor @c50c7dd `src/server/middleware/repoproxy/proxy.go`, requested in harbor#22184). Distribution
+//! 2 fetches another copy for itself (`ownCopy`; v2.8 `registry/proxy/proxyblobstore.go`), which our laboratory
 //! measurements confirm. `wait` and `stream` show the effect of merging. A tag is requested from the registry each
 //! time (distribution `registry/proxy/proxymanifeststore.go` @0d6b721); manifests by digest and configs are kept.
 //! Above Harbor's limit of upstream connections the cache responds 429.
 //!
 //! A cell of Diego, which runs instances of Cloud Foundry's apps, downloads a droplet once and keeps it. Instances of
-//! the app that start on it in the meantime wait for that download, and other downloads wait for a free connection
-//! (code.cloudfoundry.org/executor `depot/steps/download_step.go`, cacheddownloader `cached_downloader.go`). Copies
-//! within the cell do not use a link.
+//! the app that start on the cell in the meantime wait for that download, and other downloads wait for a free
+//! connection (code.cloudfoundry.org/executor `depot/steps/download_step.go`, cacheddownloader
+//! `cached_downloader.go`). Copies within the cell do not use a link.
 //!
 //! Left out: the requests for a cache's own copy, which does not wait for a connection of the registry; the caches'
 //! tokens, disks and CPU, and their content before the run.
@@ -42,7 +42,7 @@ struct Cache {
     link: LinkId,
     place: Destination,
     cache_store: CacheStore,
-    /// For each image: whether index and manifest, and config, are cached.
+    /// For each image, whether its index and manifest are cached, and whether its config is.
     manifests: Vec<bool>,
     configs: Vec<bool>,
 }
@@ -54,8 +54,8 @@ pub(super) struct Caches {
     caches: Vec<Cache>,
     /// The cache of each cluster, if it has one.
     of_cluster: Vec<Option<StoreId>>,
-    /// For each node, the links between its cache and the node: the downlink of its cluster for a regional cache, and
-    /// its network card.
+    /// For each node, the links between its cache and the node: the downlink of its cluster if the cache is regional,
+    /// and the node's network card.
     last: Vec<Vec<LinkId>>,
 }
 
@@ -87,7 +87,7 @@ impl Caches {
         }
     }
 
-    /// Limits each cache to this number of bytes, and lets requests wait for a free connection.
+    /// Limits each cache to the size of `room`, and lets requests wait for a free connection.
     pub(super) fn with_room(mut self, room: &CacheRoom) -> Self {
         for cache in &mut self.caches {
             let stock = CacheStore::new(0, self.spec.coalesce, self.spec.ttl, None);

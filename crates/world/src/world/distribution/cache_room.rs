@@ -1,4 +1,4 @@
-//! The capacity of a store with a limited number of bytes: the least recently used blobs are evicted.
+//! The capacity of a store with a limited number of bytes: the least recently used blobs are evicted first.
 //!
 //! Diego's cells store downloads in this way (code.cloudfoundry.org/cacheddownloader, `file_cache.go`: the entry with
 //! the oldest access is removed until the new one fits). A blob that is larger than the capacity is not stored.
@@ -30,7 +30,7 @@ impl CacheRoom {
         self.used[blob] = Some(now);
     }
 
-    /// Stores a new blob. Returns the blobs that are evicted, or the blob itself if it does not fit.
+    /// Stores a new blob. Returns the evicted blobs, or only the blob itself if it does not fit.
     pub(super) fn keep(&mut self, blob: usize, now: SimTime) -> Vec<usize> {
         if self.sizes[blob] > self.most {
             return vec![blob];

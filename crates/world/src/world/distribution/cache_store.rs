@@ -1,7 +1,7 @@
 //! The blobs that a cache, or the seeds of a cluster, has and fetches.
 //!
-//! A request for a missing blob is a *miss* and starts a fill. [`Coalesce`] decides whether later requests, before the
-//! fill is complete, start their own fill, wait for it, or share it as it arrives. A shared fill, or a cache's own
+//! A request for a missing blob is a *miss* and starts a fill. [`Coalesce`] decides what later requests do before the
+//! fill is complete: start their own fill, wait for it, or share it as it arrives. A shared fill, or a cache's own
 //! copy, always completes; a fill for one request is cancelled with the request.
 //!
 //! A Cloud Foundry cell has a limited capacity, and queues requests that other stores would refuse.
@@ -20,11 +20,11 @@ use fleetsim_units::{SimDuration, SimTime};
 pub(super) enum CacheLookup {
     /// The whole blob is stored.
     Hit,
-    /// A fill is in progress, which the request may share.
+    /// A fill of the blob is in progress, which the request may share.
     Filling(FillId),
-    /// The blob is missing: the request starts a fill.
+    /// The blob is missing, so the request starts a fill.
     Miss,
-    /// A fill is in progress, and the request waits for it.
+    /// A fill of the blob is in progress, and the request waits for it.
     Waits,
     /// No connection is free for another fill.
     Full,
@@ -37,7 +37,7 @@ pub(crate) struct CacheStore {
     ttl: SimDuration,
     /// Maximum number of concurrent fills.
     most: Option<u32>,
-    /// When each blob was filled.
+    /// When each blob was completely stored.
     whole: Vec<Option<SimTime>>,
     /// For each blob, the fill that others may share or wait for, or the cache's own copy.
     running: Vec<Option<FillId>>,
@@ -47,7 +47,7 @@ pub(crate) struct CacheStore {
     waiters: Vec<(u16, PullRequest)>,
     /// Fills in progress.
     fills: u32,
-    /// Its limited capacity. `None`: unlimited.
+    /// The limited capacity of the store. `None`: unlimited.
     room: Option<CacheRoom>,
     /// Requests for which no connection was free. `None`: such requests are refused.
     queue: Option<Vec<PullRequest>>,
@@ -93,7 +93,7 @@ impl CacheStore {
             }
             return CacheLookup::Hit;
         }
-        // The registry refused the request, and it is sent again.
+        // The registry refused the request, which is now sent again.
         if self.leads.contains(&(blob, pull)) {
             return CacheLookup::Miss;
         }
@@ -123,7 +123,7 @@ impl CacheStore {
         CacheLookup::Miss
     }
 
-    /// Begins the fill of `pull`. Returns the waiting requests that may share it.
+    /// Begins the fill that `pull` caused. Returns the waiting requests that may share the fill.
     pub(super) fn fill_begins(
         &mut self,
         blob: u16,
@@ -143,7 +143,7 @@ impl CacheStore {
         }
     }
 
-    /// Returns whether it stores only its own copies, and is not fetching this blob yet.
+    /// Returns whether the store stores only its own copies, and is not fetching this blob yet.
     pub(super) fn lacks_own_copy(&self, blob: u16) -> bool {
         self.coalesce == Coalesce::OwnCopy && self.running[usize::from(blob)].is_none()
     }
@@ -154,7 +154,7 @@ impl CacheStore {
         self.running[usize::from(blob)] = Some(fill);
     }
 
-    /// Ends a fill; the whole blob arrived at `whole`. Returns the requests that waited for it.
+    /// Ends a fill; the whole blob arrived at `whole`. Returns the requests that waited for the fill.
     pub(super) fn fill_ends(
         &mut self,
         blob: u16,
@@ -189,12 +189,13 @@ impl CacheStore {
         }
     }
 
-    /// Takes the requests for which no connection was free.
+    /// Removes and returns the requests for which no connection was free.
     fn take_queue(&mut self) -> Vec<PullRequest> {
         self.queue.as_mut().map_or_else(Vec::new, std::mem::take)
     }
 
-    /// Handles a failed pull. Returns the requests that waited for its misses; the first will be the next miss.
+    /// Handles a failed pull. Returns the requests that waited for its misses; the first of them will be the next
+    /// miss.
     pub(super) fn cancel_pull(&mut self, pull: PullId) -> Vec<PullRequest> {
         self.waiters.retain(|(_, waiting)| waiting.pull != pull);
         let given: Vec<u16> = self

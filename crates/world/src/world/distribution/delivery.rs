@@ -1,7 +1,7 @@
 //! Carries out the decisions of a distribution method: routes requests, transfers blobs and completes layers.
 //!
 //! A blob from a store is complete on its node when the node's own transfer, the *last leg*, and the store's fill, the
-//! *first leg*, have completed. The last piece of a swarm arrives a little later.
+//! *first leg*, have completed. In a swarm, the last piece arrives a little later.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::flow::TransferId;
@@ -214,8 +214,9 @@ impl World<'_> {
         }
     }
 
-    /// Called when a node's own transfer of a layer has completed. Returns whether the layer is complete: not if its
-    /// store is still filling (a lazy pull needs only a small part, which the store has already received).
+    /// Called when a node's own transfer of a layer has completed. Returns whether the layer is complete. It is not
+    /// while its store is still filling, except in a lazy pull, which needs only a small part that the store has
+    /// already received.
     pub(crate) fn last_leg_ended(
         &mut self,
         id: PullId,
@@ -285,7 +286,7 @@ impl World<'_> {
             .member(store, blob, change, now, &mut self.transfers.network);
     }
 
-    /// Handles a failed pull: its own fills are cancelled, and requests that waited for them are resent.
+    /// Handles a failed pull: the pull's own fills are cancelled, and requests that waited for these fills are resent.
     pub(crate) fn cancel_distribution(&mut self, id: PullId, queue: &mut Queue) {
         let mut waiters = Vec::new();
         for at in 0..self.delivery.fills.len() {
@@ -320,7 +321,7 @@ impl DistributionKind {
 }
 
 impl Delivery {
-    /// Returns the time from the end of a blob's last leg and fill until a node has the whole blob.
+    /// Returns the time from the end of a blob's last leg and fill until the node has the whole blob.
     fn settling(
         &self,
         store: StoreId,
@@ -347,7 +348,7 @@ impl Delivery {
         })
     }
 
-    /// Returns the fill that a layer from this source waits for after its own transfer has completed.
+    /// Returns the fill for which a layer from this source waits after its own transfer has completed.
     pub(crate) fn awaited_fill(&self, source: BlobSource) -> Option<TransferId> {
         match source {
             BlobSource::Store(_, Some(fill)) => self.fills[fill.index()].transfer,

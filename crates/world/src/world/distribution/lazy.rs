@@ -5,7 +5,7 @@
 //! Harter et al., "Slacker", FAST '16), in reads of one size, several concurrently. Each read costs a round trip and
 //! the time to serve a request, and its bytes use the same links as everything else. The rest arrives slowly in the
 //! background, and then the node has the whole blob. So lazy pulling is slower than a plain pull if round trips are
-//! long: Starlight (Chen et al., NSDI '22) found that for eStargz with PostgreSQL at 150 ms and above.
+//! long: with PostgreSQL and eStargz, at 150 ms and above (Starlight, Chen et al., NSDI '22).
 //!
 //! Mounting takes its own time (`mount`), in addition to the bytes: published lazy starts have a floor of about 1.2 s.
 //! A service that prepares images (by converting or indexing them) may not have prepared a new image yet: the image is
@@ -16,7 +16,7 @@
 //!
 //! Left out: reads after a container is ready, containers that share reads, overhead of formats in bytes and CPU, the
 //! effect of read requests on the registry's limits (there are many small requests, so a registry with a limit would
-//! be affected), and the time of the blob host to serve each.
+//! be affected), and the time of the blob host to serve each read.
 
 use crate::world::World;
 use crate::world::distribution::spec::LazySpec;
@@ -62,7 +62,7 @@ struct LazyPart {
     node: NodeId,
     image: ImageRef,
     size: Bytes,
-    /// Maximum rate of its connection.
+    /// Maximum rate of the transfer's connection.
     cap: Option<BytesPerSec>,
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct RouteQuery<'w> {
     pub request: Request,
     pub image: ImageRef,
     pub catalog: &'w Catalog,
-    /// All nodes, followed by the range of the cluster's nodes.
+    /// All nodes of the world, and after them the range of the cluster's nodes.
     pub nodes: &'w [NodeState],
     pub members: std::ops::Range<usize>,
     pub streams: &'w Streams,
@@ -47,13 +47,13 @@ impl RouteQuery<'_> {
 
 /// A distribution method.
 pub(crate) trait DistributionMethod: fmt::Debug {
-    /// Routes a request, and chooses the source of a blob.
+    /// Routes a request, and determines the source of its blob.
     fn route(&mut self, query: &RouteQuery<'_>) -> (Routing, BlobSource);
 
     /// Called when the registry has responded to a request that is not for a layer.
     fn note_response(&mut self, _cluster: ClusterId, _image: ImageRef, _request: Request) {}
 
-    /// Returns the links from a store or a peer to a node.
+    /// Returns the links of a last leg: from a store or a peer to a node.
     fn last_leg(
         &mut self,
         source: BlobSource,
@@ -62,7 +62,8 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         network: &mut Network,
     ) -> Leg;
 
-    /// Returns the destination of a store's fills, and their cap in addition to that of a connection to the registry.
+    /// Returns the destination of a store's fills, and a cap on them in addition to that of a connection to the
+    /// registry.
     fn first_leg(&self, store: StoreId) -> (Destination, Option<BytesPerSec>) {
         unreachable!("{store:?} fetches nothing: {self:?}")
     }
@@ -88,7 +89,7 @@ pub(crate) trait DistributionMethod: fmt::Debug {
     ) {
     }
 
-    /// Returns the source of on-demand reads, and its round trip. `None`: the registry.
+    /// Returns the source of on-demand reads, and the round trip to it. `None`: the registry.
     fn reads(
         &mut self,
         _cluster: ClusterId,
@@ -99,12 +100,12 @@ pub(crate) trait DistributionMethod: fmt::Debug {
         None
     }
 
-    /// Returns the time-outs that delay its nodes.
+    /// Returns the time-outs that delay the nodes.
     fn timeouts(&self) -> Option<PeerTimeouts> {
         None
     }
 
-    /// Returns the time from the last byte of a fill until a member of the swarm is complete.
+    /// Returns the time from the last byte of a fill until a member of the swarm has the whole blob.
     fn settling(&self, _store: StoreId, _blob: u16) -> SimDuration {
         SimDuration::ZERO
     }

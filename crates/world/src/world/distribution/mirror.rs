@@ -63,7 +63,7 @@ impl Mirrors {
         self.mirrors.iter().map(|mirror| mirror.link).collect()
     }
 
-    /// Routes a request to the first mirror that has the image. Otherwise returns the time spent on trying the
+    /// Routes a request to the first mirror that has the image. If none has it, returns the time spent on trying the
     /// mirrors.
     pub(super) fn route(
         &self,

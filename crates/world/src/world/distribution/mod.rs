@@ -14,7 +14,7 @@
 //! | `pieces` | swarms that forward pieces while they download (Dragonfly, Kraken) |
 //! | `lazy` | containers that start before their image is complete |
 //! | `pre_pull` | images that are pulled before the release |
-//! | `delivery`, `setup` | requests and transfers of all methods; their links |
+//! | `delivery`, `setup` | requests and transfers of all methods, and their links |
 //! | `spec` | the settings |
 
 mod cache;
@@ -49,12 +49,12 @@ use crate::world::transfers::Transfers;
 #[derive(Debug)]
 pub(crate) struct Fill {
     pub store: StoreId,
-    /// The blob. `None`: a config, which no request waits for.
+    /// The downloaded blob. `None`: a config, which no request waits for.
     blob: Option<u16>,
     transfer: Option<TransferId>,
-    /// The pull that cancels it when the pull fails. `None`: it is shared.
+    /// The pull whose failure cancels the fill. `None`: the fill is shared.
     owner: Option<PullId>,
-    /// Layers whose last leg has completed before this fill.
+    /// Layers whose transfer to the node has completed before this fill.
     followers: Vec<PullLayer>,
 }
 
@@ -76,7 +76,7 @@ impl Fill {
 pub(crate) struct Delivery {
     pub method: Box<dyn DistributionMethod>,
     pub mirrors: Mirrors,
-    /// Every download of a store so far.
+    /// Every fill so far.
     pub fills: Vec<Fill>,
     pub pre_pull: Option<PrePull>,
     /// Images that were pulled without a pre-pull, until [`take_pulled`](crate::world::World::take_pulled) returns

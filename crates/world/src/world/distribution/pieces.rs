@@ -6,9 +6,9 @@
 //! of BitTorrent-like peer-to-peer networks" (SIGCOMM 2004), equation 1, with the seeds as a second class. Here the
 //! second term is the capacity of a link that the swarm's downloads share max-min fairly, c is each node's own limit,
 //! and x and y change with the simulation. A node has its blob when its share has arrived, the seeds are complete, and
-//! a last piece has arrived over log_k(x + y) hops of k connections each: no node is ahead of the seeds by more than
-//! that (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than one
-//! copy leaves the seeds).
+//! a last piece has arrived over log_k(x + y) hops of k connections each: no node can be further ahead of the seeds
+//! than that (Kumar and Ross, "Peer-assisted file distribution: the minimum distribution time", 2006: no faster than
+//! one copy leaves the seeds).
 //!
 //! Sources of the numbers: kraken @2a7fbcb `lib/torrent/scheduler/conn/config.go` and `connstate/config.go`; dragonfly
 //! @66db456
@@ -143,7 +143,7 @@ impl DistributionMethod for Pieces {
         }
     }
 
-    /// Serves reads from the swarm without a wait: pieces are larger than reads and arrive before them.
+    /// Serves reads from the swarm without a wait, because pieces are larger than reads and arrive before them.
     fn reads(
         &mut self,
         cluster: ClusterId,

@@ -3,12 +3,13 @@
 //! This works like kube-fledged, OpenKruise's ImagePullJob or a DaemonSet that only pulls. Groups of clusters begin
 //! one after another; in each, every node pulls every image of the release. The kubelet pulls, so failed pulls back
 //! off and are retried, and serial pulls wait for each other. The release starts at a fixed time, or when every
-//! cluster that was online at its turn has all images. The same bytes move as without a pre-pull, only earlier.
+//! cluster that was online when its group began has all images. The same bytes move as without a pre-pull, only
+//! earlier.
 //!
 //! A missing image is abandoned at the first response, and so are the images that a failed node had not pulled.
 //!
 //! Left out: image garbage collection between pre-pull and release, the pods of the pre-pull, and clusters that
-//! reconnect after their turn.
+//! reconnect after their group began.
 
 use std::ops::Range;
 
@@ -26,9 +27,9 @@ pub(crate) struct PrePull {
     spec: PrePullSpec,
     /// Number of clusters that begin together.
     group: usize,
-    /// The first cluster of the next group.
+    /// Index of the first cluster in the next group.
     next: usize,
-    /// Number of images on nodes that are still being pulled.
+    /// Number of pulls of an image by a node that are not finished.
     open: u32,
     released: bool,
 }
@@ -67,7 +68,8 @@ impl PrePull {
         first..self.next
     }
 
-    /// Releases when all images of all clusters are pulled or abandoned, unless this has already happened.
+    /// Releases the new revision when all images of all clusters are pulled or abandoned, unless it was already
+    /// released.
     fn release_if_due(&mut self, fleet: usize, queue: &mut Queue) {
         if !self.released && self.open == 0 && self.next == fleet {
             self.released = true;
@@ -79,7 +81,7 @@ impl PrePull {
     }
 }
 
-/// An image of the release that a node does not have: the image of a workload.
+/// An image of the release that a node lacks; it is the image of a workload.
 #[derive(Clone, Copy, Debug)]
 struct MissingImage {
     cluster: ClusterId,
@@ -88,7 +90,7 @@ struct MissingImage {
 }
 
 impl World<'_> {
-    /// Returns the number of images on nodes that the release waits for. `None`: it has started, or does not wait.
+    /// Returns the number of pulls for which the release waits. `None`: it has started, or does not wait.
     #[must_use]
     pub fn held_by_pre_pull(&self) -> Option<u32> {
         self.delivery
@@ -128,7 +130,7 @@ impl World<'_> {
         let fleet = self.clusters.len();
         let pre_pull = self.pre_pull_mut();
         let group = pre_pull.next_group(fleet, queue);
-        // All pulls are counted before the first pull may end.
+        // Count all pulls before the first pull may end.
         let mut wanted = Vec::new();
         for at in group {
             if self.clusters[at].cuts.has_network() {

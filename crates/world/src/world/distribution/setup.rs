@@ -12,7 +12,7 @@ use crate::world::transfers::Transfers;
 use crate::world::transfers::links::{Destination, Links};
 use fleetsim_units::{BytesPerSec, SimTime};
 
-/// The links of caches. They are created before the links behind them.
+/// The links of caches. They are created before the links that are reached through them.
 #[derive(Debug)]
 pub(crate) struct CacheLinks {
     /// Where the caches are. `None`: there are no caches.
@@ -110,8 +110,8 @@ impl CacheLinks {
         self.links.iter().map(|(link, _)| *link).collect()
     }
 
-    /// Returns the link of a cluster's cache, if caches are at this level. All bytes for its nodes come from there, so
-    /// the links behind it form a separate tree.
+    /// Returns the link of a cluster's cache, if caches are at this level. All bytes for the cluster's nodes come from
+    /// the cache, so the links behind it form a separate tree.
     pub(crate) fn link(&self, cluster: ClusterId, place: CachePlace) -> Option<LinkId> {
         if self.place != Some(place) {
             return None;

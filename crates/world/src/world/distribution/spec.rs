@@ -14,9 +14,9 @@ use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 pub struct DistributionSpec {
     /// Caches or peers between registry and nodes.
     pub kind: DistributionKind,
-    /// How containers start before their image is complete. `None`: only when the whole image is on the node.
+    /// How containers start before their image is complete. `None`: they start only when it is complete.
     pub lazy: Option<LazySpec>,
-    /// How the new images are pulled before the release. `None`: they are not.
+    /// How the new images are pulled before the release. `None`: they are not pre-pulled.
     pub pre_pull: Option<PrePullSpec>,
     /// Registries of a region that are tried before the registry that an image names.
     pub mirrors: Vec<MirrorSpec>,
@@ -32,7 +32,7 @@ pub enum DistributionKind {
     Cache(CacheSpec),
     /// Cloud Foundry cells, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes that serve the content that they have to each other (Spegel).
+    /// Nodes that serve each other the content that they have (Spegel).
     Spegel(SpegelSpec),
     /// Nodes that forward pieces of blobs that they are still downloading (Dragonfly, Kraken).
     Pieces(PiecesSpec),
@@ -43,9 +43,9 @@ pub enum DistributionKind {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum CachePlace {
-    /// A cache in every cluster, behind its downlink.
+    /// A cache in every cluster, behind the cluster's downlink.
     Cluster,
-    /// A cache in every region, behind the region's link; clusters without a region have no cache.
+    /// A cache in every region, behind the region's link. Clusters without a region have no cache.
     Region,
 }
 
@@ -56,7 +56,7 @@ pub enum CachePlace {
 pub enum Coalesce {
     /// The request fetches the blob again, until a copy is complete.
     None,
-    /// As `none`, but the first request also makes the cache fetch its own copy. Only that copy is stored, as in
+    /// Like `none`, but the first request also makes the cache fetch its own copy. Only that copy is stored, as in
     /// Distribution 2.
     OwnCopy,
     /// The request waits until the copy is complete.
@@ -75,19 +75,19 @@ pub struct CacheSpec {
     /// Sending rate of one cache.
     #[serde(deserialize_with = "positive")]
     pub egress: BytesPerSec,
-    /// Maximum rate of one connection from it, or `unlimited`.
+    /// Maximum rate of one connection from the cache, or `unlimited`.
     #[serde(with = "unlimited")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
-    /// Round trip from a node to it.
+    /// Round trip from a node to the cache.
     pub rtt: SimDuration,
-    /// How it handles requests for a blob that it is already fetching.
+    /// How the cache handles requests for a blob that it is already fetching.
     pub coalesce: Coalesce,
     /// Time for which a stored blob is served.
     #[serde(deserialize_with = "positive")]
     pub ttl: SimDuration,
-    /// Maximum number of blobs that it fetches simultaneously. A further miss gets a 429 response. Without it there is
-    /// no limit.
+    /// Maximum number of blobs that the cache fetches simultaneously. A further miss gets a 429 response. Default: no
+    /// limit.
     #[serde(deserialize_with = "positive")]
     pub upstream_connections: Option<u32>,
 }
@@ -111,8 +111,8 @@ impl Default for CacheSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct CellSpec {
-    /// Number of cells, to which the instances are assigned in turn. A cell is behind the downlink of the first of its
-    /// instances that is reachable.
+    /// Number of cells, to which the instances are assigned in turn. A cell is behind the downlink of the instance on
+    /// it that is reachable first.
     #[serde(deserialize_with = "positive")]
     pub count: u32,
     /// Bytes that a cell keeps (`diego.executor.max_cache_size_in_bytes`).
@@ -156,7 +156,7 @@ impl CellSpec {
 pub struct SpegelSpec {
     /// Time from a request to a peer's answer, if a peer has the content.
     pub lookup: SimDuration,
-    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`). Then the request goes to the registry.
+    /// Time of a lookup that finds no peer (`mirrorResolveTimeout`). The request then goes to the registry.
     pub timeout: SimDuration,
     /// Maximum rate of one connection between peers, or `unlimited`.
     #[serde(rename = "peerConnection", with = "unlimited")]
@@ -174,8 +174,8 @@ impl Default for SpegelSpec {
     }
 }
 
-/// Peers that forward pieces while they download, modelled as a fluid. The defaults shown are Kraken's. If Dragonfly's
-/// default differs, the field states it.
+/// Peers that forward pieces while they download, modelled as a fluid. The defaults are Kraken's. Fields state
+/// Dragonfly's default where it differs.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -199,9 +199,9 @@ pub struct PiecesSpec {
     /// Size of one piece.
     #[serde(deserialize_with = "positive")]
     pub piece: Bytes,
-    /// Number of peers that one peer exchanges pieces with; at least 2. Dragonfly: 4.
+    /// Number of peers with which one peer exchanges pieces; at least 2. Dragonfly: 4.
     pub connections: u32,
-    /// Share of their upload that nodes can use for each other while they are still downloading.
+    /// Share of their upload rate that nodes can use for each other while still downloading.
     pub effectiveness: Share,
     /// Time from a node's request until it requests its first piece.
     pub announce: SimDuration,
@@ -209,8 +209,8 @@ pub struct PiecesSpec {
     pub timeouts: Option<PeerTimeouts>,
 }
 
-/// Time-outs of connections between peers. Before a node has its last piece, each attempt fails with this probability
-/// and costs this time.
+/// Time-outs of connections between peers. Before a node has its last piece, each attempt to connect may fail, which
+/// costs time.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -267,9 +267,9 @@ impl PiecesSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
 pub struct LazySpec {
-    /// Share of an image's bytes that a container reads before it is ready.
+    /// Share of an image's bytes that a container reads before the container is ready.
     pub start_fraction: Share,
-    /// Share of these bytes that is fetched before the container starts. The rest is read on demand.
+    /// Share of the start's bytes fetched before the container starts. The rest is read on demand.
     pub prefetch: Share,
     /// Size of one read on demand.
     #[serde(deserialize_with = "positive")]
@@ -279,7 +279,7 @@ pub struct LazySpec {
     pub parallel_reads: u32,
     /// Size of a layer's table of contents, which is fetched before the layer is mounted.
     pub toc: Bytes,
-    /// Time of the snapshotter from the last layer's mount until a container can begin to start.
+    /// Time from the last layer's mount until a container can start, due to the snapshotter.
     pub mount: DurationModel,
     /// Share of images that the streaming service has prepared. Other images are pulled as a whole. Drawn for each
     /// image once per run.
@@ -327,11 +327,10 @@ fn none_is_zero<S: Serializer>(
 pub struct PrePullSpec {
     /// Number of clusters that begin together, or their share of the fleet; at least one cluster.
     pub clusters: CountOrPercent,
-    /// Time from one such group to the next.
+    /// Time between the starts of two groups of clusters.
     #[serde(deserialize_with = "positive")]
     pub every: SimDuration,
-    /// Time of the release, from the start of the pre-pull. Without it, the release starts when every online cluster
-    /// has the images.
+    /// Time from the start of the pre-pull to the release. Default: until every online cluster has the images.
     pub release_after: Option<SimDuration>,
 }
 
@@ -362,28 +361,28 @@ impl PrePullSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct MirrorSpec {
-    /// Unique among the mirrors.
+    /// The mirror's name, unique among the mirrors.
     pub name: String,
-    /// The region whose clusters use it: a name in `regions`.
+    /// The region whose clusters use the mirror: a name in `regions`.
     #[serde(rename = "region")]
     pub region_name: String,
-    /// Index into the world's regions.
+    /// Index of the mirror's region in the world's regions.
     #[serde(skip)]
     pub region: usize,
-    /// Total sending rate.
+    /// Total sending rate of the mirror.
     #[serde(default = "mirror_egress", deserialize_with = "positive")]
     pub egress: BytesPerSec,
-    /// Maximum rate of one connection from it, or `unlimited`.
+    /// Maximum rate of one connection from the mirror, or `unlimited`.
     #[serde(default, deserialize_with = "unlimited::deserialize")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
-    /// Round trip from the region's clusters to it.
+    /// Round trip from the region's clusters to the mirror.
     #[serde(default = "mirror_rtt")]
     pub rtt: SimDuration,
-    /// The images that it has; all by default. It answers 404 for the others.
+    /// The images that the mirror has; all by default. For others, the response is 404.
     #[serde(rename = "holds")]
     pub image_names: Option<Vec<String>>,
-    /// Indices of the images that it has, in both revisions.
+    /// Indices of the images that the mirror has, in both revisions.
     #[serde(skip)]
     pub holds: Vec<usize>,
 }

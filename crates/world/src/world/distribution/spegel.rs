@@ -3,11 +3,11 @@
 //! A node announces an image and its blobs when the image is complete (spegel-org/spegel @0a90881
 //! `pkg/state/state.go`: on image events, which follow unpacking). It serves them from containerd's content store, so
 //! blobs that are discarded after unpacking cannot be served. containerd asks its local Spegel first. A lookup that
-//! finds a holder takes a few milliseconds. Otherwise it takes its timeout of 20 ms, and then the request goes to the
-//! registry immediately. Peers also resolve tags. There is no bandwidth limit (spegel#336, #670): the transfers of a
-//! popular node share its network card.
+//! finds a holder takes a few milliseconds. Otherwise the lookup times out after 20 ms, and the request then goes to
+//! the registry immediately. Peers also resolve tags. There is no bandwidth limit (spegel#336, #670): the transfers of
+//! a popular node share its network card.
 //!
-//! The holder is drawn uniformly from those in the cluster.
+//! The holder is drawn uniformly from all holders in the cluster.
 //!
 //! Left out: holders that fail (Spegel tries three), delays of announcements, pulls across clusters, and the token of
 //! a pull that began at peers and continues at the registry (its time is counted, but not its two requests).
@@ -67,7 +67,7 @@ impl Spegel {
 
 /// Returns whether a node announces the requested blob or manifest.
 fn holds(node: &NodeState, query: &RouteQuery<'_>) -> bool {
-    // Without its blobs the manifest is deleted, too (garbage collection follows the leases).
+    // If its blobs are deleted, the manifest is deleted too (garbage collection follows the leases).
     let blobs = &node.content.blobs;
     let Some(blob) = query.blob() else {
         let layers = &query.catalog.image(query.image).layers;

@@ -36,8 +36,8 @@ fn assert_near(actual: f64, expected: f64, what: &str) {
     );
 }
 
-/// Returns the megabytes that left the registry, those of them that went to caches and seeds, and those that caches
-/// and peers sent.
+/// Returns four numbers of megabytes: from the registry in total, from the registry to caches and seeds, from caches,
+/// and from peers.
 fn books(played: &Played) -> [u64; 4] {
     let totals = played.totals;
     [
@@ -64,8 +64,8 @@ fn daemons(nodes: u32) -> WorldSpec {
     world
 }
 
-/// Creates the same nodes with old pods that are updated, this many at a time; the new image shares no layers with the
-/// old one.
+/// Creates the cluster of [`daemons`] with old pods, of which `at_a_time` are updated concurrently; the new image
+/// shares no layers with the old one.
 fn update(nodes: u32, at_a_time: u32) -> WorldSpec {
     let mut world = daemons(nodes);
     world.release = ReleaseKind::Update;
@@ -107,8 +107,8 @@ fn spegel() -> SpegelSpec {
 #[test]
 fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_time() {
     // Four nodes pull simultaneously, so four copies share the downlink: 4 * 100 MB over 100 MB/s. A single copy takes
-    // 1 s, and the cache is fast, so requests that wait for it or share it complete then. A cache's own copy takes a
-    // fifth share.
+    // 1 s, and the cache is fast, so requests that wait for the copy or share it complete after 1 s. A cache's own
+    // copy is a fifth transfer on the downlink.
     let cases = [
         (Coalesce::None, 400, 4.0),
         (Coalesce::OwnCopy, 500, 5.0),
@@ -122,7 +122,7 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
         assert_eq!(books(&played), [upstream, upstream, 400, 0], "{coalesce:?}");
         assert_near(ready(&played), time, "ready");
     }
-    // One node after the other: only the first one finds the cache empty.
+    // One node pulls after the other, so only the first one finds the cache empty.
     for (coalesce, upstream, time) in [(Coalesce::None, 100, 1.0), (Coalesce::OwnCopy, 200, 2.0)] {
         let mut world = update(4, 1);
         world.distribution = by(DistributionKind::Cache(cache(coalesce)));
@@ -138,7 +138,7 @@ fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_ti
 
 #[test]
 fn a_node_has_a_blob_when_both_legs_have_ended() {
-    // The cache sends 100 MB/s: requests that share or wait are limited by 4 * 100 MB from there.
+    // The cache sends 100 MB/s, which limits requests that share or wait: they get 4 * 100 MB from it.
     for (coalesce, time) in [
         (Coalesce::Stream, 4.0),
         (Coalesce::Wait, 4.0),
@@ -149,7 +149,7 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
             egress: mb(100.0),
             ..cache(coalesce)
         }));
-        // Wait: the first alone for 1 s, then 300 MB at 100 MB/s.
+        // With `wait`, the first request runs alone for 1 s; then 300 MB are sent at 100 MB/s.
         assert_near(ready(&play(&world, 1, DAY)), time, "ready");
         world.registry.tcp.headers = Some(Share::new(0.2));
         assert_near(
@@ -168,7 +168,7 @@ fn a_node_has_a_blob_when_both_legs_have_ended() {
 #[test]
 fn waits_for_a_cache_a_cell_or_the_registry_count_as_transfer_and_not_as_unpacking() {
     let unpacks = |mut world: WorldSpec| {
-        // 100 MB at 50 MB/s, and 3 s once everything is unpacked.
+        // 100 MB are unpacked at 50 MB/s, and the pull ends 3 s later.
         world.node.unpack_rate = mb(50.0).into();
         world.node.pull_constant = fixed(secs(3.0));
         world
@@ -177,11 +177,11 @@ fn waits_for_a_cache_a_cell_or_the_registry_count_as_transfer_and_not_as_unpacki
     let mut slow = unpacks(bare_world(1));
     slow.registry.egress = mb(10.0);
     slow.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
-    // Six requests to the API and one for the token, 0.5 s each, and 1 s for the bytes.
+    // Six requests to the API and one for the token take 0.5 s each, and the bytes 1 s.
     let mut busy = unpacks(bare_world(1));
     busy.registry.api.service_time = fixed(secs(0.5));
     busy.registry.token.service_time = fixed(secs(0.5));
-    // Each cell downloads the droplet for 1 s, the second one after the first.
+    // Each cell downloads the droplet for 1 s. The second cell starts after the first.
     let mut cell = unpacks(bare_world(2));
     cell.distribution = by(DistributionKind::Cells(CellSpec {
         count: 1,
@@ -237,7 +237,7 @@ fn a_limit_of_upstream_connections_responds_429() {
     }));
     world.node.error_requeue = fixed(secs(10.0));
     let played = play(&world, 1, DAY);
-    // Five requests by each of the other three fail immediately; during the back-off the copy completes.
+    // Five requests by each of the other three nodes fail immediately; during their back-off the copy completes.
     assert_eq!(books(&played), [100, 100, 400, 0]);
     assert_eq!(played.totals.failed_pulls.iter().sum::<u64>(), 3);
     assert_eq!(
@@ -248,7 +248,8 @@ fn a_limit_of_upstream_connections_responds_429() {
 
 #[test]
 fn instances_on_one_cell_share_one_download() {
-    // Five instances on two cells: cell 0 has the first, third and fifth, and is behind the first instance's 100 MB/s.
+    // Five instances run on two cells: cell 0 has the first, third and fifth, and is behind the first instance's link
+    // of 100 MB/s.
     let mut world = bare_world(5);
     world.clusters[1].downlink = mb(50.0).into();
     let cells = CellSpec {
@@ -266,7 +267,7 @@ fn instances_on_one_cell_share_one_download() {
             "when its cell has the droplet",
         );
     }
-    // The image is too large for the cell: each instance downloads it again, one after the other.
+    // The image is too large for the cell, so each instance downloads it again, one after the other.
     world.distribution = by(DistributionKind::Cells(CellSpec {
         cache: Bytes::new(LAYER - 1),
         ..cells
@@ -372,7 +373,7 @@ fn a_tag_is_requested_upstream_each_time_and_a_digest_once() {
     let mut world = update(4, 1);
     world.distribution = by(DistributionKind::Cache(cache(Coalesce::Stream)));
     let played = play(&world, 1, DAY);
-    // Four tags; index, manifest, config and one layer once.
+    // Four requests for the tag; one each for index, manifest, config and layer.
     assert_eq!(played.totals.requests, 4 + 4);
 }
 
@@ -394,7 +395,7 @@ fn spegel_helps_the_second_wave_and_not_the_first() {
         [200, 0, 0, 800],
         "two from the registry, eight from peers"
     );
-    // 200 MB over the downlink, then peers with fast cards.
+    // 200 MB are sent over the downlink, then peers with fast cards send the rest.
     assert_near(ready(&rolling), 2.0, "ready");
 }
 
@@ -416,8 +417,9 @@ fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
         ..spegel()
     }));
     let played = play(&world, 1, DAY);
-    // First: 2 s at 50 MB/s, and failed lookups of tag, index, manifest, config and layer: the challenge is the tag's
-    // first request, so 6 * 0.5 s. Others: five successful lookups (no challenge is needed), 2 s.
+    // The first node: 2 s at 50 MB/s, and failed lookups of challenge, tag, index, manifest, config and layer, 6 * 0.5
+    // s (the challenge is the tag's first request). The others: five successful lookups (no challenge is needed), and
+    // 2 s.
     assert_near(
         ready(&played),
         (2.0 + 6.0 * 0.5) + 2.0 * (2.0 + 5.0 * 0.1),
@@ -442,7 +444,7 @@ fn pieces() -> PiecesSpec {
 
 #[test]
 fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seeds() {
-    // Eight nodes: three hops of two connections, 40 ms each, after the bottleneck of the swarm.
+    // Eight nodes form three hops of two connections, 40 ms each, after the swarm's bottleneck.
     let last_piece = 3.0 * 0.04;
     let cases = [
         ("50 MB/s a member", pieces(), 2.0),
@@ -463,7 +465,7 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
             },
             5.0,
         ),
-        // (100 + 8 * 0.25 * 100) / 8 = 37.5 MB/s each.
+        // Each node gets (100 + 8 * 0.25 * 100) / 8 = 37.5 MB/s.
         (
             "what the swarm can send",
             PiecesSpec {
@@ -507,7 +509,8 @@ fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
         [100, 0, 100, 0],
         "the other cluster is in no region"
     );
-    // The first request connects: 3 round trips; tag, index, manifest, config and layer take one each; then 50 MB/s.
+    // The first request connects in 3 round trips; tag, index, manifest, config and layer take one each; then the
+    // layer arrives at 50 MB/s.
     assert_near(ready(&played), 0.8 + 2.0, "from the mirror");
     world.registry.tcp.headers = Some(Share::new(0.2));
     assert_near(
@@ -534,7 +537,7 @@ fn a_blob_is_cold_until_its_first_download_has_completed() {
         cold: mb(25.0),
         warm: mb(100.0),
     });
-    // Two at a time: the first two find the cache cold, 4 s; the others warm, 1 s.
+    // Two nodes pull at a time: the first two find the cache cold and take 4 s; the others find it warm and take 1 s.
     assert_near(ready(&play(&world, 1, DAY)), 5.0, "ready");
 }
 
@@ -556,8 +559,8 @@ fn lazy(rtt: f64) -> WorldSpec {
 #[test]
 fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
     let played = play(&lazy(0.01), 1, DAY);
-    // Requests of a pull: 13 round trips for the config and 3 for the layer's table (its request, its redirect; see
-    // the test of a cold pull), minus one that is not needed. Then 1 ms for the table, 64 reads, and 64 ms for their
+    // Requests of a pull: 13 round trips until the config, and 3 for the layer's table (request and redirect; see the
+    // test of a cold pull), minus one that is not needed. Then 1 ms for the table, 64 reads, and 64 ms for their
     // bytes.
     assert_near(ready(&played), 0.15 + 0.001 + 64.0 * 0.01 + 0.064, "ready");
     assert_eq!(
@@ -617,7 +620,7 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
         .map(|end| ((end - last).max(0.0) / 50.0).round() as u64)
         .collect();
     let beyond = |tries_lost: u64| tries.iter().filter(|lost| **lost >= tries_lost).count();
-    // Of 400 nodes, 40 lose an attempt, and 4 another one: within four standard deviations.
+    // Of 400 nodes, 40 lose an attempt, and 4 of them another one, within four standard deviations.
     assert!(
         (16..=64).contains(&beyond(1)) && (1..=12).contains(&beyond(2)),
         "{} {}",
@@ -690,7 +693,7 @@ fn two_registries_share_a_downlink_and_not_an_egress() {
     workload.image = 1;
     world.workloads.push(workload);
     let played = play(&world, 1, DAY);
-    // Over the downlink of 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
+    // The downlink has 100 MB/s: 40 MB/s from the slow registry for 2.5 s, and the other 60 MB/s for 100/60 s.
     let pulled = played.times(|event| matches!(event, Event::Pull(_, PullEvent::Completed)));
     assert_near(pulled[0], 100.0 / 60.0, "what the slow one leaves");
     assert_near(pulled[1], 2.5, "its egress");

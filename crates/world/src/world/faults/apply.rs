@@ -10,7 +10,7 @@ use crate::world::faults::spec::ApplyFaultSpec;
 use fleetsim_units::SimDuration;
 
 impl ApplyFaultSpec {
-    /// Returns whether it affects the cluster of this name. `at` is the index of this entry.
+    /// Returns whether this entry affects the cluster of this name. `at`: the index of the entry.
     pub(crate) fn hits(&self, at: usize, cluster: &str, streams: &Streams) -> bool {
         if !self.clusters.is_empty() {
             return self.clusters.iter().any(|name| name == cluster);

@@ -6,7 +6,8 @@
 //! `nodes::runtime`). Running containers keep running, and applying continues.
 //!
 //! In a brownout the downlink has a share of its capacity, and nothing else changes. If several overlap, the smallest
-//! share counts, as if each were a bottleneck of the same path. This is a guess: no source describes how they combine.
+//! share counts, as if each were a bottleneck of the same path. This is a guess: no source describes how brownouts
+//! combine.
 //!
 //! With `tcp.retransmission`, transfers that a cut has stalled continue with their sender's next retransmission.
 //! Retransmissions follow the last acknowledgement after waits that double (RFC 6298, section 5.5), up to
@@ -84,8 +85,8 @@ impl World<'_> {
     }
 }
 
-/// Returns the time from the end of a cut that lasted this long until the next retransmission, if the first came after
-/// `first`.
+/// Returns the time from the end of a cut of length `lasted` until the next retransmission; the first was `first`
+/// after the start.
 fn until_next_try(first: SimDuration, lasted: SimDuration) -> SimDuration {
     let mut wait = first;
     let mut tried = first;

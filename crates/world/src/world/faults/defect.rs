@@ -2,11 +2,12 @@
 //!
 //! The defect shows at the first start, or after the container worked for a drawn time (`detected_after`): a leak, a
 //! cache that fills up, an expired certificate. Until then the container is ready and available for Kubernetes and
-//! every product, so a rollout may end before. A container that crashes restarts and works for the same time again; a
-//! container that stops being ready stays unready. Without a readiness probe nothing detects an unready container,
-//! except a start time-out, which stops a container that never answers.
+//! every product, so a rollout may end before the defect shows. A container that crashes restarts and works for the
+//! same time again; a container that stops being ready stays unready. Without a readiness probe nothing detects an
+//! unready container, except a start time-out, which stops a container that never answers.
 //!
-//! Left out: defects that need load, and liveness probes (they would turn the second kind into the first).
+//! Left out: defects that need load, and liveness probes (which would turn a container that is not ready into one that
+//! crashes).
 
 use crate::world::World;
 use crate::world::clusters::pod::PodPhase;
@@ -23,8 +24,8 @@ impl DefectSpec {
 }
 
 impl World<'_> {
-    /// Returns the time until a defective container that has started crashes. If it stops answering instead, this is
-    /// scheduled here.
+    /// Returns the time until a defective container that has started crashes. If the container stops answering
+    /// instead, schedules this, and returns `None`.
     pub(crate) fn show_defect(
         &mut self,
         id: PodId,
@@ -43,7 +44,8 @@ impl World<'_> {
             }
             (DefectKind::Unready, None) => {
                 let workload = &self.spec.workloads[self.pods[id.index()].workload];
-                // Without a start time-out no further event concerns it, so it is in trouble from now on.
+                // Without a start time-out, no further event concerns the container, so it counts as in trouble
+                // already now.
                 if workload.readiness.is_some() && workload.start_timeout.is_none() {
                     self.set_troubled(id, true);
                 }

@@ -5,7 +5,8 @@
 //! up at the next pull. Evidence: the one-second samples of Starlink-Project/Satellite-vs-Cellular @79f9412, in which
 //! gap lengths are lognormal.
 //!
-//! Left out: requests and slow starts that a gap delays, and its effect on instructions and reports, which are short.
+//! Left out: requests and slow starts that a gap delays, and the effect of gaps on instructions and reports, which are
+//! short.
 
 use crate::engine::{EntityKey, EventId, Streams};
 use crate::world::World;
@@ -52,7 +53,7 @@ fn renewal<'s>(between: &'s DurationModel, length: &'s DurationModel) -> Renewal
 }
 
 impl GapProcess {
-    /// Returns the process of a link in its steady state, before it is simulated.
+    /// Returns the process of a link's gaps in its steady state, before it is simulated.
     fn start(spec: &GapSpec, streams: &Streams, cluster: EntityKey) -> Self {
         let between = spec.between();
         let state = renewal(&between, &spec.length).start(streams, cluster);
@@ -146,8 +147,8 @@ mod tests {
 
     #[test]
     fn gaps_take_their_share_of_a_download() {
-        // 100 MB at 1 MB/s: 100 s of bytes, and twice as long if half of the time is a gap. Over 200 clusters the mean
-        // has a standard error of about 1%.
+        // 100 MB at 1 MB/s take 100 s, and twice as long if half of the time is a gap. Over 200 clusters the mean has
+        // a standard error of about 1%.
         let ready = |share: f64| {
             let mut world = bare_world(200);
             for cluster in &mut world.clusters {

@@ -17,7 +17,7 @@
 //! | `spec` | the settings |
 //!
 //! Clusters that are offline from the start are drawn in `clusters::cluster_draws`. Each kind draws from its own
-//! streams, so that a new kind does not change the others.
+//! streams, so that a new kind does not change the draws of the others.
 //!
 //! A run may end although failures are still scheduled: a future failure cannot help a rollout, and processes of
 //! failures never end. A failure in progress prevents the end of a run if its cluster will then have work to do or a
@@ -76,7 +76,7 @@ impl FaultProcesses {
 }
 
 impl FaultEvent {
-    /// Returns whether it belongs to a process that never ends.
+    /// Returns whether the event belongs to a process that never ends.
     const fn is_of_process(self) -> bool {
         match self {
             Self::OutageBegins(_)
@@ -139,7 +139,7 @@ impl World<'_> {
     /// Returns true if something waits for the end of a failure: its cluster, with work to do or a report to send, or
     /// a fill over its link.
     pub(crate) fn awaits_repair(&self) -> bool {
-        // This is called after many events: without such failures there is no need to examine every cluster.
+        // This is called after many events: without failures that end, there is no need to examine every cluster.
         let faults = &self.spec.faults;
         let has_repairs =
             faults.outages.is_some() || !faults.regional.is_empty() || faults.node_loss.is_some();

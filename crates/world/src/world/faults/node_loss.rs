@@ -3,16 +3,16 @@
 //! When a node fails, its containers stop and its pulls end; its disk keeps its content. The control plane notices
 //! when no lease was renewed for the grace period: the node and its pods are then NotReady. After another 300 s the
 //! pods of a Deployment are deleted and replaced on other nodes; those of a DaemonSet tolerate the failure and wait
-//! for the node. A deleted pod is gone only when its node has recovered and confirms it. Until then it counts against
-//! a DaemonSet's `maxUnavailable`, which a few missing nodes can exhaust (kubernetes/test-infra#31706: 164 nodes, 3 of
-//! them missing, budget 1). When the node has recovered, its pods restart from images on its disk.
+//! for the node. A deleted pod is gone only when its node has recovered and confirms the deletion. Until then it
+//! counts against a DaemonSet's `maxUnavailable`, which a few missing nodes can exhaust (kubernetes/test-infra#31706:
+//! 164 nodes, 3 of them missing, budget 1). When the node has recovered, its pods restart from images on its disk.
 //!
 //! Sources: node-monitor-grace-period 40 s (kube-controller-manager's default until 1.31; 50 s since, unverified); the
 //! tolerations that the API server adds by default (300 s) and the DaemonSet controller adds (unlimited). Times
 //! between failures and repairs have no source: Weibull or exponential, and lognormal.
 //!
-//! Left out: nodes that a cloud replaces with new ones with empty disks, drains, and pods without a node (if no node
-//! of a cluster is ready, a new pod is bound to one of them and starts when that node recovers).
+//! Left out: nodes that a cloud replaces with nodes with empty disks, drains, and pods without a node (if no node of a
+//! cluster is ready, a new pod is bound to one of them and starts when that node recovers).
 
 use crate::world::World;
 use crate::world::backoff::BackoffEntry;
@@ -45,8 +45,8 @@ impl<'s> World<'s> {
             .expect("only an experiment with node loss has it")
     }
 
-    /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have run as
-    /// long as those of outages, and a node that would be down at that time has just recovered.
+    /// Starts the failure process of a node. All nodes are up when the rollout starts. Their processes have run before
+    /// that for as long as those of outages, but a node that would be down has just recovered.
     pub(super) fn start_node_loss(&mut self, id: NodeId, queue: &mut Queue) {
         if self.spec.faults.node_loss.is_none() {
             return;
@@ -64,7 +64,7 @@ impl<'s> World<'s> {
             .schedule(fails, FaultEvent::NodeFails(id), queue);
     }
 
-    /// Returns the pods of a node as the control plane knows them, without terminating ones.
+    /// Returns the pods of a node that the control plane knows, without terminating ones.
     fn pods_on(&self, id: NodeId) -> Vec<PodId> {
         let cluster = &self.clusters[self.nodes[id.index()].cluster.index()];
         cluster

@@ -2,10 +2,10 @@
 //!
 //! Each attempt aborts with the same probability, in a random layer after a random share of its bytes; the next
 //! attempt may succeed. A missing tag (a typo, or an image that a mirror never received) gets a 404 response to the
-//! request that resolves it, after challenge and token. Every attempt ends like this, and its pods stay in image
+//! request that resolves it, after challenge and token. Every attempt fails in this way, and the pods stay in image
 //! back-off for 10, 20, … 300 s.
 //!
-//! No published rate for either was found; 0.1 to 1% for the first is a guess.
+//! No published rates were found; for aborted attempts, 0.1 to 1% is a guess.
 //!
 //! Simplified: an attempt at a missing tag does not delay other pulls of its node (it takes a few round trips), and
 //! never gets 429.
@@ -20,24 +20,24 @@ use crate::world::registry::request::HostRole;
 use crate::world::registry::tcp;
 use fleetsim_units::Share;
 
-/// Number of connections until the 404 response: to the API and to the token service.
+/// Number of connections until a missing image gets its 404 response: to the API and to the token service.
 const CONNECTIONS: u64 = 2;
-/// Number of requests until then, each with a round trip: the challenge, the token and the HEAD.
+/// Number of requests until the 404 response, each with a round trip: the challenge, the token and the HEAD.
 const ROUND_TRIPS: u64 = 3;
-/// The number of them that reach the API.
+/// Number of these requests that reach the API.
 const REQUESTS: u32 = 2;
 
 /// The point at which an attempt aborts.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlannedFailure {
-    /// The relative position of the layer among the missing ones, from 0 up to 1.
+    /// The relative position of the layer among the missing layers, from 0 up to 1.
     pub(crate) position: f64,
     /// The share of the layer's bytes that arrive before the failure.
     pub(crate) bytes: f64,
 }
 
 impl PlannedFailure {
-    /// Draws the failure of an attempt on a node. `None`: it does not abort.
+    /// Draws the failure of an attempt on a node. `None`: the attempt does not abort.
     pub(crate) fn draw(
         probability: Share,
         streams: &Streams,

@@ -33,7 +33,7 @@ impl RegionalOutageSpec {
             .map_or(self.cuts, |downlink| CutKind::Brownout { downlink })
     }
 
-    /// Returns its key in the random streams. Two outages of the same region must not have the same times.
+    /// Returns the outage's key in the random streams, which differs for two outages of the same region.
     pub(super) fn key(&self, at: usize) -> EntityKey {
         let name = match &self.region {
             Some(region) => format!("region {region}"),

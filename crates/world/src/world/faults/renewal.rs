@@ -1,7 +1,7 @@
 //! Alternating failures and repairs.
 //!
-//! A rollout starts on a fleet that has been running for a long time. A process that starts with a failure, or with a
-//! fresh time between failures, would be wrong: with a Weibull shape below 1 a fresh cluster fails far more often than
+//! A rollout starts on a fleet that has been running for a long time. It would be wrong to start a process with a
+//! failure, or with a new time between failures: with a Weibull shape below 1, a new cluster fails far more often than
 //! an old one. So each process is simulated for [`WARM_UP`] mean cycles and a random part of another before the
 //! rollout starts. By then its state no longer depends on its start (the limit is the stationary alternating renewal
 //! process: Cox, "Renewal theory", 1962).
@@ -12,7 +12,7 @@ use crate::engine::{EntityKey, Streams, dist};
 use crate::world::quantity::DurationModel;
 use fleetsim_units::{SimDuration, SimTime};
 
-/// Number of mean cycles of a process before the rollout.
+/// Number of mean cycles that a process runs before the rollout.
 const WARM_UP: f64 = 10.0;
 
 /// The distributions of a process, and the names of its random streams.
@@ -47,12 +47,12 @@ impl Renewal<'_> {
         self.between.draw(streams, key, self.failing, turn)
     }
 
-    /// Returns the duration of that failure.
+    /// Returns the duration of the failure in cycle `turn`.
     pub(super) fn repair_time(&self, streams: &Streams, key: EntityKey, turn: u64) -> SimDuration {
         self.repair.draw(streams, key, self.repairing, turn)
     }
 
-    /// Returns the next state.
+    /// Returns the state that follows a state.
     pub(super) fn next(
         &self,
         streams: &Streams,
@@ -114,8 +114,8 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// Returns, for many processes, the share that is down, and the mean time to the next failure of those that are
-    /// up.
+    /// Returns, for many processes, the share that is down, and the mean time to the next failure of the processes
+    /// that are up.
     fn fleet(between: &DurationModel, repair: &DurationModel) -> (f64, f64) {
         const MANY: u64 = 20_000;
         let renewal = Renewal {
@@ -147,7 +147,7 @@ mod tests {
             sigma: 0.8,
         };
         let cases = [
-            // E x² / 2 E x = (exp(0.64) · mean²) / 2 mean, for lognormal
+            // For a lognormal: E x² / 2 E x = (exp(0.64) · mean²) / 2 mean
             (
                 DurationModel::Exponential { mean: secs(100.0) },
                 100.0,
@@ -158,7 +158,7 @@ mod tests {
                 50.0,
                 "half of a constant, on average",
             ),
-            // E x² = s² Γ(1 + 2/k), E x = s Γ(1 + 1/k), k = 3/4, mean 100: 100 Γ(11/3) / 2 Γ(7/3)²
+            // For a Weibull: E x² = s² Γ(1 + 2/k), E x = s Γ(1 + 1/k), k = 3/4, mean 100: 100 Γ(11/3) / 2 Γ(7/3)²
             (
                 DurationModel::weibull_of_mean(secs(100.0), 0.75),
                 141.5,
@@ -169,7 +169,7 @@ mod tests {
             let (down, left) = fleet(&between, &lognormal);
             let repair = lognormal.mean();
             let expected = repair / (between.mean() + repair);
-            // Five standard errors of a share, and about as many of a mean.
+            // Five standard errors of a share; for a mean, this is about as many.
             let tolerance = 5.0 * (expected * (1.0 - expected) / 20_000.0).sqrt();
             assert!(
                 (down - expected).abs() < tolerance,

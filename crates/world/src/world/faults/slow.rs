@@ -1,7 +1,7 @@
 //! Clusters that are slower than others by a factor: their downlinks, disks and container starts.
 //!
-//! The factor is drawn once for each of them. No published distribution of stragglers among edge clusters was found,
-//! so the experiment sets share and factor.
+//! The factor is drawn once for each slow cluster. No published distribution of stragglers among edge clusters was
+//! found, so the experiment sets share and factor.
 //!
 //! Left out: slowness that varies with time.
 

@@ -62,7 +62,7 @@ pub struct OfflineSpec {
     /// Share of all clusters, drawn in each run. Clusters with `offline: true` are offline in addition to these.
     #[serde(default)]
     pub share: Share,
-    /// Time until they reconnect, from the start of the rollout. Without it they stay offline.
+    /// Time from the start of the rollout until these clusters reconnect. Default: they stay offline.
     #[serde(default, rename = "return", skip_serializing_if = "Option::is_none")]
     pub comes_back: Option<DurationModel>,
 }
@@ -104,10 +104,10 @@ pub enum CutKind {
     All,
     /// Only the link to the management cluster; images can still be pulled.
     Management,
-    /// A part of the downlink's capacity. In a file this is `downlink`, not `cuts`.
+    /// A reduction of the downlink's capacity. In a file it is `downlink`, not `cuts`.
     #[serde(skip)]
     Brownout {
-        /// The remaining share.
+        /// The remaining share of the downlink.
         downlink: Share,
     },
 }
@@ -118,7 +118,8 @@ impl CutKind {
         matches!(self, Self::All | Self::Management)
     }
 
-    /// Returns whether anything may wait for its end: a pull that is only slower continues without it.
+    /// Returns whether a pull may wait for the end of the outage. In a brownout it continues,
+    /// only more slowly, unless nothing of the downlink remains.
     pub(crate) fn is_waited_for(self) -> bool {
         match self {
             Self::All | Self::Management => true,
@@ -138,7 +139,7 @@ pub struct RegionalOutageSpec {
     /// The clusters that a Kubernetes label selector selects. Set either this or `region`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub selector: Option<LabelSelector>,
-    /// Windows in which they are cut off. Set either these, or `between` and `repair`.
+    /// Windows in which the clusters are cut off. Set either these, or `between` and `repair`.
     pub windows: Vec<OutageWindow>,
     /// Time from the end of an outage to the start of the next, drawn once for all clusters. Its mean must be at least
     /// 1 s.
@@ -193,7 +194,7 @@ pub struct DefectSpec {
     /// Time that a defective container runs before it crashes.
     #[serde(default = "crash_after")]
     pub crash_after: DurationModel,
-    /// Time that a defective container works, ready, before the defect shows. Without it, it never works.
+    /// Time for which a defective container is ready before the defect shows. Default: it never works.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detected_after: Option<DurationModel>,
 }
@@ -218,10 +219,10 @@ impl Default for DefectSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum DefectKind {
-    /// Its process exits.
+    /// The container's process exits.
     #[default]
     Crashes,
-    /// It runs, but never answers its readiness probe.
+    /// The container runs, but never answers its readiness probe.
     Unready,
 }
 
@@ -238,11 +239,11 @@ pub struct ApplyFaultSpec {
     pub clusters: Vec<String>,
     /// The kind of failure.
     pub kind: ApplyFailure,
-    /// Number of applies that fail in each of these clusters; the next one succeeds. Without it, all fail.
+    /// Number of applies that fail in each of these clusters before one succeeds. Default: all fail.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
-    /// Time from the start of an apply until it fails. Without it, the time of an apply; with `timeout` another 10 s,
-    /// the time within which an admission webhook must answer.
+    /// Time from the start of an apply until it fails. Default: the duration of a successful apply. With `timeout`, 10
+    /// s are added, within which an admission webhook must answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<DurationModel>,
 }
@@ -258,7 +259,7 @@ pub struct NodeLossSpec {
     pub repair: DurationModel,
     /// Time from a node's failure until it counts as not ready.
     pub grace: SimDuration,
-    /// Time from then until the pods of Deployments are replaced.
+    /// Time from when a node counts as not ready until the pods of Deployments are replaced.
     pub eviction: SimDuration,
 }
 

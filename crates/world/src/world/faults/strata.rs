@@ -1,14 +1,14 @@
 //! Failures spread evenly over the runs of a study (`faults.draws: stratified`).
 //!
-//! If an event affects one run in ten, then with probability 12% it affects none of 20 independent runs, and with 4%
-//! five or more. In stratified runs it occurs nearly as often as expected, so a share of runs or a percentile has less
-//! noise.
+//! If an event affects one run in ten, then it affects none of 20 independent runs with probability 12%, and five or
+//! more with probability 4%. In stratified runs it occurs nearly as often as expected, so a share of runs or a
+//! percentile has less noise.
 //!
 //! For each kind of failure, a run draws [`CANDIDATES`] fleets from the same distributions, sorts them by severity,
-//! and takes the candidate at its rank. The ranks of all runs are spread evenly ([`stratified_unit`]). The rank of a
-//! single run is uniform, so its fleet is an ordinary draw, and no estimate is biased. Severity is the number of
-//! clusters that are offline, defective, slow or without images, and for a regional outage the time at which it
-//! begins.
+//! and uses the candidate at the run's rank. The ranks of all runs are spread evenly ([`stratified_unit`]). The rank
+//! of a single run is uniform, so its fleet is distributed like an ordinary draw, and no estimate is biased. Severity
+//! is the number of clusters that are offline, defective, slow or without images, and for a regional outage the time
+//! at which it begins.
 //!
 //! Left out: outages of single clusters, lost nodes, failed pulls and failed applies. They are drawn independently,
 //! because their effect depends on the duration of the rollout.
@@ -19,8 +19,8 @@ use crate::world::faults::spec::{FaultDrawKind, FaultSpec};
 use crate::world::spec::WorldSpec;
 use fleetsim_units::Share;
 
-/// Number of candidate fleets from which each run takes one: more than most studies have runs, so that each run has
-/// its own stratum.
+/// Number of candidate fleets of which each run uses one. Most studies have fewer runs, so each run has its own
+/// stratum.
 const CANDIDATES: u64 = 64;
 
 /// A failure that affects each cluster with the same probability.
@@ -35,7 +35,7 @@ pub(crate) enum ShareFault {
 impl ShareFault {
     const ALL: [Self; 4] = [Self::Offline, Self::Defect, Self::NotFound, Self::Slow];
 
-    /// Returns the name of its random streams.
+    /// Returns the name of the failure's random streams.
     const fn purpose(self) -> &'static str {
         match self {
             Self::Offline => "offline",
@@ -62,10 +62,10 @@ impl ShareFault {
     }
 }
 
-/// The candidate fleet that a run has taken, for each kind of failure.
+/// The candidate fleet that a run uses, for each kind of failure.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct FaultDraws {
-    /// The taken candidates by [`ShareFault`]. `None`: there are no candidates.
+    /// The used candidate of each [`ShareFault`]. `None`: there are no candidates.
     taken: [Option<u64>; ShareFault::ALL.len()],
     /// The key of each regional outage in the random streams.
     regional: Vec<EntityKey>,
@@ -128,12 +128,12 @@ impl FaultDraws {
     }
 }
 
-/// Returns the rank of the candidate that a run takes for a failure. The ranks of all runs are spread evenly.
+/// Returns the rank of the candidate that a run uses for a failure. The ranks of all runs are spread evenly.
 fn rank_of_run(seed: u64, failure: EntityKey, replicate: u32) -> usize {
     (stratified_unit(seed, failure, replicate) * CANDIDATES as f64) as usize
 }
 
-/// Returns the candidate of this rank, mildest first.
+/// Returns the candidate of this rank; the mildest candidate is first.
 fn candidate(rank: usize, severity: impl Fn(u64) -> f64) -> u64 {
     let mut all: Vec<(f64, u64)> = (0..CANDIDATES).map(|at| (severity(at), at)).collect();
     all.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -141,7 +141,7 @@ fn candidate(rank: usize, severity: impl Fn(u64) -> f64) -> u64 {
 }
 
 impl ProcessState {
-    /// Returns the severity, which is greater for an outage that lasts longer into the rollout or begins earlier.
+    /// Returns the severity of an outage: greater if it lasts longer into the rollout, or begins earlier.
     fn severity(&self) -> f64 {
         let until = self.until.as_secs_f64();
         if self.is_down { until } else { -until }
@@ -202,7 +202,7 @@ mod tests {
             .fold((0, 0), |sum, run| (sum.0 + run.0, sum.1 + run.1))
     }
 
-    /// Returns mean and standard deviation.
+    /// Returns the mean and the standard deviation of counts.
     fn moments(counts: &[u32]) -> (f64, f64) {
         let (n, values) = (counts.len() as f64, || {
             counts.iter().map(|&count| f64::from(count))
@@ -223,7 +223,7 @@ mod tests {
         let world = fleet(FaultDrawKind::Stratified);
         let (offline, outage): (Vec<u32>, Vec<u32>) =
             (0..300).map(|seed| hit_runs(&world, seed)).unzip();
-        // 1 - 0.99^10, and 100 of 1,000 s.
+        // Expected probabilities: 1 - 0.99^10, and 100 s of 1,000 s.
         for (counts, probability) in [(offline, 0.095_617_9), (outage, 0.1)] {
             let runs = f64::from(RUNS);
             let (mean, spread) = moments(&counts);

@@ -23,7 +23,7 @@ fn secs(secs: f64) -> SimDuration {
     SimDuration::from_secs_f64(secs)
 }
 
-/// Converts to seconds, rounded to milliseconds: the unpacking in these worlds takes 100 ns.
+/// Converts to seconds, rounded to milliseconds, because unpacking takes 100 ns in these worlds.
 fn millis(time: SimTime) -> f64 {
     (time.as_secs_f64() * 1e3).round() / 1e3
 }
@@ -71,7 +71,7 @@ fn a_transfer_stalls_while_its_cluster_is_cut_off_and_then_continues() {
     world.faults.regional[0].clusters = vec![1];
     let played = play(&world, 1, DAY);
     assert_near(ready(&played, 0), 1.0, "the other one does not notice");
-    // 0.4 s of 1 s, then no data for 100 s, then the rest.
+    // 0.4 s of data out of 1 s, then no data for 100 s, then the rest.
     assert_near(ready(&played, 1), 101.0, "ready");
     assert_eq!(
         played.totals.sent,
@@ -124,7 +124,7 @@ fn outages_and_brownouts_of_one_region_have_separate_times() {
     );
 }
 
-/// Leaves a share of the downlink, in percent.
+/// Creates a brownout that leaves this share of the downlink, in percent.
 fn left(percent: u32) -> CutKind {
     CutKind::Brownout {
         downlink: Share::new(f64::from(percent) / 100.0),
@@ -138,7 +138,7 @@ fn in_a_brownout_the_downlink_has_its_share_and_reports_arrive() {
     world.faults.regional[0].clusters = vec![1];
     let played = play(&world, 1, DAY);
     assert_near(ready(&played, 0), 1.0, "the other one does not notice");
-    // 40 MB until 0.4 s, 40 MB in 2 s at a fifth of 100 MB/s, and 20 MB at full rate.
+    // 40 MB by 0.4 s, 40 MB in 2 s at a fifth of 100 MB/s, and 20 MB at full rate.
     assert_near(ready(&played, 1), 2.6, "ready");
     assert_eq!(
         (played.totals.sent, played.totals.lost),
@@ -150,28 +150,28 @@ fn in_a_brownout_the_downlink_has_its_share_and_reports_arrive() {
 #[test]
 fn the_smallest_share_of_concurrent_brownouts_applies_and_an_outage_prevails() {
     for (first, other, expected, why) in [
-        // 50 MB, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB at full rate.
+        // 50 MB at full rate, then 20 MB in 1 s, 20 MB in 2 s, and the last 10 MB at full rate.
         (
             (0.5, 2.0, left(20)),
             (1.5, 2.0, left(10)),
             3.6,
             "a deeper one comes while the first lasts",
         ),
-        // 50 MB, then 10 MB in 1 s, 10 MB in 1 s, 20 MB in 1 s, and the last 10 MB.
+        // 50 MB at full rate, then 10 MB in 1 s, 10 MB in 1 s, 20 MB in 1 s, and the last 10 MB at full rate.
         (
             (0.5, 2.0, left(10)),
             (1.5, 2.0, left(20)),
             3.6,
             "a milder one counts when the first has ended",
         ),
-        // 50 MB, then 2.5 s at a fifth, although the first ends after 2 s.
+        // 50 MB at full rate, then 2.5 s at a fifth, although the first brownout ends after 2 s.
         (
             (0.5, 2.0, left(20)),
             (1.5, 2.0, left(20)),
             3.0,
             "two of the same depth",
         ),
-        // 50 MB, 20 MB in 1 s, no data for 1 s, and 30 MB at a fifth.
+        // 50 MB at full rate, 20 MB in 1 s, no data for 1 s, and 30 MB at a fifth.
         (
             (0.5, 4.0, left(20)),
             (1.5, 1.0, CutKind::All),
@@ -199,7 +199,7 @@ fn the_smallest_share_of_concurrent_brownouts_applies_and_an_outage_prevails() {
 fn a_brownout_keeps_a_run_alive_only_if_it_leaves_no_bandwidth() {
     for (percent, from, span, expected) in [
         (20, 1000.0, 1000.0, 1.0),
-        // 60 MB at a fifth; the brownout does not end before.
+        // 60 MB at a fifth, because the pull ends before the brownout.
         (20, 0.4, 1000.0, 3.4),
         (0, 0.4, 100.0, 101.0),
     ] {
@@ -234,8 +234,8 @@ fn brownouts_of_single_clusters_take_no_cluster_offline() {
     let played = play(&world, 1, DAY);
     assert!(played.facts.iter().all(|facts| !facts.offline));
     for (at, cut) in cut.iter().enumerate() {
-        // The same random numbers: clusters that would have been cut off take twice as long, and cycles are long
-        // compared with a second.
+        // The random numbers are the same, so clusters that would have been cut off take twice as long. Cycles are
+        // long compared with a second.
         assert_near(ready(&played, at), if *cut { 2.0 } else { 1.0 }, "ready");
     }
 }
@@ -250,10 +250,10 @@ fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off
     };
     windows(&mut world, CutKind::All, &[(0.5, 400.0)]);
     let played = play(&world, 1, DAY);
-    // Cut off at 0.5 s, cancelled at 300.5 s, retried at 310.5 s (back-off 10 s). That attempt cannot connect and
-    // gives up at 340.5 s; with a back-off of 20 s the next one starts at 360.5 s and gives up at 390.5 s. The
-    // back-off is then 40 s, and the fourth attempt, at 430.5 s, succeeds because the network has recovered at 400.5
-    // s. It already has half of the layer, so it takes 0.5 s.
+    // The cluster is cut off at 0.5 s. The pull is cancelled at 300.5 s, and retried at 310.5 s (back-off of 10 s).
+    // That attempt cannot connect and gives up at 340.5 s; with a back-off of 20 s the next one starts at 360.5 s and
+    // gives up at 390.5 s. The back-off is then 40 s, and the fourth attempt, at 430.5 s, succeeds because the network
+    // has recovered at 400.5 s. Half of the layer is already on the node, so this attempt takes 0.5 s.
     assert_eq!(
         played.totals.failed_pulls[PullError::NoProgress as usize],
         1
@@ -275,13 +275,14 @@ fn transfers_continue_with_the_next_try_of_their_sender() {
     let mut world = bare_world(1);
     world.registry.tcp.retransmission = Some(secs(0.2));
     windows(&mut world, CutKind::All, &[(0.5, 2.0)]);
-    // The sender retransmits 0.2, 0.6, 1.4 and 3 s after the cut at 0.5 s. Half a second of data remains.
+    // The sender retransmits 0.2, 0.6, 1.4 and 3 s after the cut at 0.5 s. After the last of these, data for half a
+    // second remains.
     assert_near(ready(&play(&world, 1, DAY), 0), 4.0, "ready");
     world.clusters[0].rtt = fixed(secs(0.01));
     world.registry.tcp.retransmission = None;
     let at_once = ready(&play(&world, 1, DAY), 0);
     world.registry.tcp.retransmission = Some(secs(0.2));
-    // With a round trip of 10 ms: 0.21, 0.63, 1.47 and 3.15 s after the cut.
+    // With a round trip of 10 ms, the sender retransmits 0.21, 0.63, 1.47 and 3.15 s after the cut.
     assert_near(ready(&play(&world, 1, DAY), 0) - at_once, 1.15, "later");
     // Transfers that begin after a cut are not affected by it.
     world.faults.regional.clear();
@@ -302,8 +303,8 @@ fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_connection_attempts(
     let cut = ready(&play(&world, 1, DAY), 0);
     world.faults.regional.clear();
     let whole = ready(&play(&world, 1, DAY), 0);
-    // The response to the challenge is in transit, and arrives at 3 s. Then the client tries to request a token at 3,
-    // 4, 6, 10 and 18 s: the network recovers at 12 s.
+    // The response to the challenge is in transit, and arrives at 3 s. Then the client tries to connect for a token at
+    // 3, 4, 6, 10 and 18 s; the network recovers at 12 s.
     assert_near(cut - whole, 15.0, "later");
 }
 
@@ -338,7 +339,7 @@ fn outages_are_independent_and_never_keep_a_run_alive() {
     });
     let played = play(&world, 1, DAY);
     let offline = played.facts.iter().filter(|facts| facts.offline).count();
-    // Offline for a quarter of the time: 50 of 200, with a tolerance of five standard deviations of 6.1.
+    // Clusters are offline for a quarter of the time: 50 of 200, with a tolerance of five standard deviations of 6.1.
     assert!((20..=80).contains(&offline), "{offline} away at the start");
     assert!(
         played.facts.iter().all(|facts| facts.ready.is_some()),
@@ -361,7 +362,7 @@ fn a_slow_cluster_is_slower_by_its_factor() {
         share: Share::new(1.0),
         factor: FactorModel::Constant(fleetsim_units::Factor::new(3.0)),
     });
-    // 3 s for the layer and 6 s to start, on a grid of 1 s.
+    // 3 s for the layer and 6 s to start; probes are sent every second.
     assert_near(ready(&play(&world, 1, DAY), 0), 9.0, "ready");
 }
 
@@ -403,7 +404,7 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
                 _ => None,
             })
             .collect();
-        // It runs from 1 s on, and works until 61 s. The first restart after a crash is immediate.
+        // The container first runs at 1 s, and works until 61 s. The first restart after a crash is immediate.
         let expected = match kind {
             DefectKind::Crashes => vec![(1.0, true), (61.0, false), (61.0, true)],
             DefectKind::Unready => vec![(1.0, true), (61.0, false)],
@@ -428,9 +429,9 @@ fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
     assert_eq!((played.facts[0].ready, played.totals.crashes), (None, 0));
 }
 
-/// Runs a world whose first node fails once, at `fails`, for `away`. It is instructed to run the new revision at
-/// `told`, and runs until 5000 s. Returns the reports that the management cluster receives, with their times, and the
-/// totals. Checks that a cluster's time is the first at which it was ready.
+/// Runs a world whose first node fails once, at `fails`, for `away`. The cluster is instructed to run the new revision
+/// at `told`, and the run ends at 5000 s. Returns the reports that the management cluster receives, with their times,
+/// and the totals. Checks that the recorded time of a cluster is the first at which it was ready.
 fn with_a_node_lost(
     world: &mut WorldSpec,
     fails: f64,
@@ -438,7 +439,7 @@ fn with_a_node_lost(
     told: f64,
 ) -> (Vec<(f64, bool)>, Totals) {
     world.faults.node_loss = Some(NodeLossSpec {
-        // So rare that the configured failure of the test is the only one.
+        // Failures are so rare that the one that the test configures is the only one.
         between: fixed(SimDuration::from_hours(1_000_000)),
         repair: fixed(secs(away)),
         grace: secs(40.0),
@@ -517,7 +518,7 @@ fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
 #[test]
 fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, NEVER, NEVER);
-    // The other node has the image, so that a replacement takes no time here.
+    // The other node has the image, so a replacement takes no time here.
     assert_eq!(
         seen,
         [(1040.0, false), (1340.0, true)],
@@ -578,14 +579,15 @@ fn one_missing_node_exhausts_a_daemon_sets_budget() {
         totals.pulls, 3,
         "when the node is back, the rollout goes on"
     );
-    // Its pod is pulled first, and each other node's after the previous pod is available: three times 1 s for 100 MB.
+    // The failed node's pod is pulled first, and each other node's after the previous pod is available: three times 1
+    // s for 100 MB.
     assert_eq!(seen.last(), Some(&(3003.0, true)));
 }
 
 #[test]
 fn a_node_that_returns_keeps_the_content_of_its_disk() {
     let mut world = bare_world(1);
-    // 100 s for the layer; the node fails after 60 s of them.
+    // The layer takes 100 s; the node fails after 60 s of them.
     world.clusters[0].downlink = BytesPerSec::new(1e6).into();
     let (seen, totals) = with_a_node_lost(&mut world, 60.0, 30.0, 0.0);
     assert_eq!(totals.failed_pulls[PullError::NodeLost as usize], 1);

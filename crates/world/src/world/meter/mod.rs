@@ -11,7 +11,7 @@ use fleetsim_units::{BytesPerSec, SimDuration, SimTime};
 
 /// Maximum number of bins of a series before they are merged in pairs.
 const MAX_BINS: usize = 4096;
-/// Length of the finest bin.
+/// Length of the shortest bin.
 const SECOND: SimDuration = SimDuration::from_secs(1);
 /// Number of bins in the long egress window.
 const MINUTE: usize = 60;
@@ -25,7 +25,7 @@ pub struct Gauge {
     peak: u64,
     /// Highest value since the start of the current second.
     second_peak: u64,
-    /// Time integral so far.
+    /// Integral of the value over time so far.
     area_nanos: u128,
 }
 
@@ -49,7 +49,7 @@ impl Gauge {
         self.area_nanos += u128::from(span.as_nanos()) * u128::from(self.value);
     }
 
-    /// Returns the time integral up to the last [`Meter::advance`], in nanoseconds.
+    /// Returns the integral of the value over time up to the last [`Meter::advance`], in nanoseconds.
     #[must_use]
     pub const fn area_nanos(&self) -> u128 {
         self.area_nanos
@@ -71,17 +71,18 @@ impl Gauge {
 /// The phase of a cluster in the series.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum ClusterPhase {
-    /// Not yet instructed to run the new revision.
+    /// The cluster has not been instructed yet to run the new revision.
     Waiting,
-    /// Instructed, not ready, and making progress.
+    /// The cluster is instructed, not ready, and making progress.
     Updating,
-    /// Instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of a defect.
+    /// The cluster is instructed, not ready, and stalled: it is cut off, or a pod backs off or is not ready because of
+    /// a defect.
     NotReady,
-    /// Ready on the new revision, as the product sees it.
+    /// The cluster is ready on the new revision, as the product sees it.
     Ready,
 }
 
-/// Number of [`ClusterPhase`]s.
+/// The number of values of [`ClusterPhase`].
 const PHASES: usize = 4;
 
 /// One bin of the series.
@@ -93,14 +94,14 @@ pub struct Bin {
     pub downloads: u64,
     /// Bytes that left the registry.
     pub egress_bytes: f64,
-    /// Maximum number of bytes that left it in one second.
+    /// Maximum number of bytes that left the registry in one second.
     pub egress_peak_second_bytes: f64,
     /// Clusters per phase at the end of the bin, in the order of [`ClusterPhase`].
     pub phases: [u64; PHASES],
 }
 
 impl Bin {
-    /// Adds the following bin.
+    /// Extends the bin by the bin that follows it.
     fn absorb(&mut self, later: &Self) {
         self.pulls = self.pulls.max(later.pulls);
         self.downloads = self.downloads.max(later.downloads);
@@ -122,7 +123,7 @@ struct RateHistogram {
 }
 
 impl RateHistogram {
-    /// Number of classes for a factor of two.
+    /// Number of classes between a rate and its double.
     const CLASSES: f64 = 64.0;
 
     fn count(&mut self, rate: f64) {
@@ -189,14 +190,14 @@ impl EgressMeter {
         self.second_bytes = 0.0;
     }
 
-    /// Returns the highest mean egress over a whole second, in bytes per second. An incomplete second counts with its
-    /// bytes so far.
+    /// Returns the highest mean egress over a whole second, in bytes per second. The bytes of an incomplete second
+    /// count as if the second were complete.
     #[must_use]
     pub const fn peak(&self) -> f64 {
         self.peak_second_bytes.max(self.second_bytes)
     }
 
-    /// Returns the time in which it was at its capacity.
+    /// Returns the time during which the registry's egress was at its capacity.
     #[must_use]
     pub const fn busy(&self) -> SimDuration {
         self.busy
@@ -216,7 +217,7 @@ pub struct Meter {
     peak_minute_bytes: f64,
     egress_rate: f64,
     egress_at_capacity: bool,
-    /// The rate to the fleet and to others together.
+    /// The total rate of the registries, to the fleet and to others.
     total_rate: f64,
     total_second_bytes: f64,
     total_peak_second_bytes: f64,
@@ -224,7 +225,7 @@ pub struct Meter {
     total_peak_minute_bytes: f64,
     other_bytes: f64,
     busy: SimDuration,
-    /// Busy time of each second in the last hour, as a ring, with its sum.
+    /// Busy time of each second in the last hour, as a ring, and its sum.
     last_hour: Vec<SimDuration>,
     hour_busy: SimDuration,
     second_busy: SimDuration,
@@ -254,7 +255,7 @@ pub struct Meter {
 }
 
 impl Meter {
-    /// Creates the meters of a run with this many clusters, all waiting, and with this many registries.
+    /// Creates the meters of a run with this many registries, and this many clusters, all of them waiting.
     #[must_use]
     pub fn new(clusters: u64, registries: usize) -> Self {
         Self {
@@ -350,7 +351,7 @@ impl Meter {
         self.second_busy = SimDuration::ZERO;
         self.over_time.count(self.second_bytes);
         self.seconds += 1;
-        // Recompute the sum instead of updating it: sixty additions per second, and no drift.
+        // Recompute the sum instead of updating it: this takes sixty additions per second, and has no drift.
         self.peak_minute_bytes = self.peak_minute_bytes.max(self.last_minute.iter().sum());
         if self.other_bytes > 0.0 {
             let minute = self.total_last_minute.iter().sum();
@@ -391,8 +392,8 @@ impl Meter {
         self.now
     }
 
-    /// Sets the rates at which the registries send from now on, and whether each is at its capacity. Call
-    /// [`Meter::advance`] first.
+    /// Sets the current sending rate of each registry, and whether it is at its capacity. Call [`Meter::advance`]
+    /// first.
     pub fn set_egress(&mut self, registries: impl Iterator<Item = (BytesPerSec, bool)>) {
         (self.egress_rate, self.egress_at_capacity) = (0.0, false);
         for (meter, (rate, at_capacity)) in self.registries.iter_mut().zip(registries) {
@@ -403,12 +404,13 @@ impl Meter {
         self.total_rate = self.egress_rate;
     }
 
-    /// Sets the rate that the registries also send to others from now on. Call it after [`Meter::set_egress`].
+    /// Sets the current rate at which the registries also send to others. Call it after [`Meter::set_egress`].
     pub(crate) fn add_others(&mut self, rate: f64) {
         self.total_rate += rate;
     }
 
-    /// What the registries send to the fleet and to others together.
+    /// Returns the highest mean egress over a whole second, to the fleet and others together, in bytes per second, and
+    /// the bytes sent to others.
     #[must_use]
     pub fn totals_with_others(&self) -> TotalsWithOthers {
         let mut last_minute = self.total_last_minute;
@@ -477,13 +479,13 @@ impl Meter {
         self.phases[ClusterPhase::Updating as usize] + self.phases[ClusterPhase::NotReady as usize]
     }
 
-    /// Returns the peak of clusters that were instructed and not ready.
+    /// Returns the peak number of clusters that were instructed and not ready.
     #[must_use]
     pub const fn peak_not_ready(&self) -> u64 {
         self.peak_not_ready
     }
 
-    /// Returns the time integral of clusters that were instructed and not ready.
+    /// Returns the integral over time of the number of clusters that were instructed and not ready, in hours.
     #[must_use]
     pub fn not_ready_cluster_hours(&self) -> f64 {
         self.not_ready_nanos as f64 / 3600e9
@@ -491,7 +493,7 @@ impl Meter {
 
     /// Returns the highest mean egress over a whole second, and over sixty consecutive seconds, in bytes per second.
     ///
-    /// An incomplete second counts with its bytes so far.
+    /// The bytes of an incomplete second count as if the second were complete.
     #[must_use]
     pub fn egress_peaks(&self) -> (f64, f64) {
         let mut last_minute = self.last_minute;
@@ -502,7 +504,7 @@ impl Meter {
         )
     }
 
-    /// Returns the time in which the registry's egress was at its capacity.
+    /// Returns the time during which the registry's egress was at its capacity.
     #[must_use]
     pub const fn busy(&self) -> SimDuration {
         self.busy
@@ -516,13 +518,13 @@ impl Meter {
         self.busiest_hour.max(open).as_secs_f64() / HOUR as f64
     }
 
-    /// Returns the rate that the egress exceeded in this share of the whole seconds so far, in bytes per second.
+    /// Returns the rate that the egress exceeded in `share` of the whole seconds so far, in bytes per second.
     #[must_use]
     pub fn exceeded_in(&self, share: f64) -> f64 {
         self.over_time.exceeded_in(share).min(self.egress_peaks().0)
     }
 
-    /// Returns the series with the length of its bins; the end of the run may cut the last bin short.
+    /// Returns the series and the length of its bins; the end of the run may cut the last bin short.
     #[must_use]
     pub fn series(&self) -> (SimDuration, Vec<Bin>) {
         let mut bins = self.bins.clone();

@@ -12,7 +12,7 @@ fn egress_is_distributed_over_the_bins_in_which_it_flows() {
     meter.advance(SimTime::from_secs(3));
     let (bin, bins) = meter.series();
     assert_eq!(bin, SECOND);
-    // Half a second at 100 B/s, then a whole second, then no egress; the fourth bin has just begun.
+    // 100 B/s for half a second, then for a whole second, then no egress; the fourth bin has just begun.
     let bytes: Vec<u64> = bins.iter().map(|bin| bin.egress_bytes as u64).collect();
     assert_eq!(bytes, [50, 100, 0, 0]);
     assert_eq!(meter.egress_peaks(), (100.0, 150.0 / 60.0));
@@ -46,7 +46,7 @@ fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
     let rate = |meter: &mut Meter, rate: f64, is_full: bool| {
         meter.set_egress([(BytesPerSec::new(rate), is_full)].into_iter());
     };
-    // Full for 360 s in the first hour, for 180 s in the third, and then a straggler for a day.
+    // The egress is full for 360 s in the first hour, for 180 s in the third, and then a straggler pulls for a day.
     rate(&mut meter, 1000.0, true);
     meter.advance(SimTime::from_secs(360));
     rate(&mut meter, 10.0, false);
@@ -140,7 +140,7 @@ fn cluster_hours_count_only_clusters_that_are_not_ready() {
     meter.advance(SimTime::from_secs(1800));
     meter.move_cluster(Updating, Ready);
     meter.advance(SimTime::from_secs(3600));
-    // Two clusters for half an hour, then one for half an hour.
+    // Two clusters are not ready for half an hour, then one for half an hour.
     assert!((meter.not_ready_cluster_hours() - 1.5).abs() < 1e-12);
     assert_eq!(meter.peak_not_ready(), 2);
 }

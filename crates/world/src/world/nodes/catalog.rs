@@ -1,8 +1,8 @@
 //! Images as nodes store them: blobs by digest, and chains of layers.
 //!
-//! Layers with the same digest are one blob, which is downloaded once, even within one image. A node unpacks chains: a
-//! layer on top of all layers below it (containerd's chain id). So the same layer on another base is unpacked again.
-//! Digests and chains are numbered once per run, so that nodes keep plain arrays.
+//! Layers with the same digest are one blob, which is downloaded once, even within one image. A node unpacks chains:
+//! each is a layer together with all layers below it (containerd's chain id). So a layer is unpacked again if it is
+//! used on another base. Digests and chains are numbered once per run, so that nodes keep plain arrays.
 //!
 //! Random sizes are drawn here, once per run and digest: every strategy rolls out the same bytes, and a layer that two
 //! images share has the same size in both.
@@ -14,9 +14,9 @@ use crate::world::quantity::SizeModel;
 use crate::world::spec::{ImageSpec, LayerSpec, Uncompressed};
 use fleetsim_units::{Bytes, Share};
 
-/// Maximum number of images of a world, whose revisions are numbered with 16 bits.
+/// Maximum number of images of a world; both revisions together are numbered with 16 bits.
 pub const MOST_IMAGES: usize = 32_767;
-/// Maximum number of layers of all images in both revisions, for the same reason.
+/// Maximum number of layers of all images in both revisions; layers are numbered with 16 bits.
 pub const MOST_LAYERS: usize = 65_535;
 
 /// One image in one revision: an index into [`Catalog::images`].
@@ -24,12 +24,12 @@ pub const MOST_LAYERS: usize = 65_535;
 pub(crate) struct ImageRef(pub u16);
 
 impl ImageRef {
-    /// Returns the index of its image in the specification.
+    /// Returns the index of the image in the specification.
     pub(crate) fn index(self) -> usize {
         usize::from(self.0 / 2)
     }
 
-    /// Returns whether it is the new revision.
+    /// Returns whether this is the new revision of the image.
     pub(crate) fn is_new(self) -> bool {
         self.0.is_multiple_of(2)
     }
@@ -38,9 +38,9 @@ impl ImageRef {
 /// One layer of one image.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Layer {
-    /// The blob that it is unpacked from.
+    /// The blob from which the layer is unpacked.
     pub blob: u16,
-    /// The chain that it forms together with the layers below it.
+    /// The chain that the layer forms together with the layers below it.
     pub chain: u16,
     pub compressed: Bytes,
     pub uncompressed: Bytes,
@@ -50,7 +50,7 @@ pub(crate) struct Layer {
 /// How a layer is decompressed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Packing {
-    /// Transferred as stored on disk, without compression.
+    /// The layer is transferred as stored on disk, without compression.
     Plain,
     Gzip,
     Zstd,
@@ -73,7 +73,7 @@ impl Packing {
 pub(crate) struct Image {
     pub layers: Vec<Layer>,
     pub config: Bytes,
-    /// Whether it is pulled lazily: its layers are mounted and read on demand.
+    /// Whether the image is pulled lazily: its layers are mounted and read on demand.
     pub(crate) is_lazy: bool,
 }
 
@@ -87,8 +87,8 @@ pub(crate) struct Catalog {
 }
 
 impl Catalog {
-    /// Creates the images of a run. A streaming service has prepared all old images and this share of the new ones for
-    /// lazy pulls. `None`: there is no such service.
+    /// Creates the images of a run. `prepared`: a streaming service has prepared all old images and this share of the
+    /// new images for lazy pulls. `None`: there is no such service.
     pub(crate) fn new(specs: &[ImageSpec], prepared: Option<Share>, streams: &Streams) -> Self {
         let mut numbering = Numbering {
             streams,
@@ -153,7 +153,7 @@ impl Catalog {
     }
 }
 
-/// Returns whether a service that prepares this share of the images has prepared this one.
+/// Returns whether a service that prepares this share of the images has prepared `image`.
 fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
     let mut rng = streams.stream(image, "prepared for lazy pulls");
     share == Share::ALL || dist::bernoulli(&mut rng, share.get())
@@ -162,7 +162,7 @@ fn is_prepared(share: Share, streams: &Streams, image: EntityKey) -> bool {
 struct Numbering<'s> {
     streams: &'s Streams,
     blobs: HashMap<&'s str, u16>,
-    /// The number of each chain, by the chain below, if any, and blob.
+    /// The number of each chain, by the chain below it (if any) and its top blob.
     chains: HashMap<(Option<u16>, u16), u16>,
 }
 
@@ -198,7 +198,7 @@ impl<'s> Numbering<'s> {
     }
 }
 
-/// The largest drawn size: 10^13 bytes, a thousand times the largest known layer on public registries.
+/// The largest size that can be drawn: 10^13 bytes, a thousand times the largest known layer on public registries.
 const MOST_BYTES: f64 = 1e13;
 
 fn size(model: &SizeModel, streams: &Streams, key: EntityKey, purpose: &'static str) -> Bytes {

@@ -1,4 +1,4 @@
-//! containerd's garbage collector: it deletes what a failed pull leaves on a node.
+//! containerd's garbage collector, which deletes the leftovers of a failed pull on a node.
 //!
 //! A pull holds its blobs, unpacked layers and unfinished downloads with a lease, which ends with the pull. Nothing
 //! else holds them unless an image on the node has the same layers or another pull needs them. The collector runs
@@ -6,7 +6,7 @@
 //! `pause_threshold` (2%). Source: containerd `docs/garbage-collection.md` @22f44c4, `client/pull.go`. In our
 //! laboratory measurements, containerd requests manifests and finished layers of failed pulls again.
 //!
-//! Left out: what a node's failure leaves, because its lease remains for 24 h.
+//! Left out: the leftovers of a pull on a node that fails, because the lease remains for 24 h.
 
 use crate::world::nodes::catalog::{Catalog, ImageRef};
 use crate::world::nodes::node::{Blob, Chain, NodeContent, NodeState};
@@ -19,7 +19,7 @@ impl NodeState {
         self.content_mut().failed[usize::from(image.0)] = Some(now);
     }
 
-    /// Deletes what failed pulls have left, if the collector has run in the meantime, which it does `after` the end of
+    /// Deletes the leftovers of failed pulls, if the collector has run in the meantime. It runs `after` the end of
     /// their leases. Returns the lost bytes of incomplete blobs.
     pub(super) fn collect(
         &mut self,

@@ -1,5 +1,5 @@
 //! A node's disk behind its page cache: layers are unpacked into memory, and the disk writes the memory out. Downloads
-//! are also written, and each is complete when all of it is on the disk.
+//! are also written, and a download is complete when all of it is on the disk.
 //!
 //! While the buffer has room, each layer is unpacked as fast as it is decompressed. When it is full, all layers and
 //! downloads share the disk's rate equally. The disk keeps writing when no layer is unpacked, so the buffer empties
@@ -8,9 +8,9 @@
 //! by default is 15% of the memory that can be dirty.
 //!
 //! containerd syncs each blob before it can be unpacked (`fp.Sync()` in containerd/containerd @02e0fef
-//! `plugins/content/local/writer.go`), and its slot is held until then. The kernel has already written pages that are
-//! older than [`DIRTY_EXPIRE`]; the rest is written during the sync, before the dirty pages of unpacked layers while
-//! the buffer has room.
+//! `plugins/content/local/writer.go`), and holds the blob's download slot until then. The kernel has already written
+//! pages that are older than [`DIRTY_EXPIRE`]; the rest is written during the sync, before the dirty pages of unpacked
+//! layers while the buffer has room.
 //!
 //! Left out: the gradual onset of the kernel's throttling, a disk's credits for bursts, reading blobs back, and disk
 //! use by pods.
@@ -24,7 +24,7 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 /// Age at which the kernel writes a dirty page. Source: `vm.dirty_expire_centisecs` of Linux, 3000.
 const DIRTY_EXPIRE: SimDuration = SimDuration::from_secs(30);
 
-/// Bytes per second of an uncompressed layer that memory accepts: more than any limit.
+/// Rate at which memory accepts an uncompressed layer, in bytes per second: higher than any limit.
 const MEMORY_RATE: f64 = 1e12;
 
 /// A layer that is being written.
@@ -66,7 +66,7 @@ impl UnpackRates {
         }
     }
 
-    /// Returns the rate of one layer on a node whose disk is never a limit.
+    /// Returns the rate of one layer on a node whose disk never limits it.
     pub(crate) const fn of_packing(self, packing: Packing) -> BytesPerSec {
         match packing {
             Packing::Plain | Packing::Gzip => self.gzip,
@@ -80,7 +80,7 @@ impl UnpackRates {
 struct Unpackers {
     /// Rate of one layer, in bytes per second.
     decompress: f64,
-    /// Bytes that a permanent writer would have written.
+    /// Bytes that a writer would have written if it had been active since the start.
     written: f64,
     writers: Vec<Writer>,
 }
@@ -98,7 +98,7 @@ impl Unpackers {
         self.writers.push(Writer { of, ends });
     }
 
-    /// Returns the total rate if each has at most this share of the disk.
+    /// Returns the total rate if the disk limits each layer to `share`.
     fn rate_of_all(&self, share: f64) -> f64 {
         self.writers.len() as f64 * self.decompress.min(share)
     }
@@ -113,7 +113,7 @@ impl Unpackers {
         take_done(&mut self.writers, self.written)
     }
 
-    /// Returns the seconds until the first layer is complete.
+    /// Returns the seconds until the first layer is complete, if the disk limits each layer to `share`.
     fn until_first(&self, share: f64) -> Option<f64> {
         until_first(&self.writers, self.written, self.decompress.min(share))
     }
@@ -127,9 +127,9 @@ pub(crate) struct Disk {
     buffer: f64,
     /// Bytes in memory that are not yet on the disk.
     dirty: f64,
-    /// Bytes that a permanent writer without decompression would have written.
+    /// Bytes that a writer without decompression would have written if it had been active since the start.
     copied: f64,
-    /// Bytes that a permanent sync would have written.
+    /// Bytes that a sync would have written if it had been active since the start.
     synced: f64,
     now: SimTime,
     /// Gzip layers being unpacked.
@@ -142,12 +142,12 @@ pub(crate) struct Disk {
     syncs: Vec<Writer>,
     /// Downloads in progress.
     downloads: Vec<DiskDownload>,
-    /// The pending event at [`Disk::next_change`].
+    /// The pending event for the time of [`Disk::next_change`].
     pub event: Option<EventId>,
 }
 
 impl Disk {
-    /// Creates a disk with this write rate and buffer, and processors that decompress at these rates.
+    /// Creates a disk with this write rate and buffer, on a node whose processors decompress at these rates.
     pub(crate) fn new(rate: BytesPerSec, buffer: Bytes, unpack: UnpackRates) -> Self {
         Self {
             rate: rate.get(),
@@ -205,7 +205,8 @@ impl Disk {
         self.downloads.retain(|download| download.of.pull != pull);
     }
 
-    /// Removes and returns the layers that are complete at `now`, for each packing in the order in which they began.
+    /// Removes and returns the layers that are complete at `now`; layers of one packing are in the order in which they
+    /// began.
     pub(crate) fn take_ended(&mut self, now: SimTime) -> EndedWrites {
         self.advance(now);
         let mut unpacked = self.gzip.take_done();
@@ -217,8 +218,8 @@ impl Disk {
         }
     }
 
-    /// Returns when the next layer is complete, or the buffer becomes full and rates change. `None`: nothing is being
-    /// written.
+    /// Returns when the next layer is complete, or the buffer becomes full so that rates change. `None`: nothing is
+    /// being written.
     pub(crate) fn next_change(&self) -> Option<SimTime> {
         let ends = [
             self.gzip.until_first(self.unpack_share()),
@@ -238,7 +239,7 @@ impl Disk {
         self.dirty + 0.5 >= self.buffer
     }
 
-    /// Returns the share of the disk for each writer.
+    /// Returns the share of the disk's rate for each writer.
     fn share(&self) -> f64 {
         let waiting = if self.is_full() {
             self.gzip.writers.len() + self.zstd.writers.len() + self.copies.len()
@@ -253,7 +254,7 @@ impl Disk {
         self.share()
     }
 
-    /// Returns the maximum share of the disk for each layer being unpacked: unlimited while the buffer has room.
+    /// Returns the maximum rate that the disk leaves each layer being unpacked: unlimited while the buffer has room.
     fn unpack_share(&self) -> f64 {
         if self.is_full() {
             self.share()
@@ -268,8 +269,8 @@ impl Disk {
         self.gzip.rate_of_all(share) + self.zstd.rate_of_all(share)
     }
 
-    /// Returns the rate of each layer that is written without decompression: if the disk is full, the rest of its
-    /// rate.
+    /// Returns the rate of each layer that is written without decompression. If the buffer is full, the layers share
+    /// the rest of the disk's rate.
     fn copy_rate(&self) -> f64 {
         if !self.is_full() {
             return MEMORY_RATE;
@@ -307,7 +308,7 @@ impl Disk {
 
 /// Removes and returns the layers that are complete if each writer has written `done` bytes.
 fn take_done(writers: &mut Vec<Writer>, done: f64) -> Vec<PullLayer> {
-    // Event times are whole nanoseconds, so a layer may be complete except for rounding.
+    // Event times are whole nanoseconds, so a layer may lack a fraction of a byte due to rounding.
     let is_done = |writer: &Writer| writer.ends <= done + 0.5;
     let ended = writers.iter().filter(|writer| is_done(writer));
     let ended = ended.map(|writer| writer.of).collect();
@@ -371,27 +372,28 @@ mod tests {
     fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Gzip);
-        // It fills at 300 - 100 = 200 B/s: full after 50 s, with 15,000 B written. The other 5,000 B at 100 B/s:
-        // another 50 s.
+        // The buffer fills at 300 - 100 = 200 B/s and is full after 50 s, with 15,000 B written. The other 5,000 B
+        // take another 50 s at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 100.0)]);
-        // For 25 s the disk works alone: room for 2,500 B, which lasts 12.5 s, 3,750 B; then 1,250 B at 100 B/s.
+        // For 25 s the disk writes alone, which makes room for 2,500 B. This lasts for 12.5 s and 3,750 B; then 1,250
+        // B are written at 100 B/s.
         disk.begin(SimTime::from_secs(125), layer(1), 5_000.0, Packing::Gzip);
         assert_ends(&run(&mut disk), &[(1, 125.0 + 12.5 + 12.5)]);
     }
 
     #[test]
     fn zstd_has_its_own_rate_until_the_buffer_is_full() {
-        // 600 B/s fill the buffer at 500: full after 20 s, with 12,000 B written. The other 8,000 B at 100 B/s:
-        // another 80 s.
+        // 600 B/s fill the buffer at 500 B/s. It is full after 20 s, with 12,000 B written. The other 8,000 B take
+        // another 80 s at 100 B/s.
         let mut slow = disk(10_000);
         slow.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Zstd);
         assert_ends(&run(&mut slow), &[(0, 100.0)]);
-        // With room for everything: 6,000 B at 600 B/s concurrently with 6,000 B at 300 B/s.
+        // The buffer has room for everything: 6,000 B at 600 B/s concurrently with 6,000 B at 300 B/s.
         let mut roomy = disk(100_000);
         roomy.begin(SimTime::ZERO, layer(0), 6_000.0, Packing::Gzip);
         roomy.begin(SimTime::ZERO, layer(1), 6_000.0, Packing::Zstd);
         assert_ends(&run(&mut roomy), &[(1, 10.0), (0, 20.0)]);
-        // A full disk is shared equally: 50 B/s each.
+        // A disk with a full buffer is shared equally: 50 B/s each.
         let mut full = disk(0);
         full.begin(SimTime::ZERO, layer(0), 100.0, Packing::Gzip);
         full.begin(SimTime::ZERO, layer(1), 200.0, Packing::Zstd);
@@ -403,8 +405,9 @@ mod tests {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 9_000.0, Packing::Gzip);
-        // Together 600 B/s, filling at 500: the first is written after 10 s, with 5,000 B in the buffer. The other has
-        // 6,000 B left and fills at 200: it needs 20 s; the buffer would be full after 25.
+        // Together 600 B/s fill the buffer at 500 B/s: the first layer is written after 10 s, with 5,000 B in the
+        // buffer. The other layer has 6,000 B left and fills the buffer at 200 B/s: it needs 20 s, and the buffer
+        // would be full after 25 s.
         assert_ends(&run(&mut disk), &[(0, 10.0), (1, 30.0)]);
     }
 
@@ -413,7 +416,7 @@ mod tests {
         let mut disk = disk(0);
         disk.begin(SimTime::ZERO, layer(0), 100.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 300.0, Packing::Gzip);
-        // 50 B/s each until 2 s; then 200 B at 100 B/s.
+        // 50 B/s each until 2 s; then the rest, 200 B, at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 4.0)]);
     }
 
@@ -428,7 +431,7 @@ mod tests {
         );
         disk.begin(SimTime::ZERO, layer(1), 300.0, Packing::Gzip);
         disk.cancel(SimTime::from_secs(2), PullId(7));
-        // 100 B in two seconds, 200 B in another two.
+        // 100 B in the first two seconds, 200 B in the next two.
         assert_ends(&run(&mut disk), &[(1, 4.0)]);
     }
 
@@ -440,9 +443,10 @@ mod tests {
             UnpackRates::of(BytesPerSec::new(300e6), 2.0),
         );
         disk.begin(SimTime::ZERO, layer(0), 9_000e6, Packing::Plain);
-        // The buffer has room for all of it.
+        // The buffer has room for the whole layer.
         assert_ends(&run(&mut disk), &[(0, 0.0)]);
-        // After a second the disk has written 100 MB: room for 1,100 MB. The other 8,900 MB are written at 100 MB/s.
+        // After a second the disk has written 100 MB, so the buffer has room for 1,100 MB. The other 8,900 MB are
+        // written at 100 MB/s.
         disk.begin(SimTime::from_secs(1), layer(1), 10_000e6, Packing::Plain);
         assert_ends(&run(&mut disk), &[(1, 90.0)]);
     }
@@ -456,7 +460,7 @@ mod tests {
         );
         disk.begin(SimTime::ZERO, layer(0), 600.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 2_400.0, Packing::Plain);
-        // 300 B/s for 2 s concurrently with 700 B/s; then 1,000 B at 1,000 B/s.
+        // 300 B/s for 2 s, concurrently with 700 B/s for the other layer; then 1,000 B at 1,000 B/s.
         assert_ends(&run(&mut disk), &[(0, 2.0), (1, 3.0)]);
     }
 
@@ -467,7 +471,7 @@ mod tests {
         disk.sync(SimTime::from_secs(10), layer(0), 1_000.0);
         // 1,000 B at 100 B/s.
         assert_ends(&run(&mut disk), &[(0, 20.0)]);
-        // Of 1,000 B in 60 s, the kernel has already written those of the first 30 s.
+        // Of 1,000 B that arrive in 60 s, the kernel has already written the bytes of the first 30 s.
         disk.download_begins(SimTime::from_secs(20), layer(1));
         disk.sync(SimTime::from_secs(80), layer(1), 1_000.0);
         assert_ends(&run(&mut disk), &[(1, 85.0)]);
@@ -478,8 +482,8 @@ mod tests {
         let mut disk = disk(1_200);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.sync(SimTime::ZERO, layer(1), 1_000.0);
-        // The buffer fills at 300 B/s for 4 s, 1,200 B, while 400 B are synced. Then both have 50 B/s: the other 600 B
-        // end at 16 s, with 1,800 B unpacked; then 1,200 B at 100 B/s.
+        // For 4 s the buffer fills at 300 B/s, by 1,200 B, while 400 B are synced. Then both have 50 B/s: the sync of
+        // the other 600 B ends at 16 s, with 1,800 B unpacked. The last 1,200 B are written at 100 B/s.
         assert_ends(&run(&mut disk), &[(1, 16.0), (0, 28.0)]);
     }
 }

@@ -7,8 +7,8 @@
 //! | `pull`, `pull_progress`, `pull_error` | one attempt to pull an image, and its outcome |
 //! | `pull_wait` | why pulls wait while nothing of them moves |
 //! | `order` | pulls that real machines carry out |
-//! | `collector` | the deletion of what a failed pull leaves |
-//! | `unpack`, `disk` | unpacking layers, and the disk that they are written to |
+//! | `collector` | the deletion of a failed pull's leftovers |
+//! | `unpack`, `disk` | unpacking layers, and the disk to which they are written |
 //! | `runtime` | requests of a pull, retries, and pulls that stall |
 //! | `spec` | the settings |
 

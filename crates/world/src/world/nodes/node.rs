@@ -1,7 +1,7 @@
 //! A node: the content of its disk, its queue of image pulls, and its download and unpack slots.
 //!
 //! Left out: image garbage collection. The kubelet deletes images when the disk is 85% full, checking every five
-//! minutes, and never deletes those of running pods. This affects a rollout only on disks that are too small for two
+//! minutes, and never deletes images of running pods. This affects a rollout only on disks that are too small for two
 //! revisions, and then through evictions, which are not modelled either.
 
 use crate::world::nodes::spec::NodeSpec;
@@ -21,15 +21,15 @@ use fleetsim_units::{Bytes, BytesPerSec, Factor, SimDuration, SimTime};
 /// The part of a compressed layer that is on a node.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Blob {
-    /// This many bytes, possibly none.
+    /// This many bytes of the blob, possibly none.
     Partial(Bytes),
-    /// An attempt is downloading it, and started with this many bytes.
+    /// An attempt is downloading the blob, and started with this many bytes.
     Fetching(Bytes),
-    /// All of it is on the node.
+    /// All of the blob is on the node.
     Whole,
-    /// It was complete, and was discarded after unpacking.
+    /// The blob was complete, and was discarded after unpacking.
     Discarded,
-    /// Enough to mount its layer; the rest is read on demand or downloaded in the background.
+    /// Enough of the blob to mount its layer; the rest is read on demand or downloaded in the background.
     Mounted,
 }
 
@@ -54,13 +54,13 @@ pub(crate) struct QueuedPull {
 pub(crate) enum ReadProgress {
     #[default]
     NotYet,
-    /// In progress; these pods wait for it.
+    /// The reads are in progress; these pods wait for them.
     Now(Vec<PodId>),
     Done,
 }
 
-/// The parts of each image that a node has. Nodes with the same content share it, which most do before and after an
-/// update.
+/// The parts of each image that a node has. Nodes with equal content share it; most nodes have equal content before
+/// and after an update.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct NodeContent {
     pub blobs: Vec<Blob>,
@@ -71,12 +71,12 @@ pub(crate) struct NodeContent {
     pub manifests: Vec<bool>,
     /// For each image, the reads of its containers if images are pulled lazily.
     pub reading: Vec<ReadProgress>,
-    /// For each image, when its last pull failed, if that left something to collect.
+    /// For each image, when its last pull failed, if that pull left something to collect.
     pub failed: Vec<Option<SimTime>>,
 }
 
 impl NodeContent {
-    /// Creates an empty content.
+    /// Creates the content of a node that has nothing.
     pub(crate) fn new(catalog: &Catalog) -> Self {
         Self {
             blobs: vec![Blob::Partial(Bytes::ZERO); catalog.blobs],
@@ -101,14 +101,14 @@ impl NodeContent {
 #[derive(Debug)]
 pub(crate) struct KnownContents {
     known: Vec<Rc<NodeContent>>,
-    /// The next one to be forgotten.
+    /// Index of the content that is replaced next.
     oldest: usize,
 }
 
 impl KnownContents {
     const MOST: usize = 8;
 
-    /// Starts with this content.
+    /// Creates the list with a first content.
     pub(crate) fn new(first: NodeContent) -> Self {
         Self {
             known: vec![Rc::new(first)],
@@ -121,7 +121,7 @@ impl KnownContents {
         Rc::clone(&self.known[0])
     }
 
-    /// Replaces a content with an equal one of other nodes, if it is known.
+    /// Replaces a content with an equal one that other nodes share, if there is one.
     pub(crate) fn share(&mut self, content: &mut Rc<NodeContent>) {
         let same = self
             .known
@@ -142,7 +142,7 @@ impl KnownContents {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NodeHardware {
     pub(crate) unpack_rate: BytesPerSec,
-    /// The disk. `None`: it is never a limit.
+    /// The disk. `None`: the disk never limits the rate.
     pub(crate) disk: Option<DiskHardware>,
 }
 
@@ -158,15 +158,15 @@ pub(crate) struct DiskHardware {
 pub(crate) struct NodeState {
     pub cluster: ClusterId,
     pub key: EntityKey,
-    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. They identify the node's
-    /// random draws.
+    /// Number of pull attempts, requests, requests to blob hosts, unpackings and pods so far. These numbers identify
+    /// the node's random draws.
     pub attempts: u64,
     pub requests: u64,
     pub(crate) blob_requests: u64,
     pub(crate) unpacks: u64,
     pub pods: u32,
     pub content: Rc<NodeContent>,
-    /// The disk that layers are written to. `None`: it is never a limit.
+    /// The disk to which layers are written. `None`: the disk never limits the rate.
     pub disk: Option<Box<Disk>>,
     /// Number of layers being unpacked.
     pub unpacking: u32,
@@ -181,21 +181,21 @@ pub(crate) struct NodeState {
     pub(crate) pull_queue: VecDeque<QueuedPull>,
     /// Pods in image back-off, and some that have left it.
     pub(crate) backing_off: Vec<PodId>,
-    /// Number of kubelet calls that wait for one of these pulls, if the runtime merges calls.
+    /// Number of kubelet calls that wait for a pull in progress, if the runtime merges calls.
     pub(crate) merged_pulls: usize,
     /// The kubelet's own limit on pulls per second.
     pub(crate) pull_rate: Option<TokenBucket>,
-    /// When it can start another pod, if its rate of starts is limited.
+    /// When the node can start another pod, if its rate of starts is limited.
     pub(crate) next_start: SimTime,
-    /// Whether it has failed and not recovered.
+    /// Whether the node has failed and not recovered.
     pub down: bool,
-    /// Whether the control plane considers it ready.
+    /// Whether the control plane considers the node ready.
     pub ready: bool,
     /// Number of failures so far.
     pub failures: u32,
-    /// The current cycle of its failure process.
+    /// The current cycle of the node's failure process.
     pub turn: u64,
-    /// Pods that were deleted while it was down.
+    /// Pods that were deleted while the node was down.
     pub(crate) terminating_on_lost_node: Vec<PodId>,
 }
 
@@ -240,7 +240,7 @@ impl NodeState {
         }
     }
 
-    /// Puts an image on the disk as if it had been pulled long ago.
+    /// Puts an image on the node, in its state long after a pull.
     pub(crate) fn preload(&mut self, catalog: &Catalog, image: ImageRef, keep_blobs: bool) {
         let content = self.content_mut();
         for layer in &catalog.image(image).layers {
@@ -256,7 +256,7 @@ impl NodeState {
         content.manifests[usize::from(image.0)] = true;
     }
 
-    /// Returns its content for modification.
+    /// Returns the node's content for modification.
     pub(crate) fn content_mut(&mut self) -> &mut NodeContent {
         Rc::make_mut(&mut self.content)
     }
@@ -273,7 +273,7 @@ impl NodeState {
         draw
     }
 
-    /// Schedules the next change after the writes to its disk have changed.
+    /// Schedules the disk's next change, after its writes have changed.
     pub(super) fn schedule_disk(&mut self, id: NodeId, queue: &mut Queue) {
         let disk = self.disk.as_mut().expect("a disk that changed");
         let next = disk.next_change();
@@ -289,8 +289,8 @@ impl NodeState {
         })
     }
 
-    /// Returns the time until it has started the pods before the next one, if it starts this many per second; `slow`
-    /// is the factor of its cluster.
+    /// Returns the time until the node can start the next pod, if it starts `rate` pods per second; `slow` is the
+    /// factor of the node's cluster.
     pub(crate) fn wait_to_start(&mut self, rate: Factor, slow: f64, now: SimTime) -> SimDuration {
         let turn = self.next_start.max(now);
         self.next_start = turn + SimDuration::from_secs_f64(slow / rate.get());

@@ -1,12 +1,13 @@
 //! Pulls that real machines carry out: the world orders them, and is notified when they have ended.
 //!
-//! Pods, kubelet, serial pulls and back-off are simulated, before and after a pull. Between its start and its end
-//! nothing is simulated: no request, no transfer and no unpacking. An order has an event for its end that is never
-//! due, so that the queue shows that an event is still expected. Whoever carries out the pull replaces it.
+//! Pods, kubelet, serial pulls and back-off are simulated, before and after a pull. Between the start and the end of a
+//! pull nothing is simulated: no request, no transfer and no unpacking. An order has an event for its end that is
+//! never due, so that the queue shows that an event is still expected. The caller that carries out the pull replaces
+//! this event.
 //!
-//! Left out: the parts of a pull. A pull counts as one download from its start to its end, and bytes count for a node
-//! when its pull has succeeded. Bytes and requests of the registry are measured values, and bytes that were sent but
-//! are not in a complete blob count as lost.
+//! Left out: the parts of a pull. A pull counts as one download from its start to its end, and a node's bytes are
+//! counted when its pull has succeeded. Bytes and requests of the registry are measured values, and bytes that were
+//! sent but are not in a complete blob count as lost.
 
 use crate::engine::EventId;
 use crate::world::event::{Event, PullEvent, Queue};
@@ -17,16 +18,16 @@ use crate::world::{Totals, World};
 use fleetsim_rollout::Revision;
 use fleetsim_units::{Bytes, BytesPerSec, SimTime};
 
-/// A pull to carry out.
+/// A pull for real machines to carry out.
 #[derive(Clone, Copy, Debug)]
 pub struct PullOrder {
     /// The pull attempt.
     pub pull: PullId,
-    /// Its cluster.
+    /// The cluster of the pull.
     pub cluster: ClusterId,
-    /// Its node, by its number in the cluster.
+    /// The node of the pull, by its number in the cluster.
     pub node: usize,
-    /// Index into [`crate::world::WorldSpec::images`].
+    /// Index of the image in [`crate::world::WorldSpec::images`].
     pub image: usize,
     /// The revision of the image.
     pub revision: Revision,
@@ -40,7 +41,7 @@ pub(crate) struct PullOrders {
 }
 
 impl World<'_> {
-    /// Makes pulls ordered ([`World::take_orders`]) instead of simulated from now on.
+    /// Switches from simulating pulls to ordering them ([`World::take_orders`]).
     pub fn order_pulls(&mut self) {
         self.orders = Some(Box::default());
     }
@@ -72,7 +73,7 @@ impl World<'_> {
         self.pulls[pull.index()].order = Some(end);
     }
 
-    /// Sets the measured rate at which the registry sends from now on.
+    /// Sets the measured current sending rate of the registry.
     pub fn measure_egress(&mut self, now: SimTime, rate: BytesPerSec, at_capacity: bool) {
         self.meter.advance(now);
         self.meter.set_egress([(rate, at_capacity)].into_iter());
@@ -155,7 +156,7 @@ impl World<'_> {
         self.clusters[cluster.index()].facts.received += received;
     }
 
-    /// Replaces measured values in the totals of a world whose pulls are carried out by real machines.
+    /// Replaces values in the totals by measured ones, in a world whose pulls are carried out by real machines.
     pub(crate) fn total_orders(&mut self) {
         let Some(orders) = &self.orders else { return };
         let measured = &orders.measured;

@@ -1,12 +1,12 @@
 //! One attempt to pull an image, from the kubelet's queue to the last unpacked layer.
 //!
 //! Follows containerd's pipeline: resolve the tag, fetch manifest and config (`runtime`), then download all missing
-//! layers through a few slots. Each layer is unpacked on top of the one below as soon as both are available. Sources:
-//! containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70); kubelet
-//! `pkg/kubelet/images/{puller,image_manager}.go`.
+//! layers through a few slots. Each layer is unpacked on top of the layer below as soon as both are available.
+//! Sources: containerd `core/unpack/unpacker.go` and `plugins/transfer/plugin.go` at 301026e (v2.4.0-beta.0+70);
+//! kubelet `pkg/kubelet/images/{puller,image_manager}.go`.
 //!
 //! Layers that are already unpacked on the same base are skipped from the bottom up to the first missing one. The
-//! layers above it are downloaded unless their blob is in the content store, and always unpacked. If two pulls on a
+//! layers above are always unpacked, and are downloaded unless their blobs are in the content store. If two pulls on a
 //! node need the same blob or chain, the work is done once. A layer that an image lists twice is downloaded once, for
 //! its first position, and unpacked for each position, because each is a separate chain.
 //!
@@ -45,7 +45,7 @@ pub(crate) struct Pull {
     pub pod: PodId,
     pub node: NodeId,
     pub image: ImageRef,
-    /// The number of earlier attempts on its node.
+    /// The number of earlier attempts on the node.
     pub attempt: u64,
     asked: SimTime,
     began: SimTime,
@@ -55,7 +55,7 @@ pub(crate) struct Pull {
     progress: Option<Box<PullProgress>>,
 }
 
-/// The state that an ended attempt shows: no layers.
+/// The state of an ended attempt: no layers.
 static NO_PROGRESS: PullProgress = PullProgress::of_layers(Vec::new(), Vec::new());
 
 impl Deref for Pull {
@@ -120,7 +120,7 @@ impl Pull {
     }
 
     /// Returns the missing bytes of a layer, or the part of them that arrives before a planned failure. For a lazy
-    /// image, the bytes that are needed to mount the layer.
+    /// image, returns the bytes that are needed to mount the layer.
     fn bytes_to_fetch(
         &self,
         layer: usize,
@@ -175,7 +175,7 @@ impl Pull {
         missing
     }
 
-    /// Claims every blob that this pull needs and that no other pull of its node is downloading. The blob then waits
+    /// Claims every blob that this pull needs and that no other pull of the node is downloading. A claimed blob waits
     /// for a slot.
     fn claim_blobs(
         &mut self,
@@ -208,7 +208,8 @@ impl Pull {
         }
     }
 
-    /// Returns the arrived bytes of layers whose source is not complete, or that are not on the disk.
+    /// Returns the bytes that have arrived for layers that are not complete yet, because their source is filling or
+    /// the disk is writing.
     pub(crate) fn settling(&self) -> Bytes {
         let mut bytes = Bytes::ZERO;
         for fetch in &self.fetches {
@@ -221,7 +222,7 @@ impl Pull {
 }
 
 impl NodeState {
-    /// Returns its pull in progress for an image, if there is one.
+    /// Returns the node's pull in progress for an image, if there is one.
     fn pull_of(&self, image: ImageRef, pulls: &[Pull]) -> Option<PullId> {
         self.pulls
             .iter()
@@ -380,7 +381,7 @@ impl World<'_> {
         }
     }
 
-    /// Assigns a free slot, of the node or of this pull, to the next layer that waits for it.
+    /// Assigns a free slot, of the node or of this pull, to the next layer that waits for one.
     fn next_with_slot(&mut self, id: PullId) -> Option<PullLayer> {
         let slots = self.spec.node.runtime.download_slots;
         let pull = &mut self.pulls[id.index()];
@@ -518,7 +519,7 @@ impl World<'_> {
         self.start_queued_pulls(node, queue);
     }
 
-    /// Removes a pull from its node and the meters. Returns the other pods that waited for it.
+    /// Removes a pull from its node and the meters. Returns the other pods that waited for the pull.
     fn end_pull(&mut self, id: PullId, queue: &mut Queue) -> Vec<PodId> {
         let now = queue.now();
         let pull = &mut self.pulls[id.index()];
@@ -591,7 +592,7 @@ impl World<'_> {
     }
 
     /// Ends an attempt early: transfers are cancelled, and arrived bytes are kept or lost. Returns the other pods that
-    /// waited for it.
+    /// waited for the attempt.
     pub(crate) fn drop_pull(
         &mut self,
         id: PullId,
@@ -610,7 +611,7 @@ impl World<'_> {
         }
         let node = &mut self.nodes[node_id.index()];
         node.slot_queue.retain(|waiting| waiting.pull != id);
-        // The lease of a lost node's pull remains.
+        // The lease of a pull on a lost node remains.
         if self.spec.node.runtime.collect_after.is_some() && error != PullError::NodeLost {
             node.lease_ends(self.pulls[id.index()].image, now);
         }

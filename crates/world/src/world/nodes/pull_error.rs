@@ -6,15 +6,15 @@ use fleetsim_units::SimTime;
 /// Why an attempt failed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum PullError {
-    /// It exceeded the kubelet's limit of pulls per second.
+    /// The attempt exceeded the kubelet's limit of pulls per second.
     KubeletRate,
     /// The registry responded 429 to every attempt of one request.
     TooManyRequests,
     /// The transfer was aborted.
     Broken,
-    /// It took longer than the node's deadline.
+    /// The attempt took longer than the node's deadline.
     Deadline,
-    /// The registry responded 503, also to the retry.
+    /// The registry responded 503, even to the retry.
     Unavailable,
     /// The registry did not respond to any attempt of one request.
     Unreachable,
@@ -34,16 +34,16 @@ impl PullError {
 /// The outcome of one attempt to pull an image.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PullFacts {
-    /// Its cluster.
+    /// The attempt's cluster.
     pub cluster: ClusterId,
-    /// Its node.
+    /// The attempt's node.
     pub node: NodeId,
     /// When the kubelet asked for it.
     pub asked: SimTime,
     /// When the runtime began, after any wait in the kubelet's queue.
     pub began: SimTime,
-    /// When it ended. `None`: it is in progress.
+    /// When the attempt ended. `None`: it is in progress.
     pub ended: Option<SimTime>,
-    /// Why it failed, if it failed.
+    /// Why the attempt failed. `None`: it has not failed.
     pub error: Option<PullError>,
 }

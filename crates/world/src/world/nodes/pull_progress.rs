@@ -28,19 +28,19 @@ impl PullLayer {
 /// The state of a layer's download.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Fetch {
-    /// Not needed, or complete.
+    /// The layer is not needed, or complete.
     Done,
-    /// Another pull of this node downloads it, or this pull downloads it for an earlier position in the image.
+    /// Another pull of this node downloads the layer, or this pull downloads it for an earlier position in the image.
     Elsewhere,
-    /// Waiting for a slot.
+    /// The layer waits for a slot.
     Queued,
-    /// Has a slot; its request is in progress.
+    /// The layer has a slot; its request is in progress.
     Requested,
-    /// Its transfer is in progress.
+    /// The layer's transfer is in progress.
     Downloading(TransferId),
-    /// This many bytes have arrived; it is complete once its source is complete.
+    /// This many bytes have arrived; the layer is complete once its source is complete.
     Settling(Bytes),
-    /// This many bytes have arrived; it is complete once the node's disk has written it.
+    /// This many bytes have arrived; the layer is complete once the node's disk has written it.
     Syncing(Bytes),
 }
 
@@ -50,7 +50,7 @@ pub(crate) struct PullProgress {
     pub fetches: Vec<Fetch>,
     /// Failed attempts of each layer's request.
     pub(crate) layer_tries: Vec<Tries>,
-    /// The source of each layer. Empty: all from the registry.
+    /// The source of each layer. Empty: all layers are from the registry.
     pub sources: Vec<BlobSource>,
     /// The lowest layer that is not committed.
     pub(crate) unpack_next: usize,
@@ -77,9 +77,9 @@ pub(crate) struct PullProgress {
     pub(crate) config_source: BlobSource,
     /// Pods whose own pulls of the same image wait for this one.
     pub others: Vec<PodId>,
-    /// Its pending deadline.
+    /// The pending event at the attempt's deadline.
     pub(super) deadline: Option<EventId>,
-    /// The pending event of its end, if real machines carry it out.
+    /// The pending event of the attempt's end, if real machines carry it out.
     pub(super) order: Option<EventId>,
     /// The pending cancellation while no transfer makes progress.
     pub(crate) stall_timeout: Option<EventId>,

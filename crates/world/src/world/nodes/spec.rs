@@ -13,8 +13,8 @@ use crate::world::registry::spec::RequestLimit;
 use fleetsim_units::serial::{positive, speed_factor, spread};
 use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 
-/// Kubelet, container runtime, disk and network card. A quantity that is drawn for each cluster is the same on all
-/// nodes of the cluster.
+/// Kubelet, container runtime, disk and network card. Values that are drawn for each cluster are equal on all of its
+/// nodes.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -23,7 +23,7 @@ pub struct NodeSpec {
     pub nic: RateModel,
     /// The kubelet's `serializeImagePulls`. True by default, false when `maxParallelImagePulls` is 2 or more.
     pub serialize_image_pulls: Option<bool>,
-    /// The kubelet's `maxParallelImagePulls`. Without it there is no limit.
+    /// The kubelet's `maxParallelImagePulls`. Default: no limit.
     #[serde(deserialize_with = "positive")]
     pub max_parallel_image_pulls: Option<u32>,
     /// The kubelet's `registryPullQPS`, pulls started per second; 0 means no limit.
@@ -35,7 +35,7 @@ pub struct NodeSpec {
     /// Wait after a failed pull.
     pub image_backoff: Backoff,
     /// Wait before a crashed container is restarted. The defaults are those of the product's platform: Cloud Foundry's
-    /// are 2, 30 s, 16 min and 5 min, and there only the time for which a container was ready counts for `reset`.
+    /// are 2, 30 s, 16 min and 5 min; there, `reset` counts only time for which a container was ready.
     pub crash_backoff: Option<Restarts>,
     /// Time from an error to the pod's next sync, with `requeue: afterError`.
     pub error_requeue: DurationModel,
@@ -54,7 +54,8 @@ pub struct NodeSpec {
     #[serde(rename = "~runtime")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub runtime: RuntimeSpec,
-    /// Whether compressed layers stay on the node after unpacking. In containerd: not `discard_unpacked_layers`.
+    /// Whether compressed layers stay on the node after unpacking. This is the opposite of containerd's
+    /// `discard_unpacked_layers`.
     pub keep_blobs: bool,
     /// Number of layers unpacked simultaneously. With 1, each image unpacks one layer after another. A higher number
     /// is a limit per node (containerd's `max_concurrent_unpacks`, since 2.2).
@@ -62,10 +63,10 @@ pub struct NodeSpec {
     pub unpack_slots: u32,
     /// Uncompressed bytes written per second while unpacking one layer; drawn for each cluster.
     pub unpack_rate: RateModel,
-    /// Factor on `unpackRate` for layers compressed with zstd, from 0.1 to 100. 1 is the rate of gzip.
+    /// Factor on `unpackRate` for layers compressed with zstd, from 0.1 to 100. With 1, the rate is that of gzip.
     #[serde(deserialize_with = "speed_factor")]
     pub zstd_factor: f64,
-    /// The disk that downloads and unpacked layers of a node are written to. Default: a `boot-disk`.
+    /// The disk to which a node's downloads and unpacked layers are written. Default: a `boot-disk`.
     pub disk: Option<DiskSpec>,
     /// Variation of `unpackRate` between nodes, from 0 to 2. It is the sigma of a lognormal factor with median 1.
     #[serde(deserialize_with = "spread")]
@@ -77,7 +78,7 @@ pub struct NodeSpec {
     /// Time from a present image to a started process: sandbox, create, start.
     pub start_overhead: DurationModel,
     /// Variation of `startOverhead` and of the workloads' `start` between clusters, from 0 to 2. It is the sigma of a
-    /// lognormal factor with median 1, the same for all starts in a cluster.
+    /// lognormal factor with median 1. All starts in a cluster have the same factor.
     #[serde(deserialize_with = "spread")]
     pub start_spread: f64,
 }
@@ -113,8 +114,8 @@ impl Default for NodeSpec {
 }
 
 impl NodeSpec {
-    /// Returns the number of image pulls that may run simultaneously. The kubelet's own rule: one, unless two or more
-    /// are allowed.
+    /// Returns the number of image pulls that may run simultaneously. This is the kubelet's own rule: one, unless two
+    /// or more are allowed.
     pub(crate) fn parallel_pulls(&self) -> usize {
         match (self.serialize_image_pulls, self.max_parallel_image_pulls) {
             (Some(true), _) | (None, None | Some(0 | 1)) => 1,
@@ -137,14 +138,15 @@ impl NodeSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Requeue {
-    /// `errorRequeue`: the older rule, which pulls still follow in the newer kubelets that we read.
+    /// After `errorRequeue`, by the older rule, which pulls still follow in newer kubelets.
     #[default]
     AfterError,
-    /// At the end of the pod's back-off, but at most after `syncFrequency`, times 1 to 1.5.
+    /// At the end of the pod's back-off, or after `syncFrequency` if that is earlier. A random factor of 1 to 1.5
+    /// multiplies the wait.
     AtExpiry,
 }
 
-/// A disk behind a page cache. Downloads and unpacked layers are written to it.
+/// A disk behind a page cache, to which downloads and unpacked layers are written.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -157,11 +159,11 @@ pub struct DiskSpec {
     pub buffer: Bytes,
 }
 
-/// Bytes per second above which a disk is never a limit.
+/// Rate, in bytes per second, above which a disk never limits anything.
 const UNLIMITED: f64 = 1e15;
 
 impl DiskSpec {
-    /// Returns its rate and buffer if it can be a limit.
+    /// Returns the rate and the buffer of the disk. `None`: it never limits anything.
     pub fn limit(&self) -> Option<(&RateModel, Bytes)> {
         (self.rate.mean() < UNLIMITED).then_some((&self.rate, self.buffer))
     }
@@ -173,7 +175,7 @@ impl Default for DiskSpec {
     }
 }
 
-/// A class of disks, by the machine that it belongs to.
+/// A class of disks, named after the machines that have them.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -196,13 +198,13 @@ pub enum DiskClass {
     LocalNvme,
     /// eMMC of a small machine: 60 MB/s. A guess: reports for boards range from 30 to 150 MB/s.
     Emmc,
-    /// Writing is never a limit. For measured rates of pulls that already include the disk.
+    /// Writing never limits anything. For measured rates of pulls that already include the disk.
     None,
 }
 
 impl DiskClass {
-    /// Returns its settings. The buffer is the 15% of memory up to which the kernel does not throttle writers. The
-    /// memory, 8 GB, or 4 GB with eMMC, is a guess.
+    /// Returns the settings of the class. The buffer is 15% of the memory, up to which the kernel does not throttle
+    /// writers. The size of the memory, 8 GB, or 4 GB with eMMC, is a guess.
     #[must_use]
     pub fn spec(self) -> DiskSpec {
         let (rate, memory) = match self {

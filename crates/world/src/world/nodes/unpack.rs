@@ -1,13 +1,13 @@
-//! Unpacking: a layer moves from the content store to the disk, on top of the one below.
+//! Unpacking: a layer moves from the content store to the disk, on top of the layer below.
 //!
 //! Each image unpacks one layer after another, unless `unpackSlots` is above 1. Then up to that many layers per node
-//! are unpacked as soon as their blobs are available, and committed once all layers below them are (containerd
-//! `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its uncompressed
-//! bytes over a rate; a node with a `disk` writes them, and its downloads, to the disk.
+//! are unpacked as soon as their blobs are available, and each is committed once all layers below it are committed
+//! (containerd `core/unpack/unpacker.go` since 2.2, containerd/containerd#12332). A layer takes a constant, plus its
+//! uncompressed bytes over a rate; a node with a `disk` writes them, and its downloads, to the disk.
 //!
-//! An uncompressed layer is only written, so the page cache accepts it immediately and the disk at its own rate. On a
-//! node whose disk is never a limit, the rate is that of measured pulls, including their disk, and applies to every
-//! layer. Zstd layers have a different rate, by a factor.
+//! An uncompressed layer is only written: immediately to the page cache, and from there at the disk's rate. On a node
+//! whose disk is never a limit, the rate is that of measured pulls, including their disk, and applies to every layer.
+//! For zstd layers, the rate is multiplied by a factor.
 //!
 //! Left out: decompressors on several cores (set a higher rate), reading the blob back from the disk, and the time to
 //! hash uncompressed content.
@@ -30,7 +30,7 @@ impl Pull {
             && node.content.chains[usize::from(chain)] == Chain::Absent
     }
 
-    /// Commits the unpacked layers with no missing layer below. Returns whether there were any.
+    /// Commits the unpacked layers that have no missing layer below them. Returns whether there were any.
     fn commit(&mut self, node: &mut NodeState, catalog: &Catalog, keep_blobs: bool) -> bool {
         let mut committed = false;
         while let Some(layer) = catalog.image(self.image).layers.get(self.unpack_next) {
@@ -48,7 +48,7 @@ impl Pull {
                 content.chains[usize::from(layer.chain)] = Chain::Unpacked;
                 committed = true;
                 let blob = &mut content.blobs[usize::from(layer.blob)];
-                // Another pull may be downloading it again for another chain.
+                // Another pull may be downloading the blob again for another chain.
                 if !keep_blobs && *blob == Blob::Whole {
                     *blob = Blob::Discarded;
                 }
@@ -92,9 +92,8 @@ impl World<'_> {
         committed
     }
 
-    /// Finishes a pull whose layers are all committed, once its downloads have ended: only the constant part is left.
-    /// Another pull may have unpacked a layer that this one is still downloading; the runtime waits for its downloads
-    /// nevertheless.
+    /// Finishes a pull whose layers are all committed, once its downloads have ended, so that only the constant part
+    /// is left. The runtime waits for the downloads even if another pull has already unpacked the layers.
     fn finish_if_downloaded(&mut self, id: PullId, queue: &mut Queue) {
         let pull = &mut self.pulls[id.index()];
         if pull.fetches.iter().any(|fetch| *fetch != Fetch::Done) {
@@ -113,7 +112,7 @@ impl World<'_> {
         queue.schedule_in(constant, Event::Pull(id, PullEvent::Completed));
     }
 
-    /// Commits the unpacked layers of a pull with no missing layer below. Returns whether there were any.
+    /// Commits the unpacked layers of a pull that have no missing layer below them. Returns whether there were any.
     fn commit(&mut self, id: PullId) -> bool {
         let pull = &mut self.pulls[id.index()];
         let node = &mut self.nodes[pull.node.index()];
@@ -163,7 +162,7 @@ impl World<'_> {
         self.clusters[cluster.index()].unpack_begins(&self.meter);
     }
 
-    /// Records that this many parts of images on a node are unpacked or written, or no longer needed.
+    /// Records that `count` parts of images on a node are unpacked or written, or no longer needed.
     pub(super) fn note_unpacks_end(&mut self, node: NodeId, count: usize) {
         let cluster = self.nodes[node.index()].cluster;
         self.clusters[cluster.index()].unpacks_end(count, &self.meter);

@@ -19,7 +19,7 @@ pub enum CountOrPercent {
 }
 
 impl CountOrPercent {
-    /// Returns whether it is 0 or 0%.
+    /// Returns whether the value is 0 or 0%.
     #[must_use]
     pub const fn is_zero(self) -> bool {
         matches!(self, Self::Count(0) | Self::Percent(0))

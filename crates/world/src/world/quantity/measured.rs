@@ -1,4 +1,4 @@
-//! Measured values from a CSV file, for a quantity that is drawn from them.
+//! Reads measured values, from which a quantity is drawn, from a CSV file.
 //!
 //! The file has a header with column names. Each value has its own unit (`4.2 s`), or the name of its column is a unit
 //! or ends in one (`seconds`, `pull_time_s`, `size_bytes`). Empty cells, which mean that nothing was measured, are
@@ -17,8 +17,8 @@ use crate::document::wording::Wording;
 const MOST_VALUES: usize = 1_000_000;
 
 impl<T: Quantity> Distribution<T> {
-    /// Returns the distribution with its file of values read. The distribution is at `path` of the document. `None` if
-    /// the file cannot be used; this was then reported.
+    /// Returns the distribution, which is at `path` of the document, with the values of its file. `None`: the file
+    /// cannot be used, which is reported.
     pub fn read_values(self, path: &Path, context: &mut Context<'_>) -> Option<Self> {
         let Self::Unread(values) = self else {
             return Some(self);
@@ -63,13 +63,13 @@ pub struct ReadColumn<Q> {
 /// Why a column cannot be read.
 #[derive(Debug)]
 pub enum WrongColumn {
-    /// The column does not exist or has no values; with a fix.
+    /// The column does not exist or has no values: the message and the fix.
     Column(Wording, Wording),
     /// A row or a cell is invalid.
     Cell(Box<Problem>),
 }
 
-/// Reads the named column of a table, or its only one.
+/// Reads the named column of a table, or its only column.
 ///
 /// # Errors
 /// If the column does not exist, or a cell is not a value of this quantity.
@@ -149,7 +149,7 @@ pub fn read_column<Q: Quantity>(
             column.empty += 1;
             continue;
         }
-        // Programs that write CSV use exponents for small and large numbers; `Display` never does.
+        // Accept exponents, which programs that write CSV use for small and large numbers; `Display` never does.
         let number = cell.parse::<f64>().ok().filter(|_| unit.is_some());
         let read = match (unit, number) {
             (Some(unit), Some(number)) => Q::read(&format!("{number} {unit}")),
@@ -159,7 +159,7 @@ pub fn read_column<Q: Quantity>(
             let units: Vec<String> = Q::COLUMN_UNITS.iter().map(|(end, _)| (*end).to_owned()).collect();
             let units = some_of(&units);
             let help = format!("write values with units, or let the name of the column `{name}` end in one of {units}");
-            // A number is shown as written: without its exponent it may have 300 digits.
+            // Show the number as written, because it may have 300 digits without its exponent.
             let written = |number: f64| error.to_string().replace(&number.to_string(), cell);
             let message = number.map_or_else(|| error.to_string(), written);
             let message = Wording::quoting(message, "a cell has an invalid value");

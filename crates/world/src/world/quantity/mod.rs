@@ -1,7 +1,7 @@
 //! A quantity that is fixed or drawn each time: durations, sizes, rates and factors.
 //!
-//! All of them have the same form, so that an experiment can draw every value that it can fix. The samplers are those
-//! of [`crate::engine::dist`], with the same results on every platform. The caller chooses the key of a draw.
+//! All of them have the same form, so that an experiment can draw every value that it can fix. The samplers of
+//! [`crate::engine::dist`] are used, so results are equal on every platform. The caller chooses the key of a draw.
 //!
 //! Left out: truncated distributions (except Pareto, whose mean may not exist otherwise) and mixtures; a file of
 //! values can represent both.
@@ -29,16 +29,16 @@ pub use measured::{ReadColumn, WrongColumn, read_column};
 pub trait Quantity:
     Copy + Debug + DeserializeOwned + DescribedQuantity + PartialEq + Serialize + 'static
 {
-    /// The name with an article, for error messages.
+    /// The name of the quantity with an article, for error messages.
     const KIND: &'static str;
     /// Two example values.
     const EXAMPLES: [&'static str; 2];
-    /// Units that the name of a column of bare numbers may end in, each with the unit to append to its numbers.
+    /// Suffixes of the names of columns with bare numbers, each with the unit to append to the numbers.
     const COLUMN_UNITS: &'static [(&'static str, &'static str)];
 
-    /// Returns the number in seconds, bytes or bytes per second, or the plain number.
+    /// Returns the value as a number of seconds, bytes or bytes per second, or as a plain number.
     fn to_number(self) -> f64;
-    /// Converts back, rounded to what the type can represent.
+    /// Converts a number back, rounded to a value that the type can represent.
     fn from_number(number: f64) -> Self;
     /// Parses a value with its unit.
     ///
@@ -157,35 +157,35 @@ pub type FactorModel = Distribution<Factor>;
 /// A quantity that is fixed or drawn each time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution<T> {
-    /// Always the same value.
+    /// The same value each time.
     Constant(T),
-    /// exp(N(ln median, sigma)).
+    /// Lognormal: exp(N(ln median, sigma)).
     LogNormal {
         /// The median.
         median: T,
         /// Standard deviation of the logarithm.
         sigma: f64,
     },
-    /// Memoryless, with one parameter.
+    /// Exponential: memoryless, with one parameter.
     Exponential {
         /// The mean, which is also the standard deviation.
         mean: T,
     },
-    /// The sum of `shape` exponentials if `shape` is whole.
+    /// Gamma: if `shape` is whole, the sum of `shape` exponentials.
     Gamma {
         /// The mean; the standard deviation is `mean / sqrt(shape)`.
         mean: T,
-        /// Above 0; 1 is exponential.
+        /// The shape, above 0; 1 is exponential.
         shape: f64,
     },
-    /// Above x with probability exp(-(x / scale)^shape).
+    /// Weibull: a draw is above x with probability exp(-(x / scale)^shape).
     Weibull {
         /// The scale: a share of 1 - 1/e of the draws is below it.
         scale: T,
         /// The shape, above 0. 1 is exponential; below 1, the hazard falls with time.
         shape: f64,
     },
-    /// Above x with probability (least / x)^alpha.
+    /// Pareto: a draw is above x with probability (least / x)^alpha.
     Pareto {
         /// The lower bound.
         least: T,
@@ -194,15 +194,15 @@ pub enum Distribution<T> {
         /// The upper bound, at which the tail is truncated.
         most: Option<T>,
     },
-    /// Equally likely between two bounds.
+    /// Uniform: equally likely between two bounds.
     Uniform {
         /// The lower bound.
         min: T,
         /// The upper bound.
         max: T,
     },
-    /// Distributed like these sorted measured values (at least one), with linear interpolation of the distribution
-    /// function.
+    /// Empirical: distributed like these sorted measured values (at least one), with a linearly interpolated
+    /// distribution function.
     Empirical(Arc<[T]>),
     /// Measured values in a file that has not been read yet. A checked scenario has no such values.
     Unread(ValuesFile),
@@ -213,7 +213,7 @@ pub enum Distribution<T> {
 pub struct ValuesFile {
     /// The path, relative to the experiment's folder.
     pub path: String,
-    /// The column. `None`: the only one.
+    /// The column. `None`: the only column.
     pub column: Option<String>,
 }
 
@@ -306,9 +306,9 @@ impl<T: Quantity> Distribution<T> {
         T::from_number(number)
     }
 
-    /// Draws the sum of `count` draws. If a sum of lognormals is nearly lognormal itself, it uses one number, with the
-    /// same mean and variance after Fenton (IRE Trans. Commun. Syst. 8 (1960)). The error of the skewness is then
-    /// below 0.1.
+    /// Draws the sum of `count` draws. If the sum is nearly lognormal itself, this uses a single lognormal draw with
+    /// the mean and the variance of the sum, after Fenton (IRE Trans. Commun. Syst. 8 (1960)). The error of the
+    /// skewness is then below 0.1.
     #[must_use]
     pub fn sample_sum(&self, count: usize, rng: &mut Stream) -> T {
         const FEWEST: usize = 16;
@@ -335,7 +335,8 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns by how many standard deviations the logarithm of a draw exceeds the median's. `None`: not lognormal.
+    /// Returns by how many standard deviations the logarithm of a draw exceeds that of the median. `None`: the
+    /// distribution is not lognormal.
     pub(crate) fn score(&self, drawn: T) -> Option<f64> {
         match self {
             Self::LogNormal { median, sigma } if *sigma > 0.0 => {
@@ -345,7 +346,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Correlates an independent draw with a value that has this score, if both are lognormal.
+    /// Correlates an independent draw with a value whose score is `with`, if both are lognormal.
     pub(crate) fn correlated(&self, drawn: T, with: Option<f64>, correlation: f64) -> T {
         match (self, self.score(drawn), with) {
             (Self::LogNormal { median, sigma }, Some(own), Some(with)) if correlation != 0.0 => {
@@ -356,7 +357,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns the mean, in the unit of [`Quantity::to_number`]; infinite if it does not exist.
+    /// Returns the mean, in the unit of [`Quantity::to_number`]; infinite if the mean does not exist.
     #[must_use]
     pub fn mean(&self) -> f64 {
         match self {
@@ -400,7 +401,7 @@ impl<T: Quantity> Distribution<T> {
         }
     }
 
-    /// Returns the lower bound of draws; zero if they can be arbitrarily small.
+    /// Returns the lower bound of draws; zero if draws can be arbitrarily small.
     #[must_use]
     pub fn least(&self) -> f64 {
         match self {
@@ -470,7 +471,8 @@ fn unread(values: &ValuesFile) -> ! {
     panic!("`{}` is read when the experiment is checked", values.path)
 }
 
-/// Returns the mean for the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha) between the bounds.
+/// Returns the mean of the distribution with the density alpha least^alpha x^(-alpha - 1) / (1 - (least / most)^alpha)
+/// between the bounds.
 fn bounded_pareto_mean(least: f64, alpha: f64, most: f64) -> f64 {
     if most <= least {
         return least;
@@ -491,7 +493,7 @@ mod tests {
         SimDuration::from_secs_f64(secs)
     }
 
-    /// Returns the largest distance between the two distribution functions.
+    /// Returns the largest distance between the empirical distribution functions of two samples.
     fn distance(mut one: Vec<f64>, mut other: Vec<f64>) -> f64 {
         one.sort_by(f64::total_cmp);
         other.sort_by(f64::total_cmp);
@@ -521,7 +523,8 @@ mod tests {
                     .sum()
             };
             let slow: Vec<f64> = (0..SUMS).map(added).collect();
-            // For equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 once in a thousand (Smirnov).
+            // For equal distributions, the distance exceeds 1.95 · sqrt(2 / n) = 0.0138 in one of a thousand cases
+            // (Smirnov).
             let found = distance(fast, slow);
             assert!(found < 0.0138, "{count} of sigma {sigma}: {found}");
         }
@@ -651,7 +654,7 @@ mod tests {
             "{}",
             model.mean()
         );
-        // Γ(1 + 4/3) = 1.190 639 349
+        // The mean is scale · Γ(1 + 4/3), and Γ(1 + 4/3) = 1.190 639 349
         let DurationModel::Weibull { scale, .. } = model else {
             unreachable!()
         };

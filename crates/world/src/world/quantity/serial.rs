@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::document::text_or::TextOrMap;
 use crate::world::quantity::{Distribution, Quantity, ValuesFile};
 
-/// The drawn forms, all fields together; the fields that are present determine the form.
+/// The fields of all drawn forms; the fields that are present determine the form.
 #[derive(serde::Deserialize)]
 #[cfg_attr(
     any(test, feature = "schema"),
@@ -64,7 +64,7 @@ struct GammaFields<Q> {
     shape: f64,
 }
 
-/// Weibull: above x with probability exp(-(x / scale)^shape).
+/// Weibull: a draw is above x with probability exp(-(x / scale)^shape).
 #[derive(serde::Deserialize)]
 #[cfg_attr(
     any(test, feature = "schema"),
@@ -82,7 +82,7 @@ struct WeibullFields<Q> {
     shape: f64,
 }
 
-/// Pareto: above x with probability (least / x)^alpha.
+/// Pareto: a draw is above x with probability (least / x)^alpha.
 #[derive(serde::Deserialize)]
 #[cfg_attr(
     any(test, feature = "schema"),
@@ -95,7 +95,7 @@ struct ParetoFields<Q> {
     least: Q,
     /// The exponent, from 0.1 to 100. Up to 1 the mean is infinite, unless there is a `most`.
     alpha: f64,
-    /// The upper bound, at which the tail is truncated. Without it there is no bound.
+    /// The upper bound, at which the tail is truncated. Default: no bound.
     most: Option<Q>,
 }
 
@@ -200,7 +200,7 @@ impl<Q: Quantity> Serialize for Distribution<Q> {
             Self::Uniform { min, max } => json!({ "min": min, "max": max }),
             Self::Gamma { mean, shape } => json!({ "gamma": { "mean": mean, "shape": shape } }),
             Self::Weibull { scale, shape } => {
-                // The mean that was specified, which is a round number.
+                // If the mean was specified, it is a round number: write it instead of the scale.
                 let mean = Q::from_number(self.mean().round());
                 if Self::weibull_of_mean(mean, *shape) == *self {
                     json!({ "weibull": { "mean": mean, "shape": shape } })

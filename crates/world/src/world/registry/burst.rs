@@ -3,8 +3,8 @@
 //! Modelled: a bucket of bytes that starts full. While it is not empty, the registry sends at its full egress, and
 //! each byte above the baseline is taken from the bucket. While it is empty, the registry sends at the baseline. A
 //! load below the baseline refills it with the difference. Cloud instances work like this (EC2's network credits: full
-//! rate for 5 to 60 minutes, then 7 to 50% of it; awsdocs/amazon-ec2-user-guide @1300242), and some tiers of
-//! registries.
+//! rate for 5 to 60 minutes, then 7 to 50% of the full rate; awsdocs/amazon-ec2-user-guide @1300242), and so do some
+//! tiers of registries.
 //!
 //! Rates change only when transfers or links do, so the bucket is exact, and an event is scheduled for the time when
 //! it becomes empty.
@@ -27,12 +27,12 @@ pub(crate) struct Burst {
     spec: BurstSpec,
     /// Number of bytes in the bucket.
     left: f64,
-    /// Total sending rate since `counted`.
+    /// Total sending rate of the registry since `counted`.
     rate: f64,
     counted: SimTime,
-    /// Whether it is empty, so that the registry sends at the baseline.
+    /// Whether the bucket is empty, so that the registry sends at the baseline.
     pub(crate) is_spent: bool,
-    /// The pending event at which it becomes empty.
+    /// The pending event at which the bucket becomes empty.
     ends: Option<EventId>,
 }
 
@@ -49,12 +49,13 @@ impl Burst {
         }
     }
 
-    /// Returns the number of its events that cannot affect the rollout while no transfer is in progress.
+    /// Returns the number of the bucket's events that cannot affect the rollout while no transfer is in progress.
     pub(crate) fn pending_events(&self) -> usize {
         usize::from(self.ends.is_some())
     }
 
-    /// Counts the bytes until `now`. From now on the registry sends at `rate`. Returns whether its capacity changes.
+    /// Counts the bytes until `now`, and sets the registry's current sending rate. Returns whether its capacity
+    /// changes.
     fn count(&mut self, now: SimTime, rate: f64) -> bool {
         let baseline = self.spec.baseline.get();
         let used = (self.rate - baseline) * (now - self.counted).as_secs_f64();
@@ -72,14 +73,14 @@ impl Burst {
         flips
     }
 
-    /// Returns the time until it is empty. `None`: it does not shrink.
+    /// Returns the time until the bucket is empty. `None`: it does not shrink.
     fn lasts(&self) -> Option<SimDuration> {
         let above = self.rate - self.spec.baseline.get() * (1.0 + 1e-9);
         (!self.is_spent && above > 0.0)
             .then(|| SimDuration::from_secs_f64(self.left / above) + SimDuration::from_nanos(1))
     }
 
-    /// Schedules, moves or cancels the event at which it becomes empty.
+    /// Schedules, moves or cancels the event at which the bucket becomes empty.
     fn schedule_end(&mut self, registry: u32, queue: &mut Queue) {
         let end = self.lasts().map(|lasts| queue.now() + lasts);
         let change = LoadEvent::BurstEnds;
@@ -114,13 +115,13 @@ impl Registry<'_> {
         self.burst.as_mut().expect("it has a burst")
     }
 
-    /// Handles the event at which the bucket becomes empty; it is emptied when the bytes are counted next.
+    /// Handles the event at which the bucket becomes empty. The next count of the bytes empties the bucket.
     pub(crate) fn burst_ends(&mut self) {
         self.burst_mut().ends = None;
     }
 
-    /// Returns the rate that it sends now, to the fleet and to others, with headers. For an exhausted burst, the
-    /// requested rate.
+    /// Returns the registry's current sending rate, to the fleet and to others, with headers. The steady
+    /// load of others counts with the rate that it requests.
     fn total_egress(&self, transfers: &Transfers) -> f64 {
         let egress = transfers.links.egress[self.index()];
         let carried = transfers.network.throughput(egress);

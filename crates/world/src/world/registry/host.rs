@@ -5,7 +5,7 @@
 //! host with n workers and a service time of s answers n/s requests per second, like a CPU-bound server.
 //!
 //! Left out: keep-alive (in the model each request has its own connection), server-side timeouts of waiting requests,
-//! and the cost of refusing.
+//! and the cost of refusing a request.
 
 use std::collections::VecDeque;
 
@@ -55,7 +55,7 @@ impl Host {
         }
     }
 
-    /// Returns whether the order of arrivals has an effect.
+    /// Returns whether the host has a limit, so that the order of arriving requests has an effect.
     pub(super) const fn is_limited(&self) -> bool {
         self.bucket.is_some() || self.holds_requests()
     }
@@ -76,7 +76,7 @@ impl Host {
         }
     }
 
-    /// Scales the bucket's rate from `now` on.
+    /// Scales the rate of the bucket at `now`.
     pub(super) fn set_rate(&mut self, now: SimTime, share: f64) {
         if let Some(bucket) = &mut self.bucket {
             bucket.set_rate(now, share);
@@ -124,7 +124,7 @@ impl Host {
         }
     }
 
-    /// Opens a connection that the limit does not count.
+    /// Opens a connection that does not count towards the limit.
     pub(super) const fn open_beside(&mut self) {
         self.open += 1;
     }
@@ -212,7 +212,7 @@ mod tests {
                 Admission::Wait
             ]
         );
-        // The first is served: the second gets its worker, the third gets its connection.
+        // The first request has been served: the second gets its worker, and the third its connection.
         assert_eq!(host.worker_freed(|_| true), Some(asked(1)));
         host.close();
         assert_eq!(
@@ -220,8 +220,8 @@ mod tests {
             None,
             "it has a connection and waits for the worker"
         );
-        // The second is served, and the third has given up in the meantime: the fourth gets its connection and the
-        // worker.
+        // The second request has been served, and the third was given up in the meantime: the fourth gets the
+        // connection and the worker.
         assert_eq!(host.worker_freed(|pull| pull != PullId(2)), None);
         host.close();
         assert_eq!(host.next_from_outside(|_| true), Some(asked(3)));

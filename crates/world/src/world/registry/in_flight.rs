@@ -1,8 +1,9 @@
 //! Requests in transit to a host with limits, and in the host.
 //!
-//! A request that no limit delays is answered as by a host without limits: at the same time, and in the same order
-//! among simultaneous events. Its response is therefore scheduled when it is sent. When it arrives, the host decides;
-//! a request that it refuses, or that waits, loses this response and gets another one.
+//! A request that no limit delays must be answered as by a host without limits: at the same time, and in the same
+//! order among simultaneous events. Its response is therefore scheduled when the request is sent. The host decides
+//! when the request arrives. If it refuses the request or lets it wait, this response is cancelled, and another one is
+//! scheduled.
 //!
 //! The order of events at equal times is the order in which they were scheduled. A response that is scheduled on
 //! arrival would come after other simultaneous events, only because a limit exists.
@@ -26,13 +27,13 @@ impl HostRequest {
 /// A request from its sending until it has been served.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InFlight {
-    /// The event of its response. `None`: it waits, or has waited, and gets its response after it is served.
+    /// The event of the response. `None`: the request waits, or has waited, and gets its response after it is served.
     pub(crate) response: Option<EventId>,
-    /// The time to serve it, drawn when it was sent.
+    /// The time to serve the request, drawn when it was sent.
     pub(crate) service: SimDuration,
-    /// The number of that draw on its node.
+    /// The number of the draw of `service` on the node.
     pub(crate) draw: u64,
-    /// While the host serves it, the event at which the host has finished.
+    /// The event at which the host has served the request. `None`: the host is not serving it.
     pub(crate) service_end: Option<EventId>,
 }
 
@@ -92,7 +93,7 @@ impl Registry<'_> {
         in_flight.draw
     }
 
-    /// Begins to serve a request that has waited; serving takes `service`.
+    /// Begins to serve a request that has waited; `service` is the time to serve it.
     pub(crate) fn serve_waiting(
         &mut self,
         asked: HostRequest,

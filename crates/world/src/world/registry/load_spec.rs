@@ -11,7 +11,7 @@ use fleetsim_units::{Bytes, BytesPerSec, PerSecond, SimDuration};
 #[cfg_attr(any(test, feature = "schema"), derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct BurstSpec {
-    /// Bytes above the baseline that a full bucket allows. It is full at the start.
+    /// Bytes above the baseline that a full bucket allows. The bucket is full at the start.
     #[serde(deserialize_with = "positive")]
     pub bytes: Bytes,
     /// Sending rate while the bucket is empty. Must be below `egress`.

@@ -40,7 +40,7 @@ use quota::QuotaWindow;
 use request::{HostRequest, HostRole, Request};
 use spec::RegistrySpec;
 
-/// The shares of a registry's egress and of its request rates that remain in a brownout.
+/// The shares of a registry's egress and request rates that remain in a brownout.
 #[derive(Clone, Copy, Debug)]
 struct CapacityShares {
     egress: f64,
@@ -58,7 +58,7 @@ impl CapacityShares {
 #[derive(Debug)]
 pub(crate) struct Registry<'s> {
     pub spec: &'s RegistrySpec,
-    /// Its index: 0 is the first registry.
+    /// The index of the registry: 0 is the first registry.
     number: u32,
     hosts: [Host; 3],
     /// Requests to hosts with limits.
@@ -66,10 +66,10 @@ pub(crate) struct Registry<'s> {
     manifests: Option<TokenBucket>,
     blob_requests: Option<TokenBucket>,
     quota: Option<QuotaWindow>,
-    /// Whether it does not respond and sends nothing.
+    /// Whether the registry does not respond and sends nothing.
     pub down: bool,
     capacity_left: CapacityShares,
-    /// Number of blobs that it is sending.
+    /// Number of blobs that the registry is sending.
     sending: u32,
     pub burst: Option<Burst>,
     pub others: Option<Others>,
@@ -80,14 +80,14 @@ pub(crate) struct Registry<'s> {
     pub requests: u64,
     pub responses_429: u64,
     pub responses_503: u64,
-    /// Bytes that left it for the fleet in ended transfers.
+    /// Bytes that left the registry for the fleet, in ended transfers.
     pub sent: Bytes,
-    /// Bytes that left it for pulls of another fleet in ended transfers.
+    /// Bytes that left the registry for pulls of another fleet, in ended transfers.
     pub(crate) sent_to_others: Bytes,
 }
 
 impl<'s> Registry<'s> {
-    /// Creates a registry with its index.
+    /// Creates the registry with index `number`.
     pub(super) fn new(spec: &'s RegistrySpec, number: u32) -> Self {
         Self {
             spec,
@@ -119,12 +119,12 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Returns its index among the registries of the world.
+    /// Returns the registry's index among the registries of the world.
     const fn index(&self) -> usize {
         self.number as usize
     }
 
-    /// Returns whether the order in which requests arrive at this host has an effect.
+    /// Returns whether this host has a limit, so that the order of arriving requests has an effect.
     pub(crate) const fn is_limited(&self, role: HostRole) -> bool {
         let own = self.hosts[role as usize].is_limited();
         own || (matches!(role, HostRole::Api)
@@ -144,19 +144,19 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Returns whether a host responds to a request with the bytes of a blob.
+    /// Returns whether a host responds to a request by sending the bytes of a blob.
     pub(crate) fn sends_bytes(&self, request: Request, host: HostRole) -> bool {
         request.is_blob() && host == self.blob_host()
     }
 
-    /// Returns the number of pending events of its burst and its other load.
+    /// Returns the number of pending events of the registry's burst and other load.
     pub(crate) fn load_events(&self) -> usize {
         self.burst.as_ref().map_or(0, Burst::pending_events)
             + self.others.as_ref().map_or(0, Others::pending_events)
     }
 
-    /// Returns the time to serve the `nth` request of a node to this host; `is_cold`: for a blob that has not been
-    /// downloaded before.
+    /// Returns the time to serve the `nth` request of a node to this host; `is_cold`: whether it is for a blob that
+    /// has not been downloaded before.
     pub(super) fn service_time(
         &self,
         host: HostRole,
@@ -182,8 +182,8 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Returns the maximum rate of one connection over a path with its own limit. For a blob, it depends on whether
-    /// the content delivery network has cached it (`warm`).
+    /// Returns the maximum rate of one connection over a path with its own limit. For a blob, the rate depends on
+    /// whether the content delivery network has cached the blob (`warm`).
     pub(crate) fn connection_cap(
         &self,
         path: Option<BytesPerSec>,
@@ -234,12 +234,13 @@ impl<'s> Registry<'s> {
                     .is_none_or(|quota| quota.try_take(cluster, now)))
     }
 
-    /// Records that it starts to send a blob.
+    /// Records that the registry starts to send a blob.
     pub(crate) const fn transfer_begins(&mut self) {
         self.sending += 1;
     }
 
-    /// Records that it starts to send a blob that no pull has requested, so it did not wait for a connection.
+    /// Records that the registry starts to send a blob that no pull has requested, so it did not wait for a
+    /// connection.
     pub(crate) fn unasked_transfer_begins(&mut self) {
         let host = self.blob_host();
         if self.host(host).holds_requests() {
@@ -247,7 +248,7 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Records that it has sent a blob or a part of one.
+    /// Records that the registry has sent a blob or a part of one.
     pub(crate) fn transfer_ends(&mut self, sent: Bytes) {
         self.sending -= 1;
         self.sent += sent;
@@ -262,8 +263,8 @@ impl<'s> Registry<'s> {
         }
     }
 
-    /// Returns the next waiting request that gets a connection and a worker. `None`: no host has closed a connection
-    /// since.
+    /// Returns the next waiting request that gets a connection and a worker. `None`: no connection is free for a
+    /// waiting request.
     pub(crate) fn next_admitted(
         &mut self,
         is_alive: impl Fn(PullId) -> bool,

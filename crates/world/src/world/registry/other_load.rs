@@ -10,8 +10,8 @@
 //! `top150_images_dockerhub.json`, July 2023): p10, p25, p50, p75, p90 and p99 are 15, 66, 157, 289, 471 and 1,489
 //! MiB, and the median share of the largest layer is 61% of the bytes.
 //!
-//! Left out: the effect of their requests on the registry's limits, layers that their nodes already have (sharing
-//! saves 23% over these images), and clients that pull more when they receive less.
+//! Left out: the effect of other clients' requests on the registry's limits, layers that their nodes already have
+//! (sharing would save 23% for these images), and clients that pull more when they receive less.
 
 use crate::engine::{EntityKey, Streams, dist};
 use crate::world::event::{Event, LoadEvent, Queue};
@@ -23,7 +23,8 @@ use fleetsim_units::{Bytes, BytesPerSec, SimDuration, SimTime};
 
 const MIB: f64 = 1_048_576.0;
 
-/// Shares of the images, and the size in MiB that this share does not exceed. Source: above; the ends are guesses.
+/// Shares of the images, each with the size in MiB that this share does not exceed. Source: paulosevero/hermes; the
+/// ends are guesses.
 const IMAGE_SIZES: [(f64, f64); 8] = [
     (0.0, 2.0),
     (0.1, 15.0),
@@ -35,7 +36,7 @@ const IMAGE_SIZES: [(f64, f64); 8] = [
     (1.0, 3000.0),
 ];
 
-/// Shares of an image's bytes on its three connections. Source: above.
+/// Shares of an image's bytes on its three connections. Source: paulosevero/hermes, for the largest layer.
 const LAYERS: [f64; 3] = [0.61, 0.195, 0.195];
 
 /// Returns the size of an image that this share of the images does not exceed.
@@ -51,7 +52,7 @@ fn image_size(share: f64) -> f64 {
 }
 
 impl OtherPulls {
-    /// Returns the mean rate in bytes per time.
+    /// Returns the mean rate of the load, in bytes per time.
     #[must_use]
     pub fn mean(&self) -> BytesPerSec {
         const PARTS: u32 = 10_000;
@@ -71,7 +72,7 @@ pub(crate) struct Others {
     /// Number of pulls that have begun.
     begun: u64,
     key: EntityKey,
-    /// Whether one of its events is pending.
+    /// Whether an event of the load is pending.
     has_event: bool,
 }
 
@@ -95,7 +96,8 @@ impl Others {
         }
     }
 
-    /// Returns the number of its events that cannot affect the rollout while it waits for nothing else.
+    /// Returns the number of the load's events that cannot affect the rollout while the rollout waits for nothing
+    /// else.
     pub(crate) fn pending_events(&self) -> usize {
         usize::from(self.has_event)
     }
@@ -106,7 +108,7 @@ impl Others {
         step.map_or(BytesPerSec::ZERO, |(_, rate)| *rate)
     }
 
-    /// Returns the time of its next event.
+    /// Returns the time of the load's next event.
     fn next(&self, now: SimTime, streams: &Streams) -> Option<SimTime> {
         if let Some(pulls) = &self.pulls {
             let mut rng = streams.stream_nth(self.key, "other pull begins", self.begun);
@@ -215,7 +217,7 @@ mod tests {
             (image_size(0.5) - 157.0 * MIB).abs() < 1.0
                 && (image_size(0.9) - 471.0 * MIB).abs() < 1.0
         );
-        // Between p50 and p75 with linear interpolation of the logarithm: sqrt(157 · 289).
+        // The size is between p50 and p75, with linear interpolation of the logarithm: sqrt(157 · 289).
         assert!((image_size(0.625) - 213.0 * MIB).abs() < 0.1 * MIB);
         let pulls = OtherPulls {
             rate: PerSecond::new(2.0),

@@ -2,7 +2,7 @@
 //!
 //! A preset sets published values and leaves the rest at the defaults. Registries count quotas over seconds or
 //! minutes; here each quota is a bucket with the size of one published period, which is a guess if the counting method
-//! is not published. If no egress is published, it is a guess: 100 Gbit/s, so that other links are the bottleneck.
+//! is not published. If no egress is published, the preset guesses 100 Gbit/s, so that other links are the bottleneck.
 //!
 //! Left out: limits on writes and storage, monthly limits, and Docker Hub's separate limit on abuse (it has no
 //! number).
@@ -16,7 +16,7 @@ use crate::world::registry::spec::{
 use fleetsim_units::{BytesPerSec, PerSecond, SimDuration};
 
 impl RegistryPreset {
-    /// Returns its settings.
+    /// Returns the settings of the preset.
     #[must_use]
     pub fn spec(self) -> RegistrySpec {
         RegistrySpec {
@@ -27,14 +27,15 @@ impl RegistryPreset {
 
     fn limits(self) -> RegistrySpec {
         match self {
-            // Stated as minimum estimates; a pull counts one read for each layer and one for the manifest. Source:
-            // MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019; today's page has no such
-            // numbers.
+            // The limits are stated as minimum estimates; a pull counts one read for each layer and one for the
+            // manifest. Source: MicrosoftDocs/azure-docs `includes/container-registry-limits.md`, 2019; today's page
+            // has no such numbers.
             Self::AcrBasic => acr(1_000, 30.0),
             Self::AcrStandard => acr(3_000, 60.0),
             Self::AcrPremium => acr(10_000, 100.0),
-            // BatchGetImage, GetDownloadUrlForLayer and GetAuthorizationToken per account and region, all adjustable.
-            // Source: exports of the AWS service quotas; one AWS page still has 20/s for tokens. The blobs are on S3.
+            // The limits of BatchGetImage, GetDownloadUrlForLayer and GetAuthorizationToken are per account and
+            // region, and adjustable. Source: exports of the AWS service quotas; one AWS page still has 20/s for
+            // tokens. The blobs are on S3.
             Self::Ecr => RegistrySpec {
                 manifest_limit: Some(per_second(2_000)),
                 blob_limit: Some(per_second(3_000)),
@@ -45,26 +46,28 @@ impl RegistryPreset {
                 blobs: s3(),
                 ..plain()
             },
-            // 60,000 requests per minute, per region and project; each request of a pull counts. Source:
+            // The limit is 60,000 requests per minute, per region and project; each request of a pull counts. Source:
             // cloud.google.com/artifact-registry/quotas.
             Self::ArtifactRegistry => {
                 let mut spec = plain();
                 spec.api.request_limit = Some(per_minute(60_000));
                 spec
             }
-            // 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull request 20774),
-            // and updatecli's documentation, which found the same numbers on Docker's page in July 2026. In between,
-            // 10 and 100 per hour were announced (docker/docs pull request 22134).
+            // The limits are 100 and 200 pulls in a rolling window of six hours. Source: docker/docs up to 2024 (pull
+            // request 20774), and updatecli's documentation, which found the same numbers on Docker's page in July
+            // 2026. In between, 10 and 100 per hour were announced (docker/docs pull request 22134).
             Self::DockerHubAnonymous => docker_hub(100, QuotaScope::Address),
             Self::DockerHubSignedIn => docker_hub(200, QuotaScope::Account),
-            // distribution docs, `storage-drivers/s3.md`: blobs are redirected unless `redirect.disable` is set.
+            // According to the documentation of distribution, `storage-drivers/s3.md`, blobs are redirected unless
+            // `redirect.disable` is set.
             Self::DistributionS3 => RegistrySpec {
                 blobs: s3(),
                 ..plain()
             },
             // goharbor/harbor#12540, Harbor 2.1: the median duration of 1,000 pulls of a 10 MiB image, 500
-            // concurrently, was 151.1 s (p95 162.1 s), which is 3.3 pulls per second. Guesses: its processors were the
-            // limit, the image had one layer, and there were four workers: 4 / (6 requests · 0.2 s) = 3.3 per second.
+            // concurrently, was 151.1 s (p95 162.1 s), which is 3.3 pulls per second. Guesses: Harbor's processors
+            // were the limit, the image had one layer, and there were four workers: 4 / (6 requests · 0.2 s) = 3.3 per
+            // second.
             Self::HarborSmall => {
                 let mut spec = plain();
                 spec.egress = BytesPerSec::from_gbit(1.0);
@@ -113,7 +116,8 @@ fn docker_hub(pulls: u32, scope: QuotaScope) -> RegistrySpec {
 }
 
 /// Returns S3's limits: 5,500 GETs per second for each prefix, 503 above. Source: AWS's guidance for S3. It is a guess
-/// that an image's blobs have the same prefix; S3 splits prefixes automatically within minutes, which is left out.
+/// that an image's blobs have the same prefix; S3 splits busy prefixes automatically within minutes, which is left
+/// out.
 fn s3() -> BlobHostSpec {
     let mut blobs = BlobHostSpec::default();
     blobs.host.request_limit = Some(RequestLimit {

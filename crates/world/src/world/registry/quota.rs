@@ -1,8 +1,8 @@
 //! A quota of images per time window, per account or per address, as on Docker Hub.
 //!
-//! It counts the allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and does not
-//! count a version check by HEAD (docker/docs pull request 20788). The window slides: Docker Hub's headers name a
-//! window of 21,600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls rolling.
+//! The quota counts the allowed requests for a platform's manifest: Docker Hub counts a pull for each platform, and
+//! does not count a version check by HEAD (docker/docs pull request 20788). The window slides: Docker Hub's headers
+//! name a window of 21,600 s (`ratelimit-limit: 100;w=21600`), which updatecli's documentation calls rolling.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,7 +14,7 @@ use fleetsim_units::SimTime;
 #[derive(Debug)]
 pub(super) struct QuotaWindow {
     spec: PullQuota,
-    /// Used only for lookups; its order has no effect.
+    /// Used only for lookups; the order of the map has no effect.
     taken: HashMap<Option<ClusterId>, VecDeque<SimTime>>,
 }
 
@@ -26,7 +26,7 @@ impl QuotaWindow {
         }
     }
 
-    /// Takes one pull. Returns false if the quota is exhausted.
+    /// Counts one pull. Returns false if the quota is exhausted.
     pub(super) fn try_take(&mut self, cluster: ClusterId, now: SimTime) -> bool {
         let who = match self.spec.scope {
             QuotaScope::Account => None,

@@ -22,12 +22,12 @@ pub enum Request {
 }
 
 impl Request {
-    /// Returns whether it requests a blob.
+    /// Returns whether the request is for a blob.
     pub(crate) const fn is_blob(self) -> bool {
         matches!(self, Self::Config | Self::Layer(_))
     }
 
-    /// Returns the host that it is sent to first.
+    /// Returns the host to which the request is sent first.
     pub(crate) const fn first_host(self) -> HostRole {
         if matches!(self, Self::Token) {
             HostRole::Token
@@ -77,11 +77,11 @@ impl HostRequest {
 /// A role of a registry's hosts.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum HostRole {
-    /// Serves manifests, and redirects to blobs.
+    /// The host that serves manifests, and redirects to blobs.
     Api,
-    /// Issues tokens.
+    /// The host that issues tokens.
     Token,
-    /// Sends the bytes of blobs.
+    /// The host that sends the bytes of blobs.
     Blobs,
 }
 
@@ -90,8 +90,8 @@ pub enum HostRole {
 pub enum Response {
     /// Success, or a redirect to the blob host.
     Ok,
-    /// 429.
+    /// Status 429.
     TooManyRequests,
-    /// 503.
+    /// Status 503.
     Unavailable,
 }

@@ -30,9 +30,9 @@ pub struct RegistrySpec {
     #[serde(with = "unlimited")]
     #[cfg_attr(any(test, feature = "schema"), schemars(with = "unlimited::Text"))]
     pub per_connection: Option<BytesPerSec>,
-    /// A burst allowance on bytes: full `egress` for some time, then a baseline. Without it, `egress` is permanent.
+    /// A burst allowance on bytes: full `egress` for some time, then a baseline. Default: no baseline.
     pub burst: Option<BurstSpec>,
-    /// Load that it sends to clients outside of the fleet. Default: no load.
+    /// Load that the registry sends to clients outside of the fleet. Default: no load.
     pub other_load: Option<OtherLoad>,
     /// A content delivery network. Its connections are slower for blobs that have not been downloaded before.
     pub cdn: Option<CdnSpec>,
@@ -42,22 +42,22 @@ pub struct RegistrySpec {
     #[serde(rename = "~api")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub api: HostSpec,
-    /// Whether it requires tokens. False: like CNCF Distribution without `auth`, it responds without tokens, and pulls
-    /// send two requests fewer.
+    /// Whether the registry requires tokens. False: it responds without tokens, like CNCF Distribution without `auth`,
+    /// and pulls send two requests fewer.
     pub tokens: bool,
     /// The host that issues tokens. Its default `serviceTime` is the API host's.
     pub token: HostSpec,
     /// The host that sends blobs.
     pub blobs: BlobHostSpec,
-    /// A token bucket only for manifests, in addition to the one for all requests. Excess requests get 429.
+    /// A token bucket only for manifests, besides that for all requests. Excess requests get 429.
     #[serde(rename = "manifestRequests")]
     pub manifest_limit: Option<RequestLimit>,
-    /// A token bucket only for blob requests, in addition to the one for all requests. Excess requests get 429.
+    /// A token bucket only for blob requests, besides that for all requests. Excess requests get 429.
     #[serde(rename = "blobRequests")]
     pub blob_limit: Option<RequestLimit>,
     /// Maximum number of image pulls in a period. Further pulls get 429.
     pub pull_quota: Option<PullQuota>,
-    /// `Retry-After` header of 429 and 503 responses. Without it they have no such header.
+    /// `Retry-After` header of 429 and 503 responses. Default: no such header.
     pub retry_after: Option<SimDuration>,
     /// Windows of outages and brownouts, which must not overlap.
     pub windows: Vec<WindowSpec>,
@@ -131,12 +131,11 @@ pub enum RegistryPreset {
 pub struct BlobHostSpec {
     /// Whether the API host redirects requests for blobs to this host. Otherwise the API host sends the bytes itself.
     pub redirect: bool,
-    /// Its limits. The service time is the time to the first byte; default: 0 s.
+    /// The host's limits. The service time is the time to the first byte; default: 0 s.
     #[serde(rename = "~host")]
     #[cfg_attr(any(test, feature = "schema"), schemars(flatten))]
     pub host: HostSpec,
-    /// Time to the first byte of a layer that has not been completely downloaded before. Without it, such layers are
-    /// served like others.
+    /// Time to the first byte of a layer that has not been completely downloaded before. Default: as for other layers.
     pub cold_first_byte: Option<DurationModel>,
     /// Loss of egress when many blobs are sent simultaneously.
     pub overload: Option<OverloadSpec>,
@@ -153,7 +152,7 @@ impl Default for BlobHostSpec {
     }
 }
 
-/// Sets the default of a flattened field, which differs from the default of its type.
+/// Sets a flattened field's default in the schema, because it differs from the default of the field's type.
 #[cfg(any(test, feature = "schema"))]
 fn service_time_of_blobs(schema: &mut Schema) {
     let default = serde_json::to_value(BlobHostSpec::default().host.service_time)
@@ -168,7 +167,7 @@ fn service_time_of_blobs(schema: &mut Schema) {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct HostSpec {
-    /// Token bucket for all its requests.
+    /// Token bucket for all requests to the host.
     #[serde(rename = "requests")]
     pub request_limit: Option<RequestLimit>,
     /// Maximum number of open connections.
@@ -202,10 +201,10 @@ impl HostSpec {
 /// Status of the response to a request above the rate limit.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum OverLimit {
-    /// 429.
+    /// Status 429.
     #[default]
     TooMany,
-    /// 503, as used by S3 ("SlowDown").
+    /// Status 503, as used by S3 ("SlowDown").
     Unavailable,
 }
 
@@ -284,8 +283,8 @@ impl RequestLimit {
     }
 }
 
-/// Maximum number of open connections of a host. A connection lasts from the request until the response is sent or,
-/// for a blob, until the last byte.
+/// Maximum number of open connections of a host. A connection lasts from the request until the response is sent; for a
+/// blob, until the last byte is sent.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
@@ -293,20 +292,20 @@ pub struct ConnectionLimit {
     /// The limit; at least 1.
     #[serde(deserialize_with = "positive")]
     pub max: u32,
-    /// What happens to further connections.
+    /// Handling of further connections.
     #[serde(default)]
     pub excess: Excess,
 }
 
-/// What happens to a request above a host's connection limit.
+/// How a host handles a request above its connection limit.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum Excess {
-    /// It gets 503.
+    /// The request gets 503.
     #[default]
     Refuse,
-    /// It waits, first come, first served.
+    /// The request waits, first come, first served.
     Queue,
 }
 
@@ -339,7 +338,7 @@ pub enum QuotaScope {
 }
 
 /// A content delivery network in front of the blobs. A blob is cold until its first download has completed; transfers
-/// that began before keep their rate.
+/// that began earlier keep their rate.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
@@ -375,7 +374,7 @@ impl CdnSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct OverloadSpec {
-    /// Number of simultaneous blobs up to which the egress does not shrink; at least 1.
+    /// Number of simultaneous blobs above which the egress shrinks; at least 1.
     #[serde(deserialize_with = "positive")]
     pub connections: u32,
     /// Minimum remaining share of the egress.
@@ -388,7 +387,7 @@ pub struct OverloadSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, deny_unknown_fields, rename_all = "camelCase")]
 pub struct TcpSpec {
-    /// The receiver's window, which limits a connection to window / round trip. Without it there is no such limit.
+    /// The receiver's window, which limits a connection to window / round trip. Default: no such limit.
     #[serde(deserialize_with = "positive")]
     pub window: Option<Bytes>,
     /// Size of a segment in bytes.
@@ -403,17 +402,17 @@ pub struct TcpSpec {
     pub handshake_round_trips: u32,
     /// Share of the bytes on links that are headers; below 50%.
     ///
-    /// The links are those from registries, caches and mirrors. Without it, links carry only data. Ethernet: 4.36%, 66
+    /// The links are those from registries, caches and mirrors. By default, links carry only data. Ethernet: 4.36%, 66
     /// of 1,514 bytes (14 Ethernet, 20 IPv4, 20 TCP and 12 of its time stamps).
     #[serde(deserialize_with = "headers")]
     pub headers: Option<Share>,
     /// Variation of the weights with which connections share a full link, from 0 to 2. It is the sigma of a lognormal
-    /// factor with median 1, drawn for each connection to the registry. Without it, connections are equal. 0.7 fits
-    /// the first and last pulls of storms over real TCP, but not the medians (docs/validation.md).
+    /// factor with median 1, drawn for each connection to the registry. By default, connections are equal. 0.7 fits
+    /// the first and last of many simultaneous pulls over real TCP, but not the medians (docs/validation.md).
     #[serde(deserialize_with = "weight_spread")]
     pub weight_spread: Option<f64>,
     /// Minimum wait before a sender retransmits after a cut of a cluster's link. The round trip is added, and the wait
-    /// doubles with each retransmission, up to 120 s. Linux: 200 ms. Without it, transfers resume as soon as the link
+    /// doubles with each retransmission, up to 120 s. Linux: 200 ms. By default, transfers resume as soon as the link
     /// recovers.
     #[serde(deserialize_with = "positive")]
     pub retransmission: Option<SimDuration>,
@@ -435,7 +434,7 @@ fn headers<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Share>, 
 }
 
 impl TcpSpec {
-    /// Ethernet segments, no window, no slow start, TLS 1.3, no headers, equal connections.
+    /// No limits: Ethernet segments, no window, no slow start, TLS 1.3, no headers, equal connections.
     pub const OFF: Self = Self {
         window: None,
         segment: Bytes::new(1460),
@@ -446,7 +445,7 @@ impl TcpSpec {
         retransmission: None,
     };
 
-    /// Returns the share of a link's rate that is data.
+    /// Returns the share of a link's rate that is available for data.
     pub(crate) fn data_share(&self) -> f64 {
         1.0 - self.headers.map_or(0.0, Share::get)
     }
@@ -464,9 +463,9 @@ impl Default for TcpSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct WindowSpec {
-    /// Its start, from the start of the rollout.
+    /// Start of the window, from the start of the rollout.
     pub from: SimDuration,
-    /// Its duration.
+    /// Duration of the window.
     #[serde(rename = "for", deserialize_with = "positive")]
     pub span: SimDuration,
     /// Whether the registry does not respond and sends nothing.
@@ -485,13 +484,13 @@ const fn all() -> Share {
 }
 
 impl WindowSpec {
-    /// Returns when it begins.
+    /// Returns when the window begins.
     #[must_use]
     pub fn begins(&self) -> SimTime {
         SimTime::ZERO + self.from
     }
 
-    /// Returns when it ends.
+    /// Returns when the window ends.
     #[must_use]
     pub fn ends(&self) -> SimTime {
         self.begins() + self.span

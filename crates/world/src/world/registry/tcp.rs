@@ -9,12 +9,12 @@
 //! r·RTT. By then w·(2^n - 1) bytes have arrived, so the delay is n·RTT minus the time of those bytes at rate r (after
 //! Cardwell, Savage and Anderson, Modeling TCP latency, INFOCOM 2000, without losses and delayed acknowledgements). A
 //! smaller blob ends within its last round. r is the rate that the connection, the node's card and the cluster's
-//! downlink allow; if other transfers limit the rate further, it is reached sooner, which is left out.
+//! downlink allow; if other transfers limit the rate further, the limit is reached sooner, which is left out.
 
 use crate::world::registry::spec::{RegistrySpec, TcpSpec};
 use fleetsim_units::{Bytes, BytesPerSec, Share, SimDuration};
 
-/// sqrt(3/2), the constant of Mathis et al. for periodic loss and an acknowledgement for every segment.
+/// The square root of 3/2: the constant of Mathis et al. for periodic loss and an acknowledgement for every segment.
 const MATHIS: f64 = 1.22;
 
 /// Returns the time to open a connection to a host of a registry.
@@ -54,7 +54,7 @@ pub(crate) fn path_cap(
 /// Number of segments in the first round trip of a transfer. Source: RFC 6928.
 const INITIAL_SEGMENTS: u32 = 10;
 
-/// Returns the delay by slow start of a transfer of `size` whose full rate is `rate` bytes per second.
+/// Returns the delay due to slow start of a transfer of `size` whose full rate is `rate` bytes per second.
 pub(crate) fn slow_start_delay(
     tcp: TcpSpec,
     rtt: SimDuration,
@@ -87,7 +87,7 @@ mod tests {
             world.registry.tcp.handshake_round_trips = handshake_round_trips;
             // Connections to API, token service and blob host; one round trip each for the token, for five requests to
             // the API (401, HEAD, index, manifest, config) and for the config's blob, and two for the layer: 9 in
-            // total. Then 100 MB at 100 MB/s.
+            // total. Then 100 MB are sent at 100 MB/s.
             let found =
                 play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
             assert!(
@@ -102,7 +102,7 @@ mod tests {
         let mut world = bare_world(1);
         world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
         world.registry.tcp.headers = Some(Share::new(0.2));
-        // As above, but 100 MB at 80 MB/s: 2.5 s - 1 s + 1.25 s.
+        // A run without headers takes 2.5 s. Here, 100 MB at 80 MB/s take 1.25 s instead of 1 s.
         let found =
             play(&world, 1, SimDuration::from_hours(1)).ready_s()[0].expect("it became ready");
         assert!((found - 2.75).abs() < 1e-6, "{found} s");
@@ -116,10 +116,10 @@ mod tests {
             path_cap(&world.registry, rtt, world.clusters[0].loss).map(|cap| cap.get().round())
         };
         assert_eq!(cap(&world), None, "nothing bounds it by default");
-        // 4 MiB / 80 ms = 52.4 MB/s.
+        // The window limits the rate to 4 MiB / 80 ms = 52.4 MB/s.
         world.registry.tcp.window = Some(Bytes::new(4_194_304));
         assert_eq!(cap(&world), Some(52_428_800.0));
-        // 1460 B / 80 ms · 1.22 / sqrt(1%) = 222,650 B/s.
+        // Loss limits the rate to 1460 B / 80 ms · 1.22 / sqrt(1%) = 222,650 B/s.
         world.clusters[0].loss = Share::new(0.01);
         assert_eq!(cap(&world), Some(222_650.0));
         world.registry.per_connection = Some(BytesPerSec::new(100_000.0));
@@ -135,7 +135,7 @@ mod tests {
         let rtt = SimDuration::from_millis(100);
         let delay = |size: u64| slow_start_delay(tcp, rtt, 10e6, Bytes::new(size)).as_secs_f64();
         // A round trip at full rate transfers 1 MB, the first one 14,600 B: ceil(log2(68.5)) = 7 rounds, in which 127
-        // · 14,600 B arrive, 0.185 42 s worth of the full rate.
+        // · 14,600 B arrive. At the full rate these would take 0.185 42 s.
         assert!((delay(100_000_000) - (0.7 - 0.185_42)).abs() < 1e-9);
         assert!(
             (delay(14_600) - (0.1 - 0.001_46)).abs() < 1e-9,

@@ -68,7 +68,7 @@ fn brownout(egress: f64, requests: f64) -> WindowSpec {
 #[test]
 fn a_brownout_slows_transfers_and_loses_no_bytes() {
     let played = play(&troubled(0.5, 1.0, brownout(0.1, 1.0)), 1, DAY);
-    // 50 MB in 0.5 s, 10 MB during the second at 10 MB/s, the other 40 MB in 0.4 s.
+    // 50 MB in 0.5 s, 10 MB in the following second at 10 MB/s, and the other 40 MB in 0.4 s.
     assert_ready(&played, &[1.9], "brownout");
     assert_eq!(
         (played.totals.sent, played.totals.lost),
@@ -92,7 +92,7 @@ fn in_a_brownout_requests_are_served_more_slowly() {
     let mut world = troubled(0.0, 3600.0, brownout(1.0, 0.5));
     world.registry.api.service_time = fixed(secs(0.1));
     world.registry.token.service_time = fixed(secs(0.1));
-    // Six requests to the API and one for the token, 0.2 s each instead of 0.1 s; then the bytes.
+    // Six requests to the API and one for the token take 0.2 s each instead of 0.1 s; then the bytes take 1 s.
     assert_ready(&play(&world, 1, DAY), &[7.0 * 0.2 + 1.0], "half the rate");
 }
 
@@ -112,9 +112,9 @@ fn a_short_outage_only_delays() {
 #[test]
 fn an_outage_cancels_pulls_after_five_minutes_and_the_next_attempt_continues() {
     let played = play(&troubled(0.4, 400.0, DOWN), 1, DAY);
-    // 40 MB have arrived when transfers stall at 0.4 s; cancelled at 300.4 s; retried 10 s later. Each request then
-    // waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry has recovered at 400.4 s, so the
-    // fourth request, at 400.55 s, is answered immediately, and the other 60 MB take 0.6 s.
+    // 40 MB have arrived when transfers stall at 0.4 s. The pull is cancelled at 300.4 s, and retried 10 s later. Each
+    // request then waits 30 s for a connection: until 340.4, 370.45 and 400.5 s. The registry has recovered at 400.4
+    // s, so the fourth request, at 400.55 s, is answered immediately, and the other 60 MB take 0.6 s.
     assert_ready(&played, &[401.15], "resumed");
     assert_eq!(
         played.totals.failed_pulls[PullError::NoProgress as usize],
@@ -192,8 +192,8 @@ fn a_refused_connection_is_retried_once_and_then_the_pull_fails() {
     // The second cluster is 50 ms away, so its requests arrive while the first cluster's layer is sent.
     world.clusters[1].rtt = secs(0.05).into();
     let played = play(&world, 1, DAY);
-    // Its first request to the blob host, for the config, arrives after 12.5 round trips, 0.65 s, and is refused; it
-    // is refused again after two more round trips. The next attempt starts 10 s later.
+    // The second cluster's first request to the blob host, for the config, arrives after 12.5 round trips, 0.65 s, and
+    // is refused; it is refused again after two more round trips. The next attempt starts 10 s later.
     assert_eq!(played.totals.responses_503, 2);
     assert_eq!(
         played.totals.failed_pulls[PullError::Unavailable as usize],
@@ -211,8 +211,8 @@ fn without_a_redirect_blobs_cost_one_round_trip_less() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1).into();
     world.registry.blobs.redirect = false;
-    // API: 2 for the connection, 401, HEAD, index, manifest, config, layer; token 2 + 1: 11 round trips, and 1 s for
-    // the bytes.
+    // Round trips: for the API, 2 to connect, and 401, HEAD, index, manifest, config and layer; for the token, 2 + 1.
+    // These are 11, and the bytes take 1 s.
     assert_ready(&play(&world, 1, DAY), &[2.1], "no blob host");
 }
 
@@ -254,7 +254,8 @@ fn a_server_with_n_workers_answers_n_requests_per_service_time() {
     world.registry.api.service_time = fixed(secs(0.05));
     world.images[0].layers = vec![layer("app", 1)];
     let played = play(&world, 1, DAY);
-    // 100 pulls of 6 requests at 5 / 0.05 s = 100 per second: 6 s, and the last of them is the last to be ready.
+    // 100 pulls of 6 requests at 5 / 0.05 s = 100 per second take 6 s; the last cluster is ready after the last
+    // request.
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
     assert!((last - 6.0).abs() < 1e-3, "{last}");
 }
@@ -277,7 +278,8 @@ fn the_small_harbor_is_as_fast_as_the_measured_one() {
     let played = play(&world, 1, DAY);
     assert_eq!((played.totals.pulls, played.peak_pulls), (1000, 500));
     let last = played.ready_s().into_iter().flatten().fold(0.0, f64::max);
-    // 1,000 pulls of 10 MiB, 500 concurrently, took 151.2 s each on average (goharbor/harbor#12540): 3.31 per second.
+    // 1,000 pulls of 10 MiB, 500 concurrently, took 151.2 s each on average (goharbor/harbor#12540), which is 3.31
+    // pulls per second.
     let measured = 500.0 / 151.2;
     assert!(
         (1000.0 / last - measured).abs() < 0.06 * measured,
@@ -312,7 +314,7 @@ fn every_preset_serves_a_pull() {
     }
 }
 
-/// Creates a cluster behind 100 MB/s of egress, which lasts for 50 MB above 10 MB/s.
+/// Creates a cluster behind 100 MB/s of egress, with a bucket of 50 MB above a baseline of 10 MB/s.
 fn with_burst() -> WorldSpec {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
@@ -325,13 +327,13 @@ fn with_burst() -> WorldSpec {
 
 #[test]
 fn a_registry_sends_its_burst_and_then_the_baseline() {
-    // All bytes come from the bucket or the baseline: 100 MB = 50 MB + 10 MB/s · 5 s.
+    // All bytes are from the bucket or the baseline: 100 MB = 50 MB + 10 MB/s · 5 s.
     assert_ready(&play(&with_burst(), 1, DAY), &[5.0], "burst and baseline");
     // A link of 10 MB/s does not use the bucket.
     let mut world = with_burst();
     world.clusters[0].downlink = BytesPerSec::new(10e6).into();
     assert_ready(&play(&world, 1, DAY), &[10.0], "at the baseline");
-    // Two clusters share it: 200 MB = 50 MB + 10 MB/s · 15 s.
+    // Two clusters share the bucket: 200 MB = 50 MB + 10 MB/s · 15 s.
     let mut world = with_burst();
     world
         .clusters
@@ -362,7 +364,7 @@ fn a_burst_is_refilled_by_unused_baseline_bandwidth() {
         ..world.workloads[0].clone()
     });
     world.node.unpack_per_layer = fixed(secs(3.0));
-    // 1 + 3 + 1 + 5 s, and 3 s of unpacking.
+    // 1 + 3 + 1 + 5 s, and 3 s to unpack the second layer.
     assert_ready(&play(&world, 1, DAY), &[13.0], "refilled");
 }
 
@@ -387,10 +389,10 @@ fn the_lower_rate_of_a_burst_and_a_brownout_applies() {
         span: secs(2.0),
         ..brownout(0.05, 1.0)
     }];
-    // 5 MB/s for 2 s, which keep the bucket full; then 90 MB = 50 MB + 10 MB/s · 4 s.
+    // 5 MB/s for 2 s, during which the bucket stays full; then 90 MB = 50 MB + 10 MB/s · 4 s.
     assert_ready(&play(&world, 1, DAY), &[6.0], "brownout first");
-    // A brownout above the baseline: 20 MB/s, of which 10 MB/s are taken from the bucket. After 2 s it has 30 MB, and
-    // 60 MB remain: 60 = 30 + 10 · 3.
+    // A brownout above the baseline: 20 MB/s, of which 10 MB/s are taken from the bucket. After 2 s the bucket has 30
+    // MB, and 60 MB of the image remain: 60 = 30 + 10 · 3.
     world.registry.windows[0].egress = Share::new(0.2);
     assert_ready(&play(&world, 1, DAY), &[5.0], "brownout above the baseline");
 }
@@ -401,8 +403,8 @@ fn a_steady_load_of_other_clients_leaves_the_rest() {
     world.registry.egress = BytesPerSec::new(100e6);
     world.registry.other_load = Some(OtherLoad::Constant(BytesPerSec::new(75e6)));
     assert_ready(&play(&world, 1, DAY), &[4.0], "a quarter of the egress");
-    // With a burst, the load of others uses the bucket: 100 MB/s in total, of which 90 are taken from it, for 50/90 s.
-    // Then the fleet has a quarter of 10 MB/s: 100 MB - 25 · 5/9 MB at 2.5 MB/s.
+    // With a burst, the load of others uses the bucket: 100 MB/s in total, of which 90 MB/s are taken from the bucket,
+    // for 50/90 s. Then the fleet has a quarter of 10 MB/s: 100 MB - 25 · 5/9 MB at 2.5 MB/s.
     world.registry.burst = with_burst().registry.burst;
     let expected = 5.0 / 9.0 + (100.0 - 25.0 * 5.0 / 9.0) / 2.5;
     assert_ready(&play(&world, 1, DAY), &[expected], "with a burst");
@@ -418,7 +420,7 @@ fn a_daily_load_follows_the_time_of_day() {
     world.images[0].layers = vec![layer("app", 500_000_000)];
     world.clusters[0].downlink = BytesPerSec::new(1e9).into();
     world.registry.other_load = Some(OtherLoad::Daily(DailyLoad { rates, starts }));
-    // 400 MB in 4 s, and 100 MB at 10 MB/s.
+    // 400 MB take 4 s, and 100 MB at 10 MB/s take 10 s.
     assert_ready(&play(&world, 1, DAY), &[14.0], "from noon on");
 }
 
@@ -478,7 +480,7 @@ fn pulls_of_other_clients_share_the_egress_and_are_not_counted() {
 #[test]
 fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
     let mut world = bare_world(1);
-    // Its own pull takes 1 s at 1 MB/s, and its container takes hundreds of seconds to start.
+    // The cluster's own pull takes 1 s at 1 MB/s, and its container takes hundreds of seconds to start.
     world.images[0].layers = vec![layer("app", 1_000_000)];
     world.clusters[0].downlink = BytesPerSec::new(1e6).into();
     world.node.start_overhead = fixed(secs(599.0));
@@ -520,7 +522,7 @@ fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
     };
     let expected = pulls.mean().get() * alone / 1e6;
     let (_, sent) = with(OtherLoad::Pulls(pulls));
-    // Hundreds of images, whose mean size varies by a twentieth.
+    // Hundreds of images are pulled, so their mean size varies by a twentieth.
     assert!(
         (sent / expected - 1.0).abs() < 0.2,
         "{sent} MB, {expected} expected"
@@ -532,8 +534,8 @@ fn the_first_byte_of_a_cold_layer_takes_its_own_time() {
     let mut world = bare_world(2);
     world.registry.blobs.cold_first_byte = Some(fixed(secs(3.0)));
     world.clusters[1].rtt = secs(1.0).into();
-    // The layer is cold for the first cluster: 3 s, and 1 s for the bytes, until 4 s. The other cluster requests the
-    // layer after 12.5 round trips, when it is warm.
+    // The layer is cold for the first cluster: 3 s to the first byte and 1 s for the bytes, until 4 s. The other
+    // cluster requests the layer after 12.5 round trips, when it is warm.
     let played = play(&world, 1, DAY);
     assert_eq!(
         played.ready_s()[0].map(|at| (at * 1e3).round()),

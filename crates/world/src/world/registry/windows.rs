@@ -1,8 +1,8 @@
 //! Outages and brownouts of a registry, and egress that shrinks under load.
 //!
 //! A registry that is down does not respond: arriving and waiting requests get no response, and clients reconnect.
-//! Transfers stall and continue when it recovers, unless their runtime gives up before. A brownout scales the egress
-//! and the rates of all buckets, and serving requests slows down by the same factor.
+//! Transfers stall, and continue when the registry recovers, unless their runtime gives up first. A brownout scales
+//! the egress and the rates of all buckets, and serving requests slows down by the same factor.
 //!
 //! The overload rule is a guess of the simplest form that fits: while more than k blobs are sent, egress is multiplied
 //! by max(floor, k/n). Volcano Engine published mean goodputs of 617, 233, 151 and 149 MiB/s for 50, 100, 200 and 500
@@ -18,7 +18,7 @@ use crate::world::transfers::Transfers;
 use fleetsim_units::{BytesPerSec, SimTime};
 
 impl Registry<'_> {
-    /// Schedules the starts and ends of its windows.
+    /// Schedules the starts and ends of the registry's windows.
     pub(crate) fn schedule_windows(&self, queue: &mut Queue) {
         for (window, spec) in (0_u32..).zip(&self.spec.windows) {
             for (at, begins) in [(spec.begins(), true), (spec.ends(), false)] {
@@ -46,7 +46,7 @@ impl Registry<'_> {
         let window = self.spec.windows[window as usize];
         if window.down {
             self.down = begins;
-            // When it ends, no requests are waiting: a registry that is down admits none.
+            // When a window ends, no requests are waiting, because a registry that is down admits none.
             let dropped = self.drop_waiting();
             for asked in &dropped {
                 self.in_flight.remove(*asked);
@@ -65,23 +65,23 @@ impl Registry<'_> {
         Vec::new()
     }
 
-    /// Returns the current capacity of its egress for the fleet and for pulls of another fleet.
+    /// Returns the current capacity of the registry's egress for the fleet and for pulls of another fleet.
     pub(crate) fn capacity(&self) -> BytesPerSec {
         let taken = (self.others_wanted() / self.spec.egress.get()).min(1.0);
         BytesPerSec::new(self.allowed() * (1.0 - taken))
     }
 
-    /// Returns the rate that the steady load of others requests now.
+    /// Returns the rate that the steady load of other clients requests now.
     pub(crate) fn steady_load(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.possible() / self.spec.egress.get())
     }
 
-    /// Returns the rate that it sends to the steady load of others now.
+    /// Returns the rate at which the registry now sends to the steady load of other clients.
     pub(crate) fn sent_steadily(&self) -> BytesPerSec {
         BytesPerSec::new(self.others_wanted() * self.allowed() / self.spec.egress.get())
     }
 
-    /// Returns the rate of the steady load of others if nothing limits the registry, in bytes per second.
+    /// Returns the rate of other clients' steady load, in bytes per second, if nothing limits the registry.
     fn others_wanted(&self) -> f64 {
         match &self.others {
             Some(others) => others.steady().get(),
@@ -89,7 +89,7 @@ impl Registry<'_> {
         }
     }
 
-    /// Returns the rate that it can send now if its burst is not exhausted.
+    /// Returns the rate at which the registry could send now if its burst were not exhausted.
     fn possible(&self) -> f64 {
         if self.down {
             0.0
@@ -98,7 +98,7 @@ impl Registry<'_> {
         }
     }
 
-    /// Returns the total rate that it may send now.
+    /// Returns the total rate at which the registry may send now.
     fn allowed(&self) -> f64 {
         let egress = self.possible();
         match self.spec.burst {
@@ -109,7 +109,7 @@ impl Registry<'_> {
         }
     }
 
-    /// Returns the remaining share of the egress at the number of blobs that it is sending.
+    /// Returns the share of the egress that remains at the current number of blobs being sent.
     fn load_share(&self) -> f64 {
         let Some(overload) = self.spec.blobs.overload else {
             return 1.0;
@@ -118,7 +118,7 @@ impl Registry<'_> {
         (f64::from(overload.connections) / f64::from(sending)).clamp(overload.floor.get(), 1.0)
     }
 
-    /// Adjusts the egress of a registry that slows down under load to the number of blobs that it is sending.
+    /// Adjusts the egress of a registry that slows down under load to the number of blobs being sent.
     pub(crate) fn follow_load(&self, transfers: &mut Transfers, now: SimTime) {
         if self.spec.blobs.overload.is_none() {
             return;

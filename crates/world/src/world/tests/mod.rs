@@ -24,7 +24,7 @@ fn ready(played: &Played, cluster: usize) -> f64 {
     played.ready_s()[cluster].expect("the cluster became ready")
 }
 
-/// Returns this number of failed pulls of one kind, and none of the others.
+/// Returns the counts of failed pulls: `count` of one kind, and none of the others.
 fn failures(kind: PullError, count: u64) -> [u64; PullError::COUNT] {
     let mut failures = [0; PullError::COUNT];
     failures[kind as usize] = count;
@@ -51,7 +51,7 @@ fn deployment(replicas: u32) -> WorkloadKind {
 #[test]
 fn one_layer_over_one_link_takes_its_size_over_its_rate() {
     let played = play(&bare_world(1), 1, DAY);
-    // 100 MB / 100 MB/s = 1 s, and nothing else takes time.
+    // 100 MB at 100 MB/s take 1 s, and nothing else takes time.
     assert_near(ready(&played, 0), 1.0, 1e-6, "ready");
     assert_eq!(
         (played.totals.sent, played.totals.lost),
@@ -71,7 +71,7 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
     // Then both layers concurrently: request 1 RTT + 10 ms and redirect 1 RTT, and 2 s for 200 MB over the shared
     // link. Requests at the registry: 2 HEAD + 2 manifests + config + 2 layers; the token request goes elsewhere.
     let whole = (true, true, 1.3 + 0.06, 7);
-    // Without tokens, the 401, the token and its connection are not needed: 4 RTT + 20 ms less.
+    // Without tokens, the 401, the token request and its connection are not needed, which saves 4 RTT + 20 ms.
     let without_tokens = (false, true, 0.9 + 0.04, 6);
     // A tag with a single manifest needs no request for a list.
     let of_one_manifest = (false, false, 0.8 + 0.03, 5);
@@ -86,11 +86,12 @@ fn every_request_of_a_cold_pull_costs_its_round_trips() {
 
 #[test]
 fn layers_use_three_slots_and_are_unpacked_in_order() {
-    // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: means of 25.8 s for
-    // one layer of 1 GB and 12.4 s for four of 250 MB cold, 6.0 and 4.6 s warm (spegel-org/benchmark-results 645a85c).
-    // With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of unpacking, 25 ms per layer and 0.3 s in total:
-    // cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three concurrently, the fourth after the first: 2 * 250/46 +
-    // 1.025 + 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33; four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
+    // 10 nodes pulled random bytes, so that nothing compresses, with and without a warm registry: the means were 25.8
+    // s for one layer of 1 GB and 12.4 s for four layers of 250 MB cold, and 6.0 and 4.6 s warm
+    // (spegel-org/benchmark-results 645a85c). With 46 MB/s per connection cold and 500 MB/s warm, 250 MB/s of
+    // unpacking, 25 ms per layer and 0.3 s in total: cold: 0.3 + 1000/46 + 0.025 + 4 = 26.06; four: three
+    // concurrently, the fourth after the first: 2 * 250/46 + 1.025 + 0.3 = 12.19 s. Warm: 0.3 + 2 + 0.025 + 4 = 6.33;
+    // four: 0.3 + 0.5 + 4 * 1.025 = 4.9 s.
     let cases = [
         (46e6, 1, 26.06, 25.8),
         (46e6, 4, 12.19, 12.4),
@@ -135,7 +136,7 @@ fn an_update_fetches_and_unpacks_only_new_layers() {
         Bytes::new(30_000_000),
         "the base is there, and so is the tail's blob"
     );
-    // 0.3 s for 30 MB, then two layers are unpacked, including the tail, because the layer below it changed.
+    // 30 MB take 0.3 s; then two layers are unpacked, including the upper one, because the layer below it changed.
     assert_near(ready(&played, 0), 0.3 + 2.0, 1e-6, "ready");
 }
 
@@ -169,7 +170,7 @@ fn clusters_share_the_egress_and_a_region_their_link() {
     world.clusters[0].region = Some(0);
     world.clusters[1].region = Some(0);
     let played = play(&world, 1, DAY);
-    // Two clusters behind 20 MB/s: 10 MB/s each, 10 s. The others: (200 - 20) / 2 = 90 MB/s each, 100/90 s.
+    // Two clusters are behind 20 MB/s: 10 MB/s each, 10 s. The others get (200 - 20) / 2 = 90 MB/s each, 100/90 s.
     assert_near(ready(&played, 0), 10.0, 1e-6, "behind the region's link");
     assert_near(
         ready(&played, 3),
@@ -200,7 +201,7 @@ fn serial_pulls_make_an_image_wait_for_a_slow_one() {
     assert_near(serial[1], 11.0, 1e-5, "the fast one after it");
     world.node.serialize_image_pulls = Some(false);
     let parallel = started(&world);
-    // Both share the downlink until the fast one has its 100 MB.
+    // Both pulls share the downlink until the fast one has its 100 MB.
     assert_near(parallel[0], 2.0, 1e-5, "the fast one");
     assert_near(parallel[1], 11.0, 1e-5, "the slow one");
 }
@@ -283,7 +284,8 @@ fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
 
 #[test]
 fn data_of_a_failed_pull_is_collected_before_the_next_pull() {
-    // Two layers of 10 s each, one after the other, and a deadline of 15 s: the second attempt needs the second layer.
+    // Two layers take 10 s each, one after the other, and the deadline is 15 s: the second attempt needs the second
+    // layer.
     let play_with = |collect_after: Option<SimDuration>, deadline: f64| {
         let mut world = bare_world(1);
         world.clusters[0].downlink = BytesPerSec::new(10e6).into();
@@ -315,7 +317,7 @@ fn data_of_a_failed_pull_is_collected_before_the_next_pull() {
     assert_eq!(collected.totals.lost, Bytes::new(4 * 50_000_000));
 }
 
-/// Adds a second workload like the first, whose image has these layers.
+/// Adds a second workload like the first, with an image of these layers.
 fn add_cart(world: &mut WorldSpec, layers: Vec<LayerSpec>) {
     let name = "cart".to_owned();
     world.images.push(ImageSpec {
@@ -363,7 +365,8 @@ fn a_full_page_cache_slows_unpacking_down_to_the_disk() {
         ..layer(name, 1)
     };
     world.images[0].layers = vec![unpacked("a", 200_000_000), unpacked("b", 400_000_000)];
-    // 300 MB at 300 MB/s fill the buffer with the 200 MB that the disk has not written; then 300 MB at 100 MB/s.
+    // 300 MB are unpacked at 300 MB/s and fill the buffer with the 200 MB that the disk has not written; then 300 MB
+    // at 100 MB/s.
     assert_near(
         ready(&play(&world, 1, DAY), 0),
         1.0 + 3.0,
@@ -401,7 +404,7 @@ fn an_uncompressed_layer_is_written_and_not_decompressed() {
     world.images[0].layers = vec![layer("a", 500_000_000)];
     let decompressed = ready(&play(&world, 1, DAY), 0);
     assert_near(decompressed, 5.0 + 10.0, 0.01, "50 MB/s");
-    // Without a disk, the rate is that of measured pulls.
+    // Without a disk, unpacking has the rate of measured pulls.
     world.node.disk = None;
     world.images[0].layers = vec![plain];
     assert_near(ready(&play(&world, 1, DAY), 0), 10.0, 0.01, "no disk");
@@ -424,7 +427,8 @@ fn a_layer_with_zstd_is_unpacked_at_its_own_rate() {
         buffer: Bytes::new(100_000_000),
         ..DiskSpec::default()
     });
-    // The blob is synced in 10 s. At 100 MB/s the buffer is full after 2 s and 200 MB; then 300 MB at 50 MB/s.
+    // The blob is synced in 10 s. While unpacking at 100 MB/s, the buffer is full after 2 s and 200 MB; then 300 MB
+    // are unpacked at 50 MB/s.
     let with_disk = ready(&play(&world, 1, DAY), 0);
     assert_near(with_disk, 10.0 + 2.0 + 6.0, 0.01, "the disk");
 }
@@ -488,7 +492,7 @@ fn unpack_slots_unpack_layers_concurrently_and_commit_them_in_order() {
     assert_near(unpacked(1, None), 4.0 * 1.5, 0.01, "one after the other");
     assert_near(unpacked(2, None), 2.0 * 1.5, 0.01, "two at once");
     assert_near(unpacked(9, None), 1.5, 0.01, "all at once");
-    // Two concurrently, at 50 MB/s each.
+    // Two layers are unpacked concurrently, at 50 MB/s each.
     let slow = Some(DiskSpec {
         rate: BytesPerSec::new(100e6).into(),
         buffer: Bytes::ZERO,
@@ -531,7 +535,7 @@ fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
 #[test]
 fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
     for (resume, expected, what) in [
-        // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, back-off 10 s, 40 MB, back-off 20 s, 20 MB.
+        // 100 MB at 10 MB/s with 4 s for each attempt: 40 MB, back-off of 10 s, 40 MB, back-off of 20 s, 20 MB.
         (
             true,
             4.0 + 10.0 + 4.0 + 20.0 + 2.0,
@@ -557,7 +561,8 @@ fn an_attempt_past_its_deadline_fails_keeps_its_bytes_and_is_retried() {
 #[test]
 fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
     for (slots, ready_at, why) in [
-        // Nothing to download and 3 s to unpack each of two layers, with 4 s for each attempt and a back-off of 10 s.
+        // There is nothing to download, and each of two layers takes 3 s to unpack. Each attempt has 4 s, and the
+        // back-off is 10 s.
         (
             1,
             4.0 + 10.0 + 3.0,
@@ -624,7 +629,8 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
             .map(|pair| pair[1] - pair[0])
             .zip([10.0, 20.0, 40.0, 80.0, 160.0])
         {
-            // Above a minute the kubelet syncs every 60-90 s, and then after 1 to 1.5 times the rest of the back-off.
+            // If the back-off is above a minute, the kubelet syncs every 60-90 s, and finally after 1 to 1.5 times the
+            // rest.
             let longest = if gate > 60.0 { gate + 30.0 } else { gate * 1.5 };
             assert!(
                 (gate..longest).contains(&gap),

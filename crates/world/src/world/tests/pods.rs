@@ -52,7 +52,7 @@ fn a_daemon_set_updates_one_node_after_the_other() {
         max_surge: CountOrPercent::Count(0),
     };
     let played = play(&world, 1, DAY);
-    // On each node: the old pod terminates (2 s), then the new pod's image is pulled (1 s).
+    // On each node, the old pod terminates (2 s), then the new pod's image is pulled (1 s).
     assert_near(ready(&played, 0), 9.0, 1e-5, "one after the other");
     assert_eq!(played.peak_pulls, 1);
     world.workloads[0].kind = WorkloadKind::DaemonSet {
@@ -60,7 +60,7 @@ fn a_daemon_set_updates_one_node_after_the_other() {
         max_surge: CountOrPercent::Percent(100),
     };
     let surging = play(&world, 1, DAY);
-    // All nodes concurrently, while the old pods still run: 300 MB over one link of 100 MB/s; then the old pods
+    // All nodes pull concurrently, while the old pods still run: 300 MB over one link of 100 MB/s; then the old pods
     // terminate.
     assert_eq!(surging.peak_pulls, 3);
     assert_near(ready(&surging, 0), 3.0, 1e-5, "all at once");
@@ -109,7 +109,8 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
     let played = play(&world, 1, secs(100.0));
     let starts =
         played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
-    // Pulled at 1 s; each container lives for 5 s, and the waits between are 0, 10, 20, 40, … s.
+    // The image is pulled by 1 s; each container lives for 5 s, and the waits between containers are 0, 10, 20, 40, …
+    // s.
     let expected = [1.0, 6.0, 21.0, 46.0, 91.0];
     for (start, expected) in starts.iter().zip(expected) {
         assert_near(*start, expected, 1e-6, "a start");
@@ -130,13 +131,13 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
     let played = play(&world, 1, secs(130.0));
     let starts =
         played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
-    // Back-offs of 0, 10, 20, 40 s and a sync every 12 s: 0, 12, 24, 48 s after each crash.
+    // With back-offs of 0, 10, 20, 40 s and a sync every 12 s, restarts are 0, 12, 24, 48 s after each crash.
     let expected = [1.0, 6.0, 23.0, 52.0, 105.0];
     for (start, expected) in starts.iter().zip(expected) {
         assert_near(*start, expected, 1e-6, "a start");
     }
     assert_eq!(starts.len(), expected.len());
-    // The newer rule: not before the back-off ends, and at most half of it later.
+    // The newer rule: a container restarts after the back-off, by at most half of the back-off.
     world.node.requeue = Requeue::AtExpiry;
     let starts = play(&world, 1, secs(130.0))
         .times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
@@ -154,7 +155,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
 
 #[test]
 fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
-    // Start, time-out, probe's period, ready after the pull's 1 s.
+    // start, time-out, probe's period, ready after the pull's 1 s
     for (start, timeout, period, expected) in [
         (30.0, 60.0, None, 30.0),
         (60.0, 60.0, None, 60.0),
@@ -184,7 +185,8 @@ fn a_process_that_does_not_answer_in_time_is_started_again_and_again() {
     let played = play(&world, 1, secs(500.0));
     let starts =
         played.times(|event| matches!(event, Event::Workload(WorkloadEvent::ContainerStarted(_))));
-    // Pulled at 1 s; each container lives for 60 s, and the waits between are 0, 10, 20, 40 and 80 s.
+    // The image is pulled by 1 s; each container lives for 60 s, and the waits between containers are 0, 10, 20, 40
+    // and 80 s.
     let expected = [1.0, 61.0, 131.0, 211.0, 311.0, 451.0];
     for (start, expected) in starts.iter().zip(expected) {
         assert_near(*start, expected, 1e-6, "a start");

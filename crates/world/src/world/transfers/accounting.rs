@@ -1,7 +1,7 @@
 //! Starts and ends of transfers, and their bytes by sender.
 //!
 //! Every byte is counted at its sender: a registry (`sent`, of which `upstream` went to caches and seeds), a cache or
-//! mirror, or a peer. So nodes received sent − upstream + the bytes from caches and peers.
+//! mirror, or a peer. So the bytes received by nodes are `sent` − `upstream` + the bytes from caches and peers.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl World<'_> {
         self.clusters[cluster.index()].download_begins(&mut self.meter);
     }
 
-    /// Ends a transfer early; the caller calls [`World::rates_changed`] after the last one.
+    /// Ends a transfer early. After the last such call, the caller must call [`World::rates_changed`].
     pub(crate) fn cancel_transfer(&mut self, id: TransferId, now: SimTime) -> Bytes {
         let (transfer, arrived) = self.transfers.cancel(now, id);
         self.count_transfer(&transfer, arrived);
@@ -151,8 +151,8 @@ impl World<'_> {
         self.transfers.schedule_completion(queue);
     }
 
-    /// Sets the capacity of a link that is used only by transfers to these `nodes` and by the fills that they wait
-    /// for.
+    /// Sets the capacity of a link that is used only by transfers to `nodes` and by the fills for which these nodes
+    /// wait.
     pub(crate) fn set_link(
         &mut self,
         link: LinkId,

@@ -16,11 +16,11 @@ use fleetsim_units::BytesPerSec;
 /// The end of a path from a registry.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Destination {
-    /// Behind the link of this region.
+    /// The path ends behind the link of this region.
     Region(usize),
-    /// Behind the downlink of this cluster.
+    /// The path ends behind the downlink of this cluster.
     Cluster(ClusterId),
-    /// Behind the network card of this node.
+    /// The path ends behind the network card of this node.
     Node(NodeId),
 }
 
@@ -34,11 +34,11 @@ pub(crate) struct Leg {
 /// All links between registries and nodes.
 #[derive(Debug)]
 pub(crate) struct Links {
-    /// The share of their rates that is data.
+    /// The share of the links' rates that is available for data.
     data_share: f64,
     /// The egress of each registry.
     pub egress: Vec<LinkId>,
-    /// The link of other clients behind each registry, if it has any.
+    /// The link to other clients of each registry, if it has any.
     pub others: Vec<Option<LinkId>>,
     regions: Vec<LinkId>,
     /// The region and the downlink of each cluster.
@@ -108,12 +108,12 @@ impl Links {
             .push((cluster, network.add_link(Some(uplink), self.data(nic))));
     }
 
-    /// Returns the rate of the data, without headers, on a link of this rate.
+    /// Returns the rate at which a link of this rate carries data, without headers.
     pub(crate) fn data(&self, rate: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(rate.get() * self.data_share)
     }
 
-    /// Returns the rate that a link needs for this data rate.
+    /// Returns the rate, with headers, that a link needs to carry data at this rate.
     pub(crate) fn with_headers(&self, data: BytesPerSec) -> BytesPerSec {
         BytesPerSec::new(data.get() / self.data_share)
     }

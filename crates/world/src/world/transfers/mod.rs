@@ -43,12 +43,13 @@ pub(crate) struct Transfers {
     own: usize,
     /// For each blob, whether a download from a registry has completed.
     warm: Vec<bool>,
-    /// For each node, the number of weighted connections that it has opened. Empty before the first.
+    /// For each node, the number of weighted connections that it has opened. Empty before the first weighted
+    /// connection.
     connections: Vec<u64>,
 }
 
 impl Transfers {
-    /// Creates transfers over these links, with none in progress, for this number of blobs.
+    /// Creates transfers over these links, with none in progress. `blobs`: the number of blobs.
     pub(super) fn new(network: Network, links: Links, blobs: usize) -> Self {
         Self {
             network,
@@ -113,7 +114,7 @@ impl Transfers {
         (self.own == 0 && self.next_completion.is_some()) as usize
     }
 
-    /// Returns the number of connections that a node has opened before the next one.
+    /// Returns the number of connections that a node has already opened, and counts a new one.
     fn next_connection(&mut self, node: NodeId) -> u64 {
         if self.connections.is_empty() {
             self.connections.resize(self.links.nodes.len(), 0);
@@ -138,7 +139,7 @@ impl Transfers {
         Some(transfer)
     }
 
-    /// Ends a transfer early. Returns it with the bytes that have arrived.
+    /// Ends a transfer early. Returns the transfer, and the number of bytes that have arrived.
     pub(super) fn cancel(&mut self, now: SimTime, id: TransferId) -> (Transfer, Bytes) {
         if let Some(transfer) = self.remove(id) {
             return (transfer, self.network.cancel(now, id));
@@ -178,7 +179,8 @@ impl Transfers {
         self.completed.len()
     }
 
-    /// Takes a completed transfer. `None`: it was cancelled when an earlier one of this instant was processed.
+    /// Removes and returns a completed transfer. `None`: it was cancelled when an earlier completion of this instant
+    /// was processed.
     fn take_completed(&mut self, at: usize) -> Option<Transfer> {
         let transfer = self.completed[at].1.take()?;
         if let Some(blob) = transfer.warms {
@@ -189,7 +191,7 @@ impl Transfers {
 
     /// Returns whether bytes of a transfer are arriving now.
     pub(crate) fn is_moving(&self, id: TransferId) -> bool {
-        // The network no longer has a transfer that has completed at this instant.
+        // The network no longer contains transfers that have completed at this instant.
         self.completed.iter().any(|(other, _)| *other == id) || self.network.rate(id).get() > 0.0
     }
 
@@ -233,7 +235,7 @@ impl Transfers {
                         (rate.get() - self.network.throughput(*others).get()).max(0.0),
                     ),
                 };
-                // A link without capacity transfers nothing and is not busy.
+                // A link without capacity transfers nothing and is therefore not busy.
                 (own, rate.get() > 0.0 && self.network.is_saturated(egress))
             })
     }

@@ -32,7 +32,7 @@ pub(crate) enum Payload {
 }
 
 impl Transfer {
-    /// Returns whether it is for a client outside of the fleet.
+    /// Returns whether the transfer is for a client outside of the fleet.
     pub(crate) const fn is_of_others(&self) -> bool {
         matches!(self.payload, Payload::Others)
     }
@@ -45,7 +45,7 @@ pub(crate) enum Sender {
     Registry(usize),
     /// A registry, to a cache or to the seeds of a swarm.
     RegistryFill(usize),
-    /// A registry that serves reads on demand; these connections are not counted.
+    /// A registry that serves reads on demand. These connections are not counted.
     RegistryReads(usize),
     /// A registry, to a client outside of the fleet.
     Others(usize),
@@ -64,9 +64,9 @@ pub(crate) enum BlobSource {
     Registry,
     /// A mirror.
     Mirror(u16),
-    /// A store that does not have it yet: this node's request starts the fill.
+    /// A store that does not have the blob yet: this node's request starts the fill.
     Miss(StoreId),
-    /// A store that has it, or is filling.
+    /// A store that has the blob, or is filling it.
     Store(StoreId, Option<FillId>),
     /// Another node.
     Peer(NodeId),
@@ -75,18 +75,18 @@ pub(crate) enum BlobSource {
 /// The next host of a request.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Routing {
-    /// To the registry, after this much time was spent on nearer hosts.
+    /// The registry is next, after this much time was spent on nearer hosts.
     Upstream { detour: SimDuration },
-    /// To a nearer host, which responds after this time.
+    /// A nearer host is next, and responds after this time.
     Nearby { wait: SimDuration },
-    /// To a nearer host, which responds 429 after this time.
+    /// A nearer host is next, and responds 429 after this time.
     Refused { wait: SimDuration },
-    /// The request waits for a fill and is resent after it.
+    /// The request waits for a fill, and is resent when the fill ends.
     Waits,
 }
 
 impl Routing {
-    /// Returns the same routing, delayed by `spent` on hosts that did not serve the request.
+    /// Returns this routing, delayed by `spent`: the time spent on hosts that did not serve the request.
     pub(crate) fn later(self, spent: SimDuration) -> Self {
         match self {
             Self::Upstream { detour } => Self::Upstream {

@@ -19,7 +19,7 @@ use super::super::{START, binding_state, insert, remove, requested, text, work_s
 use super::change::Change;
 use crate::suite::parse;
 
-/// The latest policy snapshot at the start; older ones have lower numbers.
+/// The latest policy snapshot at the start of a trace; older snapshots have lower numbers.
 pub const POLICY: u32 = 5;
 
 #[derive(Deserialize)]
@@ -64,7 +64,7 @@ pub struct ConfigBinding {
 /// A run and the objects around it.
 pub struct Around {
     pub run: StagedUpdateRun,
-    /// The same run with partial passes; it must make the same decisions as `run`.
+    /// A second run with partial passes, which must make the same decisions as `run`.
     quick: StagedUpdateRun,
     pub view: StagedView,
     pub clusters: Vec<MemberCluster>,
@@ -286,7 +286,7 @@ impl Around {
         );
     }
 
-    /// Runs and stores one pass; returns it and the changes in the run.
+    /// Runs and stores one pass. Returns the pass, and the changes in the run.
     pub fn pass(&mut self, now: SimTime) -> (Pass<StagedAction, StagedStatus>, Change) {
         let before = self.run.status().clone();
         let pass = self.run.reconcile(now, &self.view);
@@ -305,7 +305,7 @@ impl Around {
     }
 }
 
-/// Marks a binding as started at its generation, by another writer.
+/// Marks a binding as started at its generation, as another writer would.
 pub fn start(binding: &mut Binding) {
     binding.rollout_started = Some((true, binding.generation));
 }

@@ -25,7 +25,7 @@ pub struct Change {
 }
 
 pub type Progress = (&'static str, String, &'static str);
-/// Progressing, reason, succeeded, failure, stuck clusters.
+/// The run's Progressing status, its reason, and a text with outcome, failure and stuck clusters.
 pub type RunText = (Progress, &'static str, String);
 
 impl Change {

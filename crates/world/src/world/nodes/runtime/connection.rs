@@ -27,7 +27,7 @@ impl World<'_> {
         self.clusters[self.cluster_of(pull)].rtt
     }
 
-    /// Returns the maximum rate of one connection of a pull; `blob`: for a layer's blob.
+    /// Returns the maximum rate of one connection of a pull; `blob`: the blob, if the connection is for one.
     pub(crate) fn connection_cap(&self, pull: PullId, blob: Option<u16>) -> Option<BytesPerSec> {
         let from = self.registry_of(pull);
         let cluster = &self.clusters[self.cluster_of(pull)];
@@ -35,7 +35,7 @@ impl World<'_> {
         self.registries[from].connection_cap(path, blob.map(|blob| self.transfers.is_warm(blob)))
     }
 
-    /// Returns the delay of a transfer by slow start.
+    /// Returns the delay of a transfer due to slow start.
     pub(crate) fn ramp_up(&self, pull: PullId, size: Bytes) -> SimDuration {
         let tcp = self.registries[self.registry_of(pull)].spec.tcp;
         if !tcp.slow_start {

@@ -2,7 +2,7 @@
 //!
 //! Follows containerd `core/remotes/docker/{resolver,fetcher,authorizer}.go` at 301026e: a challenge and a token for
 //! each pull, HEAD for the tag, index, manifest, config, and one request for each missing layer. Blobs are redirected.
-//! A refused request is resent to its first host, whichever host of a redirect refused it. A registry without tokens
+//! A refused request is resent to its first host, even if the host of a redirect refused it. A registry without tokens
 //! gets neither the challenge nor a token request; only the connection is opened.
 //!
 //! A host that cannot be reached does not respond. The kernel retries the connection after 1, 3, 7, 15 … s (the first
@@ -25,15 +25,17 @@ use crate::world::registry::tcp;
 use crate::world::transfers::payload::{BlobSource, Payload, Routing};
 use fleetsim_units::{Bytes, SimDuration, SimTime};
 
-/// Time from the first attempt to connect to the second. Source: RFC 6298, section 2; Linux doubles it each time.
+/// Time between the first and the second attempt to connect. Source: RFC 6298, section 2; Linux doubles the time after
+/// each attempt.
 const FIRST_RETRANSMISSION: SimDuration = SimDuration::from_secs(1);
 
-/// Returns the latency to a host, or back.
+/// Returns the latency in one direction between a node and a host.
 fn one_way(rtt: SimDuration) -> SimDuration {
     rtt.mul_f64(0.5)
 }
 
-/// Returns whether a registry needs this request: without tokens, it gets neither the challenge nor a token request.
+/// Returns whether a registry needs this request. A registry without tokens needs neither the challenge nor the token
+/// request.
 fn is_needed(request: Request, registry: &RegistrySpec) -> bool {
     registry.tokens || !matches!(request, Request::Challenge | Request::Token)
 }
@@ -48,7 +50,7 @@ impl World<'_> {
     ) {
         let asked = PullRequest::new(pull, request);
         match event {
-            // An ended pull still occupies a slot in a host.
+            // A request of an ended pull still occupies a slot in a host.
             RequestEvent::Served(host) => self.served(asked.to(host), queue),
             RequestEvent::Response(host, response) => {
                 self.response_arrives(asked.to(host), response, queue);
@@ -119,7 +121,7 @@ impl World<'_> {
         queue.schedule_in(first, asked.event(RequestEvent::Redial { host, since }));
     }
 
-    /// Sends a request to a host of its registry, or tries to connect to it.
+    /// Sends a request to a host of the pull's registry, or tries to connect to the host.
     fn contact_host(&mut self, asked: HostRequest, queue: &mut Queue) {
         if !self.is_reachable(asked.pull) {
             self.dial(asked, queue);
@@ -146,7 +148,7 @@ impl World<'_> {
             queue.schedule_in(handshake + (rtt + service), response);
             return;
         }
-        // The request arrives before its response leaves, even if neither takes any time.
+        // The request arrives before its response leaves, even if both take no time.
         let arrives = asked.event(RequestEvent::Arrives(asked.host));
         queue.schedule_in(handshake + one_way(rtt), arrives);
         let response = queue.schedule_in(handshake + (rtt + service), response);
@@ -161,7 +163,7 @@ impl World<'_> {
 
     /// Handles a request that arrives at a host with limits, which decides about it.
     ///
-    /// As at a host without limits, a network cut after it was sent does not affect a request that need not wait.
+    /// A request that need not wait is not affected by a network cut after it was sent, as at a host without limits.
     fn request_arrives(&mut self, asked: HostRequest, queue: &mut Queue) {
         let is_reachable = self.is_reachable(asked.pull);
         let rtt = self.rtt(asked.pull);
@@ -197,7 +199,7 @@ impl World<'_> {
         self.registries[from].serve_waiting(asked, service, queue);
     }
 
-    /// Called when a host has served a request: it takes the next one, and the response leaves.
+    /// Called when a host has served a request: the host begins to serve the next one, and the response leaves.
     fn served(&mut self, asked: HostRequest, queue: &mut Queue) {
         let from = self.registry_of(asked.pull);
         let Some(in_flight) = self.registries[from].in_flight.get_mut(asked) else {
@@ -244,7 +246,7 @@ impl World<'_> {
         }
     }
 
-    /// Returns the time to serve a request now, with the draw of this number.
+    /// Returns the time that it would take to serve a request now, from the random draw number `draw`.
     fn service_time(&self, asked: HostRequest, draw: u64) -> SimDuration {
         let pull = &self.pulls[asked.pull.index()];
         let registry = &self.registries[self.registry_of(asked.pull)];

@@ -2,7 +2,7 @@
 //!
 //! Follows `retryRequest` and `doWithTransportRetries` of containerd's `core/remotes/docker/resolver.go`, and
 //! `makeRequestToResolvedURL` of containers/image's `docker/docker_client.go`; `spec` names the versions. All attempts
-//! of one request are counted together, whatever the error of each.
+//! of one request are counted together, whatever their errors.
 
 use crate::world::nodes::pull_error::PullError;
 use crate::world::nodes::runtime::spec::{RetrySpec, RuntimeSpec};
@@ -13,19 +13,19 @@ use fleetsim_units::SimDuration;
 pub(crate) struct Tries {
     /// Number of failed attempts.
     failed: u32,
-    /// Number of the most recent consecutive attempts that got a 503.
+    /// Number of latest consecutive attempts that got a 503.
     unavailable: u32,
 }
 
 impl Tries {
-    /// No attempts so far.
+    /// The state before the first attempt.
     pub(crate) const NONE: Self = Self {
         failed: 0,
         unavailable: 0,
     };
 }
 
-/// What to do next.
+/// The next action after a failed attempt.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Next {
     /// Retry after this wait.

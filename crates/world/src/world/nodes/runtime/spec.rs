@@ -43,7 +43,7 @@ pub enum RuntimeVersion {
 }
 
 impl RuntimeVersion {
-    /// Returns its settings.
+    /// Returns the version's settings.
     #[must_use]
     pub const fn spec(self) -> RuntimeSpec {
         match self {
@@ -56,7 +56,7 @@ impl RuntimeVersion {
     }
 }
 
-/// Downloads and error handling of a container runtime. The defaults shown are those of containerd 2.4.
+/// Downloads and error handling of a container runtime. The defaults are those of containerd 2.4.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(default, rename_all = "camelCase")]
@@ -64,14 +64,14 @@ pub struct RuntimeSpec {
     /// Number of layers downloaded simultaneously. CRI-O: 6.
     #[serde(deserialize_with = "positive")]
     pub download_slots: u32,
-    /// Scope of the slots. Up to containerd 2.0, and in CRI-O: image.
+    /// Scope of the download slots. Up to containerd 2.0, and in CRI-O: image.
     pub slot_scope: SlotScope,
     /// Attempts of a request that gets a 429 or 408 response, and the wait between them. containerd 1.7 to 2.3: 6
     /// attempts. CRI-O: 5 attempts, 2 s doubling to 1 min, honours `Retry-After`.
     #[serde(rename = "retry429")]
     pub retry_429: RetrySpec,
-    /// Number of consecutive 500, 503 or 504 responses that an immediate retry follows. They count as attempts of
-    /// `retry429`. Up to containerd 2.0, and in CRI-O: 0.
+    /// Number of consecutive 500, 503 or 504 responses followed by an immediate retry. Such requests count as attempts
+    /// of `retry429`. Up to containerd 2.0, and in CRI-O: 0.
     #[serde(rename = "retry5xx")]
     pub retry_5xx: u32,
     /// Attempts of a request that gets no response, and the wait between them. Before containerd 2.4, and in CRI-O: 1
@@ -105,7 +105,7 @@ impl Default for RuntimeSpec {
 #[cfg_attr(any(test, feature = "schema"), derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum SlotScope {
-    /// All pulls of a node share them (containerd since 2.1).
+    /// All pulls of a node share the slots (containerd since 2.1).
     Node,
     /// Each image pull has its own slots (containerd up to 2.0, CRI-O).
     Image,
@@ -144,7 +144,7 @@ fn attempts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u32, D::Error>
 }
 
 impl RetrySpec {
-    /// Makes this total number of requests, with the same wait between any two.
+    /// Makes this total number of attempts, with the same wait between any two.
     #[must_use]
     pub const fn every(attempts: u32, delay: SimDuration) -> Self {
         Self {
@@ -161,9 +161,9 @@ impl RetrySpec {
 
 impl RuntimeSpec {
     /// containerd since v2.4, the default. Three downloads per node (`max_concurrent_downloads`, one semaphore for all
-    /// pulls since v2.1, commit e2d6a71); five requests in total, whatever fails; retries after 429 without a wait,
-    /// ignoring `Retry-After` (`core/remotes/docker/resolver.go`); 30 s to connect (`DefaultHTTPTransport`); five
-    /// minutes without data cancel a pull (`image_pull_progress_timeout`).
+    /// pulls since v2.1, commit e2d6a71); five attempts of a request in total, whatever the failure; retries after 429
+    /// without a wait, ignoring `Retry-After` (`core/remotes/docker/resolver.go`); 30 s to connect
+    /// (`DefaultHTTPTransport`); five minutes without data cancel a pull (`image_pull_progress_timeout`).
     pub const CONTAINERD_2_4: Self = Self {
         download_slots: 3,
         slot_scope: SlotScope::Node,
@@ -172,11 +172,11 @@ impl RuntimeSpec {
         retry_transport: RetrySpec::every(5, SimDuration::from_millis(50)),
         dial_timeout: SimDuration::from_secs(30),
         no_progress_timeout: Some(SimDuration::from_mins(5)),
-        // The ingest keeps its offset (`core/content/helpers.go`). It is a guess that a kubelet's retry always finds
-        // it.
+        // The partial download (ingest) keeps its offset (`core/content/helpers.go`). It is a guess that the kubelet's
+        // next attempt always finds the ingest.
         resume: true,
-        // At most seconds (see `collector.rs`); all values below the kubelet's first back-off of 10 s have the same
-        // effect.
+        // The collector runs after at most seconds (see `collector.rs`); all values below the kubelet's first back-off
+        // of 10 s have the same effect.
         collect_after: Some(SimDuration::from_secs(5)),
         merge_pulls: false,
     };
@@ -203,8 +203,8 @@ impl RuntimeSpec {
 
     /// CRI-O with containers/image: six blobs of an image concurrently; five attempts after 429, 2 s doubling to 60 s,
     /// or after the time in `Retry-After`; no retries after other errors; no no-progress timeout; identical concurrent
-    /// calls are merged (cri-o `server/image_pull.go`). It waits 30 s for a connection (`pkg/tlsclientconfig`). It is
-    /// a guess that a partial layer is discarded when a pull fails, because its temporary file is deleted with the
+    /// calls are merged (cri-o `server/image_pull.go`). CRI-O waits 30 s for a connection (`pkg/tlsclientconfig`). It
+    /// is a guess that a partial layer is discarded when a pull fails, because its temporary file is deleted with the
     /// attempt.
     pub const CRI_O: Self = Self {
         download_slots: 6,

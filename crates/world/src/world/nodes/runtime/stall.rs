@@ -9,7 +9,7 @@
 //! or ends while some link has no capacity.
 //!
 //! Left out: the reporter checks every 10 s (so cancellation is up to 10 s later), and counts requests that wait for a
-//! response as no progress; here they end by their own timeouts.
+//! response as no progress; here, such requests end by their own timeouts.
 
 use std::ops::Range;
 
@@ -41,14 +41,14 @@ impl World<'_> {
         }
     }
 
-    /// Like [`World::check_stall`], for the pulls of these nodes. No transfer to another node uses the link whose
-    /// capacity dropped to zero or returned.
+    /// Like [`World::check_stall`], for the pulls of these nodes. `nodes`: all nodes whose transfers may use the link
+    /// whose capacity dropped to zero or returned.
     pub(crate) fn check_stalls(&mut self, nodes: Range<usize>, queue: &mut Queue) {
         if self.spec.node.runtime.no_progress_timeout.is_none() {
             return;
         }
         // A pull that waits for the fill of a cache or a seed may stall without its own check; the next outage of any
-        // cluster detects it.
+        // cluster detects the stall.
         let kind = &self.spec.distribution.kind;
         let fills = !matches!(kind, DistributionKind::Direct | DistributionKind::Spegel(_));
         let nodes = if fills { 0..self.nodes.len() } else { nodes };
@@ -63,7 +63,7 @@ impl World<'_> {
         );
     }
 
-    /// Returns whether exactly the stalled pulls wait for their timeout.
+    /// Returns whether the stalled pulls, and no others, wait for their timeout.
     fn stalls_are_known(&self) -> bool {
         let mut pulls = self.nodes.iter().flat_map(|node| &node.pulls);
         pulls.all(|&id| {

@@ -38,8 +38,8 @@ fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
         (RuntimeSpec::CONTAINERD_1_7, 6),
     ] {
         let played = play(&one_request(200, runtime), 1, secs(100.0));
-        // At 0 s one challenge is answered, and the following requests are refused; the other 199 pulls are refused
-        // immediately. At 10, 30 and 70 s all 200 retry together.
+        // At 0 s, the challenge of one pull is answered, and its following requests are refused. The other 199 pulls
+        // are refused immediately. At 10, 30 and 70 s all 200 retry together.
         assert_eq!(
             played.totals.responses_429,
             4 * 200 * tries,
@@ -110,7 +110,7 @@ fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
     world.node.error_requeue = fixed(secs(1.0));
     world.node.runtime = RuntimeSpec::CONTAINERD_2_1;
     let played = play_with(&world, 1, DAY, &[(0.0, cut), (35.0, restore)]);
-    // One attempt of 30 s; the next one starts at 40 s.
+    // One attempt takes 30 s; the next one starts at 40 s.
     assert_eq!(
         played.totals.failed_pulls[PullError::Unreachable as usize],
         1
@@ -142,7 +142,7 @@ fn a_slow_downlink_does_not_count_as_stalled() {
         );
     };
     let played = play_with(&bare_world(1), 1, DAY, &[(0.5, slow)]);
-    // 50 MB, then 50 MB at 1 MB/s.
+    // 50 MB at full rate, then 50 MB at 1 MB/s.
     assert!(
         played.ready_s()[0].is_some_and(|at| (at - 50.5).abs() < 1e-6),
         "{:?}",
