@@ -35,8 +35,8 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale as in [`Self::logarithmic`] if it fits, otherwise one from zero to the maximum plus this
-    /// room.
+    /// A logarithmic scale as in [`Self::logarithmic`] if the values span more than `factor`, otherwise a linear scale
+    /// from zero to the maximum times `above`.
     pub(super) fn fitting(
         values: &[f64],
         (factor, room): (f64, [f64; 2]),
@@ -50,7 +50,7 @@ impl Scale {
         Self::from_zero(high * above, from, to)
     }
 
-    /// A scale from zero to the last of these ticks.
+    /// A linear scale from zero to the last of `ticks`.
     pub(super) fn to_last(ticks: &[AxisTick], from: f64, to: f64) -> Self {
         Self::from_zero(ticks.last().expect("there are ticks").value, from, to)
     }
@@ -124,7 +124,7 @@ pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     ticks
 }
 
-/// Ticks at these percentages on a scale of shares.
+/// Ticks at the given percentages, for a scale of shares.
 pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick> {
     percents
         .map(|percent| AxisTick {
@@ -322,7 +322,7 @@ pub(super) fn count_scale(
 /// Values that span more than this factor get a logarithmic axis.
 pub(super) const LOG_FROM: f64 = 30.0;
 
-/// The corners of a curve that is 0 at first and jumps to each point's second number.
+/// The corners of a step curve that starts at 0 and, at the x of each point, jumps to the point's y.
 pub(super) fn staircase(
     points: impl Iterator<Item = (f64, f64)>,
     x: &Scale,
@@ -368,7 +368,7 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     thin
 }
 
-/// The pixel that a point is in.
+/// The index of the column of pixels that contains a point.
 fn pixel((x, _): &(f64, f64), per_px: f64) -> i64 {
     (x * per_px).floor() as i64
 }
@@ -383,9 +383,9 @@ pub(super) struct Envelope {
 
 /// Width of a column of an [`Envelope`].
 const COLUMN: f64 = 5.0;
-/// A turn is a swing over more than this share of the curve's height.
+/// Minimum swing that counts as a turn, as a share of the curve's height.
 const SWING: f64 = 0.25;
-/// A line with more turns than this per column, on average, would be drawn as a solid block.
+/// Mean number of turns per column above which a line would be drawn as a solid block.
 const TURNS: f64 = 1.5;
 
 /// A level part of a step curve.

@@ -12,7 +12,7 @@ pub(super) const GRID_PER_PX: f64 = 4.0;
 /// A position in logical pixels from the upper left corner.
 pub(super) type Position = (f64, f64);
 
-/// The end of a text that its position refers to.
+/// The part of a text that is at its position: the left end, the middle or the right end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Align {
     Left,
@@ -53,7 +53,7 @@ pub(super) enum Shape {
 pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Offset by which all shapes are moved down: the height of the page's head above the usual.
+    /// Offset by which all shapes are moved down, to make room for a page head with more lines than usual.
     pub(super) down: f64,
     pub(super) title: String,
     pub(super) shapes: Vec<Shape>,

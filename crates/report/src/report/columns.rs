@@ -125,7 +125,8 @@ impl Column {
     }
 }
 
-/// A unit's size in the recorded one, and its name; empty for a count. `None` if no single unit suits all times.
+/// The unit of a column: its size in recorded units, and its name, which is empty for a count. `None` if no single
+/// unit suits all times.
 fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
     Some(match column.measure.unit() {
         "s" => {
@@ -235,7 +236,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
-            // Percentiles are interpolated between counts anyway.
+            // Percentiles of counts are interpolated, so their decimals mean little.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));

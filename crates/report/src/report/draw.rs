@@ -26,7 +26,7 @@ const PLAN_TEXT_FILE: &str = "plan.txt";
 const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
 /// The file that holds [`calibration_text`] in the folder of a calibration.
 const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
-/// Line width of these files.
+/// Line width of the text files, in characters.
 const PLAN_TEXT_WIDTH: usize = 100;
 
 /// Draws all charts of a results folder into its folder `charts`, and writes its page, like [`draw_all`]. Returns the

@@ -4,7 +4,7 @@ use crate::results::RunOutcome;
 use fleetsim_units::in_thousands;
 use fleetsim_units::stats::Interval;
 
-/// A time that is not reached.
+/// The text for a time that is never reached.
 const NEVER: &str = "never";
 
 /// A count with thousands separators: whole, except for medians such as `52.5` between 52 and 53.
@@ -104,7 +104,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{}%", number(share * 100.0))
 }
 
-/// The ends of an interval of a share: `62–97%`.
+/// The ends of an interval of a share, in percent: `62–97%`.
 pub(super) fn percents(share: Interval) -> String {
     format!(
         "{}–{}%",
@@ -126,7 +126,7 @@ fn percents_of_end(end: f64) -> String {
     }
 }
 
-/// The end of a run, as a verb.
+/// How a run ended, as a verb.
 pub(super) const fn ended(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "completed",

@@ -19,8 +19,8 @@ use fleetsim_units::stats::t_quantile;
 
 /// Maximum number of names in one sentence.
 const NAMED: usize = 3;
-/// Constants with a smaller correlation are not reported, nor are those with a correlation that chance produces, for
-/// any of the constants, in this share of analyses.
+/// A constant is reported if its correlation is at least [`MATTERS`], and is so large that chance produces such a
+/// correlation for any of the constants in at most the share [`BY_CHANCE`] of analyses.
 const MATTERS: f64 = 0.4;
 const BY_CHANCE: f64 = 0.05;
 

@@ -11,7 +11,7 @@ use fleetsim_units::counted;
 #[derive(Clone, Debug)]
 pub(super) struct AssertedLimit {
     pub(super) limit: Limit,
-    /// The strategy that it applies to. `None`: all strategies.
+    /// The strategy that the limit applies to. `None`: all strategies.
     pub(super) strategy: Option<String>,
 }
 
@@ -44,7 +44,7 @@ impl AssertedLimit {
         limits
     }
 
-    /// Returns whether it applies to this variant.
+    /// Returns whether the limit applies to a variant.
     pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
         match &self.strategy {
             Some(strategy) => variant.info.strategy == *strategy,
@@ -91,7 +91,7 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         judged
     }
 
-    /// Returns whether all these variants meet it.
+    /// Returns whether all variants meet the limit.
     pub(super) fn holds(&self) -> bool {
         self.verdicts.iter().all(|(_, verdict)| verdict.holds)
     }

@@ -89,8 +89,8 @@ pub(super) fn column(
     fitting(lengths, sizes, Weight::Bold, width)
 }
 
-/// The first of these names that all fit, in the first size in which they do; otherwise the last names, with their
-/// middle cut.
+/// Returns the first list of names that all fit, and the first size in which they do. If no list fits, returns the
+/// last one, with the middle of each name cut.
 fn fitting(
     mut lengths: Vec<Vec<String>>,
     sizes: &[f64],

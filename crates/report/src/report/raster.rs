@@ -1,6 +1,7 @@
-//! Draws a chart as a PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both smooth edges.
+//! Draws a chart as a PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both use anti-aliasing.
 //!
-//! The same chart has the same bytes on each machine: no sum depends on instructions that only some machines have.
+//! The same chart has the same bytes on every machine, because no sum depends on instructions that only some CPUs
+//! have.
 
 use std::collections::HashMap;
 
@@ -43,10 +44,10 @@ pub(super) struct Raster {
 #[derive(Debug, Eq, Hash, PartialEq)]
 struct LetterKey {
     glyph: GlyphId,
-    /// The bits of its size in logical pixels.
+    /// The size of the letter in logical pixels, as the bits of an `f64`.
     size: u64,
     weight: Weight,
-    /// Its position within a pixel.
+    /// The position of the letter within a pixel, one of [`STEPS`].
     step: i32,
 }
 
@@ -82,7 +83,7 @@ impl Canvas {
 fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    // Takes a tenth of the default's time.
+    // Fast compression takes a tenth of the time of the default.
     encoder.set_compression(png::Compression::Fast);
     let data = if let Some((places, palette)) = indexed(pixels) {
         encoder.set_color(png::ColorType::Indexed);
@@ -148,7 +149,8 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
     match shape {
         Shape::Path(points, stroke) => {
-            // Joins are sharp up to right angles and flat beyond. Round joins look the same and take a tenth of a run.
+            // Joins are sharp up to right angles and flat beyond. Round joins look the same, but would take a tenth of
+            // the time of a run.
             let pen = Pen {
                 width: stroke.width as f32,
                 line_join: LineJoin::Miter,
@@ -163,7 +165,8 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
             let corners = on_grid(points);
             let mut area = line(&corners);
             area.close();
-            // Adjacent rectangles would let the paper show where each covers a part of a pixel.
+            // With anti-aliasing, the paper would show through where two adjacent rectangles each cover a part of a
+            // pixel.
             let anti_alias = !is_rectangle(&corners);
             let paint = Paint {
                 anti_alias,
@@ -293,7 +296,7 @@ impl Letter {
         }
     }
 
-    /// Draws a glyph at a step of a pixel; a glyph without ink has no pixels.
+    /// Draws a glyph at one of the [`STEPS`] positions within a pixel. A glyph without ink has no pixels.
     fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
         let face = face(label.weight);
         // The library's sizes are font heights.

@@ -1,4 +1,4 @@
-//! The look of charts: colours, line patterns, sizes and the font, defined once so that all charts match.
+//! The appearance of charts: colours, line patterns, sizes and the font, defined once so that all charts match.
 //!
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
 //! replaces their yellow, which is hard to see on white paper. The hue of a variant is that of its product, and its
@@ -39,12 +39,12 @@ const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The background.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// One hue for each product, and the series of charts that show no variants.
+/// One hue for each product. Charts that show no variants use the same colours for their series.
 const SERIES: [u32; 8] = [
     0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666,
 ];
 
-/// The same on a dark background.
+/// The colours of [`SERIES`] for a dark background.
 const SERIES_DARK: [u32; 8] = [
     0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5,
 ];
@@ -95,7 +95,7 @@ impl CurveStyle {
         }
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
-            // The members of the group, for each product.
+            // Number of members of the group so far, for each product.
             let mut alike = [0; SERIES.len()];
             for &member in members {
                 let product = colours[member];
@@ -114,12 +114,12 @@ impl CurveStyle {
         styles
     }
 
-    /// The colour.
+    /// The colour of the style on a light background.
     pub(super) fn colour(self) -> Colour {
         self.shaded(series_colour(self.product), 0.55)
     }
 
-    /// The colour on a dark background.
+    /// The colour of the style on a dark background.
     pub(super) fn colour_on_dark(self) -> Colour {
         self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
@@ -248,13 +248,13 @@ pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
 
 /// White border of a page.
 pub(super) const MARGIN: f64 = 24.0;
-/// Font sizes: pixels per em.
+/// Font size of a title, in pixels per em.
 pub(super) const TITLE: f64 = 21.0;
-/// See [`TITLE`].
+/// Font size of a subtitle, in pixels per em.
 pub(super) const SUBTITLE: f64 = 13.5;
-/// See [`TITLE`].
+/// Font size of a label, in pixels per em.
 pub(super) const LABEL: f64 = 13.0;
-/// See [`TITLE`].
+/// Font size of a small text, in pixels per em.
 pub(super) const SMALL: f64 = 12.0;
 
 /// The font's name, with fallbacks for a viewer of an SVG.

@@ -24,18 +24,18 @@ const NAME: f64 = 0.3;
 /// The curve of one variant, in the units of the axes.
 pub(super) struct Curve {
     pub(super) points: Vec<Position>,
-    /// Position of its dot, if it has one.
+    /// Position of the curve's dot. `None`: the curve has no dot.
     pub(super) end: Option<Position>,
     /// The text below the name in the key, if there is room.
     pub(super) detail: String,
-    /// Position in the key, greatest first.
+    /// Sort key of the curve's entry in the key; the greatest comes first.
     pub(super) order: f64,
 }
 
-/// The parts that all plots share.
+/// The axes, titles and reference line that all plots share.
 pub(super) struct Axes<'a> {
     pub(super) head: Head<'a>,
-    /// Scales without positions on the page.
+    /// The scale of time. It has no position on the page yet.
     pub(super) x: Scale,
     pub(super) y: Scale,
     /// Titles of a linear time axis, in which `{}` is the unit, and of a logarithmic one.
@@ -118,7 +118,8 @@ struct KeyedPlot {
 }
 
 impl CurvePlot {
-    /// The plot with its key. Names have this maximum width; if they do not fit, the heading shows their settings.
+    /// The plot with its key. Names in the key are at most `width` wide; if the full names do not fit, the key has the
+    /// values of their settings, and the heading names the settings.
     fn keyed(
         self,
         variants: &[VariantResults<'_>],

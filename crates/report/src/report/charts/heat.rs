@@ -33,7 +33,7 @@ const ALIKE: f64 = 0.01;
 enum MapSide<'s> {
     /// The values of a swept path.
     Setting(&'s SweepAxis<'s>),
-    /// The strategies, with these names.
+    /// The strategies, by name.
     Strategies(Vec<String>),
 }
 
@@ -256,7 +256,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// Draws the names of the columns above the map with this corner.
+    /// Draws the names of the columns above the map whose upper left corner is given.
     fn draw_columns(&self, canvas: &mut Canvas, (left, top): Position) {
         for (column, label) in self.columns.iter().enumerate() {
             let middle = left + self.layout.cell * (column as f64 + 0.5);
@@ -274,7 +274,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// Draws the cell of a variant on the map with this corner.
+    /// Draws the cell of a variant on the map whose upper left corner is given.
     fn draw_variant(
         &self,
         canvas: &mut Canvas,
@@ -481,7 +481,8 @@ impl HeatMeasure {
         }
     }
 
-    /// Returns whether this is the exposure. Its rollouts are supposed to stop, so they need not finish.
+    /// Returns whether this is the exposure. Rollouts of a defective revision are supposed to stop, so they need not
+    /// finish.
     fn is_exposure(&self) -> bool {
         self.measure == EXPOSED
     }

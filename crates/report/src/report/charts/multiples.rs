@@ -31,7 +31,7 @@ struct GridPanel<'v, 'r> {
     row: usize,
     column: usize,
     variant: &'v VariantResults<'r>,
-    /// Its name, unless row and column show it.
+    /// The variant's name; empty if the row and the column identify the variant.
     name: String,
 }
 
@@ -329,7 +329,7 @@ fn trellis<'v, 'r>(
     })
 }
 
-/// The names of the rows, if they have them.
+/// The names of the rows, cut to the available width; empty if rows have no names.
 fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
     grid.rows
         .iter()
@@ -352,7 +352,7 @@ fn width_in(sheet: Sheet<'_>, grid: &Grid<'_, '_>) -> f64 {
     (sheet.px() - MARGIN - left_of(&row_names(grid)) - GAP * (columns - 1.0)) / columns
 }
 
-/// Panels that follow each other.
+/// A grid whose panels are in the variants' order, row by row.
 fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
     let columns = if sheet.is_narrow() { 3 } else { 4 };
     let width = (sheet.inner() - 44.0 - GAP * (columns - 1) as f64) / columns as f64;

@@ -129,7 +129,8 @@ struct LargestPart {
 }
 
 impl LargestPart {
-    /// The last one on a tie. `None` if the run has no critical path, or took no time.
+    /// The largest part of a run's time; on a tie, the last such part. `None` if the run has no critical path, or took
+    /// no time.
     fn of(run: &RunRow) -> Option<Self> {
         let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
         let mut largest: Option<Self> = None;

@@ -235,7 +235,7 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
     (inset, step)
 }
 
-/// Labels of values that are not quantities may need a second line.
+/// Height of a second line of labels; 0 for quantities, whose labels fit on one line.
 fn second_line(axis: &SweepAxis<'_>) -> f64 {
     if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric {
         SECOND_LINE
@@ -307,7 +307,7 @@ impl Drawing<'_> {
         self.axis.numeric && self.lines.len() <= SHADED_MAX
     }
 
-    /// Position of a line's dot.
+    /// Horizontal position of the dot of a line at a value.
     fn at(&self, line: usize, value: usize) -> f64 {
         let x = self.x.at(self.axis.values[value].place);
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
@@ -385,7 +385,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws the names of the lines with their marks, from `top` on.
+    /// Draws the names of the lines with their marks below `top`.
     fn key(&self, canvas: &mut Canvas, names: &[String], top: f64) {
         let mut y = top;
         for (at, name) in names.iter().enumerate() {
@@ -530,8 +530,8 @@ struct LineEnd {
     y: f64,
 }
 
-/// A finite end of an interval, otherwise the median. If some runs did not finish, the upper end lies beyond every
-/// finished run; the first panel counts those runs.
+/// Returns an end of an interval if it is finite, otherwise the median. The upper end is infinite if it lies beyond
+/// every finished run; the first panel counts the unfinished runs.
 fn finite_or(end: Option<f64>, median: f64) -> f64 {
     match end {
         Some(end) if end.is_finite() => end,
@@ -571,7 +571,8 @@ fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, co
     canvas.area(outline, colour, 1.0);
 }
 
-/// Positions at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
+/// Positions at least `apart` from each other between `top` and `bottom`, as close as possible to the sorted positions
+/// `wished`.
 fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wished.to_vec();
     let mut least = top;
@@ -587,7 +588,7 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// Ticks without the labels that do not fit; all ticks stay.
+/// Removes the labels that do not fit; all ticks stay.
 fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
     let mut thinned = ticks.to_vec();
@@ -603,7 +604,8 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     thinned
 }
 
-/// Labels of evenly spaced values, each in its own room: the part in parentheses goes to a second line.
+/// Labels of evenly spaced values in two lines, both cut to `room`. If a label is too wide, its part in parentheses
+/// goes to the second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
     let mut first = ticks.to_vec();
     let mut second = ticks.to_vec();

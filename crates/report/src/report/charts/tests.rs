@@ -259,7 +259,8 @@ fn a_pattern_of_names_is_labelled_with_its_number_of_clusters() {
         limits.contains(&"40 clusters".to_owned()) && limits.contains(&"400 clusters".to_owned()),
         "{limits:?}"
     );
-    // Worlds differ in size, so a share is not a fixed number of clusters, and next to a count it is a separate value.
+    // Worlds differ in size, so a share of the fleet does not correspond to one number of clusters. If a setting has
+    // counts as well as shares, each share is a separate value.
     assert!(limits.contains(&"maxUnavailable".to_owned()), "{limits:?}");
 }
 

@@ -90,7 +90,8 @@ fn of_limit(
     })
 }
 
-/// `None` if the measure is irrelevant: it is 0 before and after, or all clusters can be updated.
+/// Returns the row of a measure. `None` if the measure is irrelevant: it is 0 before and after, or all clusters can be
+/// updated.
 fn of_measure(
     column: &Column,
     before: &VariantResults<'_>,

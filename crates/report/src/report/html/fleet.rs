@@ -14,7 +14,7 @@ const STEPS: f64 = 20_000.0;
 /// Every n-th cluster of one variant, in the fleet's order. A column that holds only `null` is stored empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FleetData {
-    /// Index of the list of their names.
+    /// Index of the list with the names of the clusters.
     names: usize,
     /// The unit of all times, in seconds.
     step: f64,
@@ -109,7 +109,7 @@ fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usi
 }
 
 impl FleetData {
-    /// Counts the next cluster in the run of its stage.
+    /// Adds the next cluster: extends the current run of clusters in `stage`, or begins a new one.
     fn add_to_stages(&mut self, stage: &str) {
         let known = self.stages.iter().position(|known| known == stage);
         let place = known.unwrap_or_else(|| {

@@ -43,7 +43,7 @@ const LOG_FROM: f64 = 12.0;
 
 const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
 const STYLE: &str = include_str!("../../../assets/page/page.css");
-/// Ordered by dependency.
+/// The scripts of the page, ordered by dependency.
 const SCRIPTS: [&str; 7] = [
     include_str!("../../../assets/page/state.js"),
     include_str!("../../../assets/page/format.js"),
@@ -87,7 +87,7 @@ struct PageData<'r> {
 struct VariantData<'r> {
     label: &'r str,
     name: &'r str,
-    /// On light and on dark backgrounds.
+    /// The colours of the variant on light and on dark backgrounds.
     colours: [String; 2],
     dash: &'static [f64],
     /// Name and value of `strategy` and of each setting.
@@ -300,7 +300,7 @@ fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let first = best.fastest.unwrap_or(0);
     let second = match stalls.or(best.compromise).or(best.lowest) {
         Some(second) if second != first => second,
-        // Any other variant.
+        // Otherwise any other variant.
         _ if first > 0 => 0,
         _ if variants.len() > 1 => 1,
         _ => first,

@@ -30,7 +30,7 @@ pub(super) struct PageSeries {
     ready: Vec<u64>,
 }
 
-/// The curves of `variant`, one of `variants`. A constant end is left out.
+/// The curves of `variant`, for a page with `variants` variants. The constant end of a curve is left out.
 pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSeries {
     let rows = &variant.timeline;
     let shown = moving_part(rows);

@@ -54,12 +54,12 @@ struct PlacedSetting<'q> {
 }
 
 impl PlacedSetting<'_> {
-    /// Returns whether it is a chosen or a current setting.
+    /// Returns whether this is a chosen or a current setting.
     fn is_marked(&self) -> bool {
         self.place.is_present || is_best(self.candidate)
     }
 
-    /// Its status, and whether it is the current setting.
+    /// The status of the setting, and whether it is the current one.
     fn verdict(&self, plan: &PlanRecord, question: &Question) -> String {
         let verdict = verdict(plan, question, self.candidate);
         if self.place.is_present {
@@ -69,7 +69,8 @@ impl PlacedSetting<'_> {
         }
     }
 
-    /// Returns whether it is at least as good as another setting's values in all respects; values within 1% are equal.
+    /// Returns whether this setting is at least as good as another one in time, load and exposure; values within 1%
+    /// are equal.
     fn is_at_most(&self, time_s: f64, place: &FrontPlace) -> bool {
         is_at_most(self.time_s, time_s)
             && is_at_most(self.place.load, place.load)
@@ -100,7 +101,7 @@ fn chosen<'q>(all: &[PlacedSetting<'q>]) -> Vec<PlacedSetting<'q>> {
     let mut rows = Vec::new();
     let mut latest_row = None;
     for (at, setting) in all.iter().enumerate() {
-        // The row that it would have if all settings were spread over the rows.
+        // The row of this setting if all settings were spread evenly over the rows.
         let row = at * (ROWS - 1) / last;
         let begins_row = latest_row != Some(row);
         latest_row = Some(row);
@@ -278,7 +279,7 @@ fn present_setting(
 struct Saving<'p> {
     what: &'p str,
     share: String,
-    /// The setting that saves it.
+    /// The setting with this saving.
     name: String,
 }
 

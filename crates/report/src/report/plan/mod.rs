@@ -202,7 +202,7 @@ fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> St
     )
 }
 
-/// Why a strategy has no answer.
+/// The reason why a strategy has no answer.
 fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let tried: Vec<&Candidate> = of_strategy(question, answer).collect();
     let setting = if plan.tuned.is_some() {
@@ -294,7 +294,7 @@ fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     format!("{verb} {}{facts}", candidate.reason)
 }
 
-/// `(212 pulls; 3 of 10 runs exceed it)`, for the limit that a candidate exceeds. `None`: it is not known.
+/// `(212 pulls; 3 of 10 runs exceed it)`, for the limit that a candidate exceeds. `None`: the limit is not known.
 fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     let at = plan
         .limits

@@ -32,11 +32,11 @@ const SCHEMA_VERSION: u32 = 1;
 pub struct ReviewSide {
     /// The name given by the user.
     pub name: String,
-    /// Its results. Only the tables `runs` and `clusters` are read.
+    /// The results of this version. Only the tables `runs` and `clusters` are read.
     pub results: Results,
     /// Every setting in force, as in `resolved.yaml`; empty if unknown.
     pub resolved: String,
-    /// Its input files by name: the experiment and the files that it refers to.
+    /// The input files of this version, by name: the experiment and the files that it refers to.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -62,13 +62,13 @@ pub struct Review {
 /// One variant before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct VariantReview {
-    /// Its name in the new version.
+    /// The name of the variant in the new version.
     variant: String,
     /// Number of replicates that both versions have.
     pairs: u64,
-    /// Number of stages, partitions or steps of its clusters.
+    /// Number of stages, partitions or steps of the rollout, before and after.
     stages: [u64; 2],
-    /// Number of runs in which all reachable clusters became ready.
+    /// Number of runs in which all reachable clusters became ready, before and after.
     finished: [u64; 2],
     /// The rule that blocked unfinished runs of the new version, if the old one has fewer of them.
     held_by: Option<String>,
@@ -82,7 +82,7 @@ struct VariantReview {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct MeasureReview {
     measure: Measure,
-    /// Its name in tables.
+    /// The heading of the measure in tables.
     heading: &'static str,
     unit: &'static str,
     old: Option<f64>,

@@ -150,7 +150,7 @@ pub(super) struct BarChart<'c, Row> {
     pub(super) most: &'c [&'c str],
     pub(super) note: String,
     pub(super) key: &'c [(&'c str, Colour)],
-    /// Lines of numbers next to a row.
+    /// Number of lines of numbers next to a row.
     pub(super) numbers: usize,
     pub(super) panels: Vec<(String, Vec<&'c Row>)>,
     /// The values that the scale must cover.
@@ -215,7 +215,7 @@ impl<Row> BarChart<'_, Row> {
 struct BarAxis {
     scale: Scale,
     ticks: Vec<AxisTick>,
-    /// Its unit.
+    /// The name of the unit.
     name: String,
 }
 

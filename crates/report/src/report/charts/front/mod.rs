@@ -202,7 +202,7 @@ struct WorldChoice<'p> {
 }
 
 impl<'p> WorldChoice<'p> {
-    /// `None`: no setting of the world meets the limits.
+    /// Returns the chosen setting of a world. `None`: no setting of the world meets the limits.
     fn of(question: &Question, panel: &'p WorldPanel) -> Option<Self> {
         let best = question.best.as_ref()?;
         let at = question
@@ -343,7 +343,7 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: Measure) -> M
     mark
 }
 
-/// The median of a measure with these ends, if it has them.
+/// The median of a measure with a range from `low` to `high`; a missing end is the median. `None` without a median.
 fn median_within(row: &SummaryRow, low: Option<f64>, high: Option<f64>) -> Option<Estimate> {
     let value = row.median?;
     Some(Estimate {
@@ -368,7 +368,7 @@ struct NameKey {
 }
 
 impl Naming {
-    /// The names of settings with their strategies.
+    /// The naming of the given settings; each entry is a strategy with its settings.
     fn of(named: Vec<(&str, &[Setting])>, shows: fn(&Setting) -> bool) -> Self {
         let mut keys: Vec<NameKey> = Vec::new();
         for (strategy, settings) in named {
@@ -390,7 +390,7 @@ impl Naming {
         self.keys.len() > 1
     }
 
-    /// Shortens the names by the parts that all paths share.
+    /// Removes the parts that all paths share from the names.
     fn short(mut self) -> Self {
         for key in &mut self.keys {
             let paths: Vec<&str> = key.settings.iter().map(String::as_str).collect();
@@ -480,7 +480,7 @@ impl WorldLayout {
     }
 }
 
-/// Draws the panels of all worlds, from `top` on.
+/// Draws the panels of all worlds below `top`.
 fn draw(
     panels: &[WorldPanel],
     axes: &FrontAxes<'_>,
@@ -504,7 +504,7 @@ fn draw(
     canvas
 }
 
-/// Explains the styles, above the panels.
+/// Draws a legend of the marks' styles above the panels.
 fn explain(canvas: &mut Canvas, is_certain: bool) {
     let mut left = MARGIN + 11.0;
     let mut y = TOP - 8.0;
@@ -541,7 +541,7 @@ fn explain(canvas: &mut Canvas, is_certain: bool) {
 mod tests {
     use super::*;
 
-    /// A world in which the second of these settings is the best.
+    /// Returns a world in which the second setting is the best.
     fn world(title: &str, is_best_shown: bool) -> (Question, WorldPanel) {
         let span = Estimate {
             value: 1.0,
