@@ -443,7 +443,7 @@ fn overlapping_variants_are_all_visible_and_named() {
         first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0,
         "line by line"
     );
-    // On the plot, each dot has a wider ring than the one on top of it, in its own colour.
+    // A dot that is drawn below another one has a wider ring, in its own colour.
     let colours: Vec<_> = results
         .variants()
         .iter()
@@ -576,7 +576,7 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
         shown.iter().any(|text| text.contains("]; this run ")),
         "{shown:?}"
     );
-    // One variant alone, and one that a rule also blocks.
+    // One variant alone, and one that is also blocked by a rule.
     let alone = table(&readable(&fleet(vec![unreachable(100, 4)])), 100);
     assert!(
         alone.starts_with("`fleet`: 297 of 301 clusters are ready after "),
@@ -659,7 +659,7 @@ fn assert_well_formed(text: &str) {
     );
 }
 
-/// Draws the fleets for a person to inspect, if a folder is named.
+/// Writes the charts of the fleets, so that a person can inspect them, if the environment names a folder.
 #[test]
 fn charts_can_be_inspected() {
     let Some(folder) = std::env::var_os("FLEETSIM_CHARTS") else {

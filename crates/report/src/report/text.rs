@@ -7,7 +7,7 @@ use fleetsim_units::io::printable;
 
 /// `text` escaped for HTML and its attributes.
 pub(super) fn escaped(text: &str) -> String {
-    // The character that begins every escape comes first.
+    // The character `&` comes first, because all escapes begin with it.
     let escapes = [
         ('&', "&amp;"),
         ('<', "&lt;"),
@@ -35,7 +35,7 @@ pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     width
 }
 
-/// The width of the widest text; 0 without one.
+/// The width of the widest text; 0 if there are no texts.
 pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weight: Weight) -> f64 {
     texts
         .into_iter()
@@ -43,7 +43,7 @@ pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weig
         .fold(0.0, f64::max)
 }
 
-/// The glyphs of `text` with the distance of each from the left end, and the whole width.
+/// The glyphs of `text` with their distances from the left end, and the width of the whole text.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
     let font = face(weight);
     let scale = glyph_scale(size, weight);
@@ -93,7 +93,7 @@ pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> Strin
     String::new()
 }
 
-/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis if it is too wide.
+/// `text` in at most `most` lines that are broken at spaces. If the last line is too wide, it is cut with an ellipsis.
 pub(super) fn in_lines(
     text: &str,
     size: f64,
@@ -119,7 +119,8 @@ pub(super) fn in_lines(
         .collect()
 }
 
-/// A name with its middle cut if it is wider than `width`: strategies are at the start, settings at the end.
+/// A name with its middle cut if it is wider than `width`, because strategies are at the start and settings at the
+/// end.
 pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
     if text_width(name, size, weight) <= width {
         return name.to_owned();
@@ -138,7 +139,8 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     String::new()
 }
 
-/// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
+/// Length in bytes of the longest prefix of whole words, including the last space, that all names share. Every name
+/// continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
     let [first, _, ..] = names else {
         return 0;

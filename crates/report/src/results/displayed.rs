@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use super::VariantRecord;
 use fleetsim_units::stats::ordered;
 
-/// One rank: a multiple of common numbers of runs, so that equal distances stay equal when divided.
+/// Unit of rank distances: a multiple of common numbers of runs, so that equal distances stay equal when divided.
 const RANK: u64 = 5_354_228_880;
 
 /// The replicate that all `variants` with runs show. `None` without runs, or without a common replicate.
@@ -35,7 +35,7 @@ pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     closest.map(|(replicate, _)| replicate)
 }
 
-/// The sums of the distances of the replicates that are in both maps.
+/// For each replicate that is in both maps, the sum of its two distances.
 fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
     for (&replicate, distance) in one {
@@ -46,7 +46,7 @@ fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMa
     sums
 }
 
-/// Each replicate of a variant with the distance of its ranks from the median rank.
+/// Each replicate of a variant with the distance of its ranks from the middle rank.
 fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
     let mut ready: Vec<f64> = Vec::new();
     let mut pulls: Vec<f64> = Vec::new();
@@ -72,7 +72,7 @@ fn rank_distances(values: &[f64]) -> Vec<u64> {
     for value in values {
         let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;
         let upto = sorted.partition_point(|other| other.total_cmp(value).is_le()) as u64;
-        // Twice the mean rank is below + upto + 1, and twice the middle rank runs + 1.
+        // Twice the mean rank of equal values is `below + upto + 1`, and twice the middle rank is `runs + 1`.
         distances.push((below + upto).abs_diff(runs) * RANK / runs);
     }
     distances
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(displayed_replicate(&[]), None);
     }
 
-    /// Searching for each replicate among all would take 10^10 steps for each pair.
+    /// If each replicate were searched for among all others, each pair of variants would take 10^10 steps.
     #[test]
     fn the_displayed_replicate_of_100000_is_found_quickly() {
         let began = std::time::Instant::now();
@@ -181,7 +181,7 @@ mod tests {
         };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
-        // Without values the means are not compared, and only the pairing remains.
+        // Without values, the means are not compared, so that the time is only that of pairing the replicates.
         assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }

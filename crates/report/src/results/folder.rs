@@ -26,7 +26,7 @@ const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPP
 pub struct Publication {
     staging: StagedFolder,
     provenance: Provenance,
-    /// Copies of inputs that the renewed results list but do not contain.
+    /// Input copies that the replaced results list, but that their folder does not contain.
     left_out: Vec<FileDigest>,
 }
 
@@ -35,9 +35,9 @@ pub struct Publication {
 pub enum Published {
     /// There were no earlier results.
     New,
-    /// They are identical byte by byte.
+    /// The new results are identical to the earlier ones byte by byte.
     Reproduced,
-    /// They differ.
+    /// The new results differ from the earlier ones.
     Differs {
         /// The files that differ or exist on one side only, relative to the folder, sorted.
         files: Vec<String>,
@@ -149,9 +149,9 @@ impl Publication {
         self.publish_study(false, None)
     }
 
-    /// Like [`Publication::publish`]; then removes the journal of a study, without handling a signal in between. If it
-    /// `only_adds`, it adds missing files to earlier results, which stay unchanged if any file differs from the
-    /// content that they hold or list.
+    /// Like [`Publication::publish`], but then also removes the journal of the study; no signal is handled in between.
+    /// With `only_adds`, missing files are added to earlier results, and nothing changes if any file differs from the
+    /// content that the earlier results hold or list.
     ///
     /// # Errors
     /// See [`Publication::publish`].
@@ -308,8 +308,8 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     })
 }
 
-/// The checksum of every file of a results folder; that of the provenance excludes the build. A missing file counts
-/// with the checksum listed in the provenance, because bulky files are often left out when results are shared.
+/// The checksum of every file of a results folder; the checksum of the provenance excludes the build. A missing file
+/// has the checksum that the provenance lists for it, because bulky files are often left out when results are shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let known = Provenance::read(folder)?;
     let mut checksums: BTreeMap<String, String> = BTreeMap::new();
@@ -318,7 +318,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     }
     for path in files_below(folder)?.into_keys() {
         let bytes = match &known {
-            // Another build may give the same results.
+            // The same results may come from another build.
             Some(known) if path == PROVENANCE_FILE => to_json(&Provenance {
                 build: BuildInfo::default(),
                 ..known.clone()

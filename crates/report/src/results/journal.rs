@@ -60,7 +60,7 @@ impl SavedRuns {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns whether their results are published, and the journal is removed.
+    /// Returns whether the results of these runs are published, and the journal is removed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.journal
@@ -81,7 +81,7 @@ impl SavedRuns {
 #[derive(Debug)]
 struct JournalFile {
     path: PathBuf,
-    /// Locked, so that two studies never write to one journal.
+    /// The file, locked so that two studies never write to one journal.
     file: Mutex<File>,
 }
 
@@ -138,7 +138,7 @@ impl Journal {
         })
     }
 
-    /// A journal without a file: it contains no runs, and saves none for another study.
+    /// Creates a journal without a file: it contains no runs, and saves none for another study.
     #[must_use]
     pub fn unsaved() -> Self {
         Self {
@@ -151,8 +151,8 @@ impl Journal {
         }
     }
 
-    /// A file with runs next to the results at `target`, where versions before 0.3 had their journals. It is never
-    /// read, because it may have come with the results.
+    /// The path of a file with runs next to the results at `target`, where versions before 0.3 had their journals, if
+    /// that file exists. It is never read, because it may have come with the results.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let path = target.with_file_name(hidden(target.file_name()?, "runs"));
@@ -177,7 +177,7 @@ impl Journal {
         self.shard.is_none_or(|shard| shard.owns(id))
     }
 
-    /// Adds runs that others simulated. They are not saved here, and saved runs take precedence.
+    /// Adds runs that other processes simulated. They are not saved in this journal, and saved runs take precedence.
     pub fn add(&self, runs: Vec<(RunId, RunRecord)>) {
         let mut kept = self.kept.lock().expect("no holder panics");
         for (id, run) in runs {
@@ -194,7 +194,7 @@ impl Journal {
         if let Some(journal) = &self.file {
             let mut file = journal.file.lock().expect("no holder panics");
             let saved = entries_in(&mut file).map_err(ResultsError::io("read", &journal.path))?;
-            // If a run was simulated again for its details, its last entry counts.
+            // If a run was simulated again for its details, the last of its entries counts.
             runs.extend(saved);
         }
         let bytes = saved_runs::file_of(key, &runs)
@@ -208,20 +208,20 @@ impl Journal {
         self.found
     }
 
-    /// The runs in its file; follows later changes.
+    /// The runs in the journal's file, including those that are saved later.
     #[must_use]
     pub const fn saved(&self) -> &SavedRuns {
         &self.saved
     }
 
-    /// Returns the run if an earlier study saved it; only the first call returns it. The caller must check that it is
-    /// the study's run of this number.
+    /// Returns a run if an earlier study saved it; only the first call returns it. The caller must check that it is
+    /// the run with this number in the current study.
     #[must_use]
     pub fn take(&self, id: RunId) -> Option<RunRecord> {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Saves a finished run. A signal is handled before or after it.
+    /// Saves a finished run. A signal is handled before or after the write.
     ///
     /// # Errors
     /// Returns an error if the file system fails, for instance because the disk is full. Runs saved before are kept.
@@ -237,7 +237,7 @@ impl Journal {
             .map_err(ResultsError::io("save a finished run in", &journal.path))
     }
 
-    /// Appends a run to the file. A signal is handled before or after it.
+    /// Appends a run to the file. A signal is handled before or after the write.
     fn append(&self, journal: &JournalFile, id: RunId, run: &RunRecord) -> io::Result<()> {
         let entry = saved_runs::entry(id, run)?;
         let mut file = journal.file.lock().expect("no holder panics");
@@ -270,7 +270,7 @@ fn entries_in(file: &mut File) -> io::Result<Vec<(RunId, RunRecord)>> {
     Ok(saved.runs)
 }
 
-/// The name of the journal of the results at `target`: the same for all paths to the same folder.
+/// The name of the journal of the results at `target`: equal for all paths to the same folder.
 fn name_of(target: &Path) -> Result<String, ResultsError> {
     let name = target
         .file_name()
@@ -298,7 +298,7 @@ fn remove_forgotten(folder: &Path) {
     }
 }
 
-/// Returns whether this journal has not been written to for a long time, and no study uses it.
+/// Returns whether nothing has been written to this journal for a long time, and no study uses it.
 fn is_forgotten(path: &Path) -> std::io::Result<bool> {
     let modified = fs::metadata(path)?.modified()?;
     if modified.elapsed().unwrap_or_default() < FORGOTTEN {
@@ -416,7 +416,7 @@ mod tests {
         home.opened(b"key");
     }
 
-    /// An earlier version read all of it before it looked at the first byte.
+    /// An earlier version read the whole journal before it checked the first byte.
     #[cfg(unix)]
     #[test]
     fn a_journal_that_expands_to_terabytes_is_read_up_to_its_first_damaged_entry() {

@@ -44,11 +44,11 @@ pub struct SummaryRow {
     pub finished: u64,
     /// Number of runs that have the measure.
     pub values: u64,
-    /// Lower end of the exact 95% interval of the share of runs that have it.
+    /// Lower end of the exact 95% interval of the share of runs that have the measure.
     pub values_ci95_low: Option<f64>,
-    /// Upper end of the exact 95% interval of the share of runs that have it.
+    /// Upper end of the exact 95% interval of the share of runs that have the measure.
     pub values_ci95_high: Option<f64>,
-    /// Mean; empty if a run is later than all others.
+    /// Mean; empty if a run without the measure counts as later than all others.
     pub mean: Option<f64>,
     /// Lower end of the 95% interval of the mean; empty for fewer than two values.
     pub mean_ci95_low: Option<f64>,
@@ -56,7 +56,7 @@ pub struct SummaryRow {
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
-    /// Median; empty if it is later than every finished run.
+    /// Median; empty if it is later than every run that has the measure.
     pub median: Option<f64>,
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -68,7 +68,8 @@ pub struct SummaryRow {
     pub max: Option<f64>,
     /// Lower end of the 95% interval of the median; empty for fewer than six values.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95% interval of the median; empty for fewer than six values, or if it has no upper end.
+    /// Upper end of the 95% interval of the median; empty for fewer than six values, or if the interval has no upper
+    /// end.
     pub median_ci95_high: Option<f64>,
     /// The reference of differences: the first of the compared variants ([`compared`]).
     pub reference: String,
@@ -88,9 +89,9 @@ pub struct SummaryRow {
     pub diff_median_ci95_high: Option<f64>,
     /// Share of pairs in which the variant is below the reference; equal pairs count half.
     pub below_share: Option<f64>,
-    /// Lower end of its exact 95% interval.
+    /// Lower end of the exact 95% interval of `below_share`.
     pub below_ci95_low: Option<f64>,
-    /// Upper end of its exact 95% interval.
+    /// Upper end of the exact 95% interval of `below_share`.
     pub below_ci95_high: Option<f64>,
 }
 
@@ -151,7 +152,7 @@ pub fn share_below(differences: &[f64]) -> Option<Interval> {
     share_below_at(differences, LEVEL)
 }
 
-/// Like [`share_below`], with an interval of this level.
+/// Like [`share_below`], with an interval of the given level.
 #[must_use]
 pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
     let mut halves = 0_u32;
@@ -174,7 +175,7 @@ struct EndCells {
 }
 
 impl EndCells {
-    /// Both ends.
+    /// Both ends of an interval; empty without one.
     fn of(interval: Option<Interval>) -> Self {
         match interval {
             Some(interval) => Self {
@@ -185,7 +186,7 @@ impl EndCells {
         }
     }
 
-    /// The ends that are finite.
+    /// The ends of an interval that are finite.
     fn finite(interval: Option<Interval>) -> Self {
         let Self { low, high } = Self::of(interval);
         Self {
@@ -195,12 +196,12 @@ impl EndCells {
     }
 }
 
-/// A quantile of sorted values. `None` if it is infinite, or without values.
+/// A quantile of sorted values. `None` if the quantile is infinite, or there are no values.
 fn finite_quantile(ordered: &[f64], p: f64) -> Option<f64> {
     stats::quantile_of_sorted(ordered, p).filter(|quantile| quantile.is_finite())
 }
 
-/// The values for a mean; empty if one of them is infinite.
+/// The values whose mean can be computed: all of them, or none if one is infinite.
 fn for_mean(values: &[f64]) -> &[f64] {
     if values.iter().all(|value| value.is_finite()) {
         values
@@ -209,7 +210,7 @@ fn for_mean(values: &[f64]) -> &[f64] {
     }
 }
 
-/// The differences from the runs of `base` with the same replicate.
+/// The differences of the runs of `own` from the runs of `base` with the same replicate.
 fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: Measure) -> Vec<f64> {
     let mut compared = Vec::new();
     for (base, own) in pairs(&base.runs, &own.runs) {
@@ -229,7 +230,7 @@ fn of_measure(
 ) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
     let known = runs.iter().filter(|run| measure.of(run).is_some()).count();
-    // Runs that are later than all others count.
+    // Runs that are later than all others count as infinite values.
     let values: Vec<f64> = runs
         .iter()
         .filter_map(|run| measure.of_or_late(run))

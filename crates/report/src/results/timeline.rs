@@ -72,7 +72,7 @@ struct CommonBins {
 }
 
 impl CommonBins {
-    /// The bins of a variant. `None`: no run has a series.
+    /// The common bins of a variant's runs. `None`: no run has a series.
     fn of(variant: &VariantRecord) -> Option<Self> {
         let mut longest: f64 = 0.0;
         let mut span: f64 = 0.0;
@@ -92,7 +92,7 @@ impl CommonBins {
     }
 }
 
-/// The number of bins of a span. The tolerance keeps rounding errors of the division from adding one.
+/// The number of bins in a span. The tolerance keeps rounding errors of the division from adding a bin.
 fn bins_of(span: f64, bin_s: f64) -> usize {
     (span / bin_s - 1e-9).ceil().max(0.0) as usize
 }
@@ -225,7 +225,7 @@ mod tests {
             ..run_record(1, 11)
         };
         let rows = timeline(&variant("v", vec![fine, coarse]), 0);
-        // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
+        // The run with fine bins is displayed: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
         assert_eq!(
             rows.iter().map(|row| row.pulls).collect::<Vec<_>>(),
             [9, 4, 5]

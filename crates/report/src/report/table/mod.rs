@@ -19,14 +19,14 @@ use names::Names;
 
 pub use json::{SCHEMA_VERSION, json};
 
-/// Maximum number of comparisons that are answered one by one.
+/// Maximum number of comparisons with an answer for each; if there are more, one sentence covers all of them.
 const ANSWERS_MAX: usize = 6;
-/// Maximum number of listed variants with unfinished runs: they fill a screen.
+/// Maximum number of listed variants with unfinished runs, so that the list fits on a screen.
 const UNFINISHED_MAX: usize = 12;
 
-/// A column in characters: all lines have the same width.
+/// A column as lines of text, all of the same width.
 struct TextColumn {
-    /// Its heading on one line.
+    /// The column's heading on one line.
     name: &'static str,
     rank: u32,
     /// The phrase that may replace the column.
@@ -122,7 +122,7 @@ impl TextColumn {
         }
     }
 
-    /// The width of all its lines.
+    /// The width that all lines of the column have.
     fn width(&self) -> usize {
         letters(&self.lines[0])
     }
@@ -235,7 +235,8 @@ fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -
     notes
 }
 
-/// The same answer as on the page, and an empty line. For many comparisons, the sentence for all of them.
+/// The answer as on the page, followed by an empty line. If there are many comparisons, one sentence replaces their
+/// answers.
 fn answered(answer: &PageAnswer, width: usize) -> String {
     let mut text = paragraph(&answer.caution, width);
     text.push_str(&paragraph(&answer.lead, width));
@@ -314,7 +315,7 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     }
 }
 
-/// How these runs ended, with the detail of the blocking rule if it is the same in all of them.
+/// How the given runs ended, with the detail of the blocking rule if all runs have the same detail.
 fn end_in_words(runs: &[&RunRow]) -> String {
     let run = runs[0];
     let mut details = runs.iter().map(|run| &run.held_detail);

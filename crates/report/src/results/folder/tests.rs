@@ -179,7 +179,7 @@ fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
         b"name: waves"
     );
 
-    // A copy that is not shared keeps its checksum.
+    // A copy that is left out of shared results keeps its checksum.
     let files = || Provenance::of_results(&target).expect("results").files;
     let listed = files();
     fs::remove_file(target.join("inputs/experiment.yaml")).expect("removed");
@@ -295,7 +295,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     publish(&target, "waves", "a").expect("published");
-    // Missing new results stand for any reason why a rename fails.
+    // The new results are missing here; this represents any reason why a rename fails.
     let error = swap(&target, &home.path().join("gone"))
         .expect_err("nothing to publish")
         .to_string();
@@ -321,13 +321,13 @@ fn leftovers_of_killed_runs_are_removed_but_not_those_of_running_ones() {
     assert!(running.folder().is_dir(), "its process still runs");
     drop(running);
     assert_eq!(names_in(home.path()), ["waves"]);
-    // Killed after the second rename: the earlier results are still aside.
+    // The process was killed after the second rename: the earlier results are still aside.
     fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
     assert_eq!(
         publish(&target, "waves", "a").expect("published"),
         Published::Reproduced
     );
-    // Killed between the two renames: the earlier results are restored first.
+    // The process was killed between the two renames: the earlier results are restored first.
     fs::rename(&target, home.path().join(".waves.fleetsim-old")).expect("moved");
     assert_eq!(
         publish(&target, "waves", "a").expect("published"),

@@ -50,12 +50,12 @@ fn write(home: &Path, mut provenance: Provenance, id: RunId) -> PathBuf {
     target
 }
 
-/// A run that shard `number` of three owns: (2 + number) mod 3 is its number from 0.
+/// A run of shard `number` of three: the shard with index (2 + number) mod 3 simulates it.
 const fn own(number: u32) -> RunId {
     (2, number)
 }
 
-/// Three shards of one study.
+/// Writes the three shards of one study.
 fn three() -> (tempfile::TempDir, Vec<PathBuf>) {
     let home = tempfile::tempdir().expect("a temporary folder");
     let shards = (1..=3)
@@ -266,7 +266,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         (
             "2-of-3/runs.bin does not have the runs that its provenance states",
             |shard| {
-                // The runs of another shard, with a forged hash.
+                // The file contains the runs of another shard, with a forged hash.
                 let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE))
                     .expect("readable");
                 let mut provenance = Provenance::read(shard).expect("readable").expect("there");
