@@ -10,7 +10,7 @@ const TEST_FILES: [&str; 3] = ["tests.rs", "testing.rs", "synthetic.rs"];
 
 /// A crate of the library.
 struct Package {
-    /// Its folder, relative to the root of the repository.
+    /// The crate's folder, relative to the root of the repository.
     folder: &'static str,
     /// The module as which the library exports the crate's root; empty if it exports each module of the crate.
     root: &'static str,
@@ -47,15 +47,15 @@ const PACKAGES: [Package; 5] = [
 ];
 
 impl Package {
-    /// The source folder.
+    /// The source folder of the crate.
     fn source(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(self.folder)
             .join("src")
     }
 
-    /// The path of a file below the source folder if the library were one crate. `None`: it is the root of a crate
-    /// whose modules are the library's.
+    /// The path of a file below the source folder if the library were one crate. `None`: the file is the root of a
+    /// crate whose modules are modules of the library.
     fn in_library(&self, below: &str) -> Option<String> {
         if self.folder.is_empty() {
             return Some(below.to_owned());
@@ -92,7 +92,7 @@ impl Package {
         rewritten
     }
 
-    /// The name under which other crates import it. `None` for the library itself.
+    /// The name under which other crates import the crate. `None` for the library itself.
     fn name(&self) -> Option<String> {
         let name = self.folder.strip_prefix("crates/")?;
         Some(format!("fleetsim_{name}"))
@@ -103,7 +103,7 @@ impl Package {
 pub(crate) struct SourceFile {
     /// Path below `src`, with `/`, as if the library were one crate.
     pub(crate) path: String,
-    /// The file itself.
+    /// The path of the file on disk.
     pub(crate) file: PathBuf,
     /// The code: comments and the contents of literals are blanked, and items under `#[cfg(test)]` are removed.
     pub(crate) code: String,

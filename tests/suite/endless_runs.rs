@@ -2,7 +2,8 @@
 
 use super::common::{canaries_and_stores, fleetsim, folder_with, text};
 
-/// Argo CD without any latency: its passes request operations that end at the same instant, over and over.
+/// An experiment with Argo CD without any latency: its passes request operations that end at the same instant, again
+/// and again.
 fn without_latencies(strategies: &str) -> tempfile::TempDir {
     let controller = "controller: {request: 0 s, watchDelay: 0 s, clientQps: 0}";
     folder_with(&[(

@@ -46,7 +46,7 @@ fn answers_come_from_options_and_input_lines_and_the_rest_has_defaults() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = fleetsim(home.path())
         .args(["init", "mine", "--clusters", "40", "--settings", "1, 50%"])
-        // A number from the menu is also an answer.
+        // A number from the menu is also a valid answer.
         .write_stdin("4\n5\n\n\n20 ms\n")
         .output()
         .expect("run");

@@ -1,5 +1,5 @@
-//! Searches that are stopped, killed, short of runs, or directed at a folder that does not belong to them: nothing is
-//! lost, and the text states what happened.
+//! Searches that are interrupted or killed, run out of budget, or are directed at a folder that does not belong to
+//! them: no run is lost, and the text states what happened.
 #![cfg(unix)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, folder_with, journal_of, state_home, text};
 
-/// The winner needs 120 runs to be confirmed, long enough to be interrupted in the middle.
+/// The best setting needs 120 runs to be confirmed, which takes long enough to be interrupted in the middle.
 const EXPERIMENT: &str = r#"
 name: small
 seed: 7

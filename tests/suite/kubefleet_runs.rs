@@ -47,7 +47,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-/// The strategy with these settings, on a fleet to which `more` can add clusters.
+/// Loads an experiment whose strategy has these settings, and to whose fleet `more` can add clusters.
 fn experiment(more: &str, settings: &str) -> Result<Experiment, LoadError> {
     let text = format!(
         "name: runs
@@ -139,7 +139,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
         told.iter().any(|at| *at < 12.0) && told.iter().any(|at| *at >= 60.0),
         "it was stopped in the middle"
     );
-    // The placement is named after the file, and reports that its clusters differ.
+    // The placement has the name of the file, and reports that its clusters differ.
     let differ = at(
         &run,
         "ClusterResourcePlacement/shop",
@@ -227,7 +227,7 @@ fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked(
         / 60.0;
     assert!(started[0] > last, "after all stages");
     let succeeded = at(&run, deletion, "Succeeded", "StageUpdatingSucceeded");
-    // It looks again after 15 s.
+    // The run checks again after 15 s.
     assert!(
         (0.25..0.27).contains(&(succeeded[0] - started[0])),
         "{started:?} {succeeded:?}"
@@ -359,7 +359,7 @@ fn the_example_runs_and_a_stop_delays_it() {
         run.run.completion_s.expect("it is complete")
     };
     let (at_once, stopped) = (completion(0), completion(1));
-    // Started after five minutes, and stopped for twenty.
+    // The run is started after five minutes, and stopped for twenty minutes.
     assert!(stopped > at_once + 20.0 * 60.0, "{at_once} s, {stopped} s");
 }
 
@@ -463,8 +463,8 @@ fn a_run_whose_status_would_be_too_large_does_not_begin() {
 
 #[test]
 fn an_approval_that_comes_while_the_run_meets_a_conflict_is_not_lost() {
-    // The run looks again 300 s after its request, and for one watch delay its cache does not show the status that
-    // this pass wrote. An approval at that time meets a conflict, and is seen by the next pass.
+    // The run polls 300 s after its request. For one watch delay, its cache does not show the status that this pass
+    // has written, so an approval at that time meets a conflict, and is seen by the next pass.
     let text = "name: runs
 seed: 1
 replicates: 1

@@ -79,13 +79,13 @@ fn files(product: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A rollout of a file: its targets and notes.
+/// The rollout that a file defines: its targets and notes.
 struct FoundRollout {
     targets: Vec<String>,
     notes: Vec<String>,
 }
 
-/// The rollout of an experiment whose strategy names a file in its folder, or the errors.
+/// Loads an experiment whose strategy names a file in its folder. Returns the rollout, or the errors.
 fn loaded(
     folder: &Path,
     name: &str,
@@ -141,7 +141,7 @@ fn imported(folder: &Path, name: &str, option: &str) -> Result<FoundRollout, Str
     })
 }
 
-/// The difference between the expected and the actual result of a file. `None`: there is none.
+/// The difference between the expected and the actual result of a file. `None`: the results are equal.
 fn difference(file: &Path, key: &str) -> Option<String> {
     let text = fs::read_to_string(file).expect("a file");
     let name = file

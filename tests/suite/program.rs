@@ -1,4 +1,5 @@
-//! The real program: its output, the input that it rejects, and that neither threads nor reruns change a byte.
+//! The real program: its output, the input that it rejects, and the stability of its results for any number of threads
+//! and for reruns.
 
 use std::fs;
 
@@ -340,7 +341,7 @@ fn charts_are_redrawn_from_the_tables() {
 #[test]
 fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
     let folder = experiment();
-    // With the collector, nodes would fetch configs of failed pulls again.
+    // If images were collected, nodes would fetch the configs of failed pulls again.
     let text = EXPERIMENT.replace("faults:", "node: {collectAfter: off}\nfaults:");
     fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     fleetsim(folder.path())
@@ -470,7 +471,7 @@ fn a_junit_report_that_cannot_be_written_is_refused_before_the_simulation_starts
             .count();
         assert_eq!(left, 0, "no results, and no runs that were saved");
     }
-    // The folder for the results is created.
+    // The folder for the results does not exist yet, and is created.
     fleetsim(folder.path())
         .args(["run", ".", "--junit", "results/limits.xml"])
         .assert()
@@ -552,7 +553,7 @@ fn explain_prints_partitions_and_limits_in_numbers() {
     );
 }
 
-/// Ten clusters and every kind of step; small enough to check each number by hand.
+/// An ApplicationSet with ten clusters and every kind of step, small enough to check each number by hand.
 const SET: &str = r#"
 name: steps
 question: What would Argo CD do?
@@ -607,7 +608,8 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
         in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "),
         "{in_force}"
     );
-    // 35 % of 6 is 2.1, rounded down. Step 3 has no effect: the first step that selects an application counts.
+    // 35 % of 6 is 2.1, which is rounded down. Step 3 has no effect, because the first step that selects an
+    // application determines its step.
     assert_eq!(
         told,
         " ApplicationSet of 10 applications, RollingSync
@@ -731,7 +733,7 @@ fn results_have_a_copy_of_every_input() {
             > 5,
         "{resolved}"
     );
-    // The sigma is measured.
+    // The sigma is measured, not a guess.
     assert!(
         resolved
             .contains("    agent.reportDelay: \"{median: 500 ms, sigma: 0.5}\"  # default of rancherFleet: guess\n")

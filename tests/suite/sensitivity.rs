@@ -23,7 +23,7 @@ strategies:
 assert: [{strategy: careful, limit: completion < 3 min}]
 "#;
 
-/// The experiment in its own folder below another one: a recorded command names the folder.
+/// Creates an experiment in its own subfolder, because a recorded command names the folder.
 fn experiment(more: &str) -> TempDir {
     let home = folder_with(&[]);
     fs::create_dir(home.path().join("small")).expect("made");
@@ -35,7 +35,7 @@ fn experiment(more: &str) -> TempDir {
     home
 }
 
-/// Standard output of a successful call.
+/// Returns the standard output of the program, which must succeed.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = fleetsim(folder)
         .args(args)

@@ -1,4 +1,4 @@
-//! Studies in shards: for any number of shards, merging them gives the bytes of a single run, and incomplete, mixed or
+//! Studies in shards: merging any number of shards gives the same bytes as a single run, and incomplete, mixed or
 //! damaged shards are not merged.
 //!
 //! Tables, charts and page follow from the records of the runs, and drawing takes most of the time of a test. So one
@@ -88,7 +88,7 @@ fn assert_same(at: &Path, one: &str, other: &str) {
     assert!(different.is_empty(), "{different:?}");
 }
 
-/// Counts the simulated runs, and the displayed runs that are simulated again.
+/// Counts the simulated runs, and the displayed runs that are simulated again for their details.
 #[derive(Default)]
 struct Counted {
     runs: AtomicUsize,
@@ -140,7 +140,7 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
     run(at, &["run", "luck.yaml", "--out", "single"]);
     simulate_shards(at, &["run", "luck.yaml"], 3, 1);
     let told = run(at, &["merge", "shards", "--out", "merged"]);
-    // Five replicates and three draws of four variants.
+    // There are five replicates and three draws of four variants.
     assert!(
         told.starts_with("merging 3 shards with 32 runs\n"),
         "{told}"
@@ -155,7 +155,7 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
     let at = folder.path();
     let (single, drawn, simulated) = records(at, None);
     assert_eq!(simulated, [32, 4]);
-    // A single shard knows the displayed runs. Several shards leave them to the merge.
+    // A study in a single shard knows which runs are displayed. Several shards leave the displayed runs to the merge.
     for (of, details) in [(1, 0), (2, 4), (3, 4), (7, 4)] {
         simulate_shards(at, &["run", "luck.yaml"], of, 1);
         let (merged, merged_drawn, simulated) = records(at, Some("shards"));

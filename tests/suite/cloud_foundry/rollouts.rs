@@ -125,7 +125,7 @@ fn the_file_can_set_how_often_an_instance_restarts_immediately() {
 
 #[test]
 fn a_deployment_grows_while_crashing_instances_appear_to_start() {
-    // About ten of 1 000 crash indefinitely, and all of them fit into the 20 in flight.
+    // About ten of 1 000 instances crash indefinitely, and all of them fit into the 20 in flight.
     let short = ("horizon: 24h", "horizon: 30m");
     let at_once = run_with(
         "update",
@@ -280,7 +280,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
             end.waiting, CLUSTERS as u64,
             "{pulls}: all run the old revision"
         );
-        // The old image is still on the nodes: requests for it occur only if every start asks the registry.
+        // The old image is still on the nodes, so requests for it occur only if every start asks the registry.
         let new = run
             .clusters
             .iter()
@@ -349,7 +349,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
         .expect("the strategy starts no process");
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held());
     let (mut long, mut short) = (0, 0);
-    // The first row is the user's request.
+    // The first row is the user's request, not a pass of the updater.
     for pair in run.passes[1..].windows(2) {
         let next = pair[0].t_s + pair[0].duration_s.max(5.0);
         assert!(

@@ -11,7 +11,7 @@ use super::{EXPERIMENT, Served, engine, page_file, question};
 use crate::common::{fleetsim, folder_with};
 use crate::report_page::browser::{self, Page};
 
-/// Settings and their values: of a sweep, links, faults, the start, and constants.
+/// Settings and their values: those of a sweep, links, faults, the start, and constants.
 const CHOICES: [(&str, &[&str]); 16] = [
     (
         "strategies.careful.rancherFleet.maxUnavailable",
@@ -68,7 +68,8 @@ fn settings(count: usize) -> Vec<Vec<String>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// The rows of `runs.csv` of one variant, without the columns that name it: `variant`, `strategy`, `setting`.
+/// The rows of `runs.csv` for one variant, without the columns that name the variant: `variant`, `strategy`,
+/// `setting`.
 fn measures(csv: &str, variant: &str) -> Vec<String> {
     let rows = csv
         .lines()

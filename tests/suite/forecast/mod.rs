@@ -15,15 +15,15 @@ use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
 use super::upstream_controllers::{BUNDLE, SET, programs};
 use exporter::{ALL, Exported, time};
 
-/// The shares of ready targets at the cuts.
+/// The shares of ready targets at which rollouts are cut off.
 const CUTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
 
-/// An experiment of 24 targets.
+/// An experiment with 24 targets and the default strategy of the product.
 fn experiment(product: Exported) -> (TempDir, VariedExperiment) {
     experiment_with(product.strategy(), &[])
 }
 
-/// The same with a strategy, and its files.
+/// An experiment with 24 targets, a strategy, and the files of the strategy.
 fn experiment_with(strategy: &str, files: &[(&str, &str)]) -> (TempDir, VariedExperiment) {
     let text = format!(
         "
@@ -52,7 +52,7 @@ strategies: {{it: {{{strategy}}}}}
     (folder, varied)
 }
 
-/// A rollout in a world whose constants are drawn from their ranges.
+/// Simulates the true rollout, in a world whose constants are drawn from their ranges.
 fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     let names: Vec<&str> = varied
         .constants()
@@ -70,7 +70,8 @@ fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     sim::run(&experiment.variants[0], seed, 0).expect("no process")
 }
 
-/// The time at which a share of the targets was ready, but before the end: the last targets may become ready together.
+/// The time at which a share of the targets was ready. It is before the end of the rollout, even if the last targets
+/// become ready together.
 fn cut(run: &RunRecord, share: f64) -> f64 {
     let mut ready: Vec<f64> = run.clusters.iter().filter_map(|row| row.ready_s).collect();
     ready.sort_by(f64::total_cmp);
@@ -126,14 +127,14 @@ fn unconditioned(
     ))
 }
 
-/// The number of intervals at each cut that contain the true value, and their mean width as a share of the
-/// unconditioned one.
+/// The number of intervals at each cut that contain the true value, and their mean width as a share of the width of
+/// the unconditioned interval.
 fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32, f64); 4] {
     let (folder, varied) = experiment(product);
     covered_by(product, (folder.path(), &varied), &varied, worlds, draws)
 }
 
-/// The same if the forecasts use one experiment, and the true rollouts another one.
+/// Like [`covered`], but forecasts use one experiment, and the true rollouts another one.
 #[expect(
     clippy::print_stdout,
     reason = "the measured coverage is what the heavy run is for"
@@ -187,7 +188,7 @@ fn coverage_of_cut_rollouts() {
         .into_iter()
         .filter(|product| only.is_empty() || only == format!("{product:?}"))
     {
-        // The likelihood was tuned on the worlds 0 to 49.
+        // Other worlds than 0 to 49 are used, on which the likelihood was tuned.
         let found = covered(product, 100..100 + worlds, draws);
         let held: u32 = found.iter().map(|(held, _)| held).sum();
         assert!(
@@ -197,7 +198,8 @@ fn coverage_of_cut_rollouts() {
     }
 }
 
-/// One cut of three rollouts of each product. Of ten intervals, one may miss; the run above measures the share.
+/// Checks one cut of three rollouts of each product. One of ten intervals may miss; [`coverage_of_cut_rollouts`]
+/// measures the share.
 #[test]
 fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
     for product in ALL {
@@ -229,8 +231,8 @@ fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
     }
 }
 
-/// The product's own controller decides, and the forecast uses the native rules. Two worlds; with `FORECAST_WORLDS=25
-/// FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
+/// The product's own controller decides, and the forecast uses the native rules. The test has two worlds; with
+/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
 #[test]
 fn forecasts_of_rollouts_by_the_products_own_controllers_contain_the_end() {
     if programs().is_none() {

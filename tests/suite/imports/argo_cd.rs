@@ -1,4 +1,4 @@
-//! Exported Applications of Argo CD: their own settings, the set, and the state of their clusters.
+//! Exported Applications of Argo CD: their own settings, their ApplicationSet, and the state of their clusters.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn set_without_steps() -> String {
     )
 }
 
-/// A set as returned by the API server.
+/// An ApplicationSet as returned by the API server.
 fn set_object() -> Value {
     let text = "
 apiVersion: argoproj.io/v1alpha1
@@ -145,7 +145,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let line = "skipReconcile:\n        - {name: shop-eu-01, sync: Synced, health: Healthy}\n";
     assert!(strategies(folder.path()).contains(line));
     let run = printed(folder.path(), "run out --replicates 1");
-    // Its row is Healthy because of its last status, so the second step begins.
+    // The row of the skipped application is Healthy because of its last status, so the second step begins.
     assert!(run.contains("13 of 14 clusters are ready after"), "{run}");
 
     printed(
@@ -222,7 +222,7 @@ fn a_set_with_its_applications_is_the_strategy_and_the_export_gives_the_rest() {
     let explained = printed(folder.path(), "explain out");
     assert!(explained.contains("step 1: 5 applications"), "{explained}");
 
-    // Two files with the same content.
+    // The same content is in two files.
     let words = "--applications apps.json --strategy set.json --replace -o two-files";
     let files = printed(folder.path(), &format!("import {words}"));
     assert!(files.contains("from set.json: the strategy"), "{files}");

@@ -1,4 +1,5 @@
-//! Bad input: malformed, truncated, empty, huge, or of another kind. There is one clear error, and nothing is written.
+//! Bad input: malformed, truncated, empty, huge, or of the wrong kind. The program prints one clear error, and writes
+//! nothing.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use super::exports::{
 use super::{folder, json, names, printed, refused};
 use crate::common::loaded;
 
-/// An option, the other options that it needs, and a valid file for it.
+/// An option, the other options that the option needs, and a valid file for the option.
 fn options() -> Vec<(&'static str, &'static str, String)> {
     vec![
         ("--fleet", "", json(&fleet_clusters(4))),

@@ -44,12 +44,12 @@ pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     serde_json::to_string(&manifest).expect("values can be written")
 }
 
-/// The new version of the image in these tests: 90 MB, 30 MB of them new.
+/// The new version of the image in these tests: 90 MB, of which 30 MB are new.
 pub(super) fn new_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-2", 30)])
 }
 
-/// The version before it.
+/// The version of the image before [`new_image`].
 pub(super) fn old_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-1", 29)])
 }

@@ -22,7 +22,7 @@ fn page_with(page: &str, printed: &[String]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, block)| block.language == "sh");
-    // From the last to the first, so that earlier lines keep their numbers.
+    // The blocks are replaced from the last to the first, so that earlier lines keep their numbers.
     for ((at, block), printed) in commands.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let end = block.line + 1 + block.text.lines().count() + 1;
         let recorded = blocks

@@ -1,4 +1,5 @@
-//! Every source in its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets, manifests.
+//! Every source in all its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets,
+//! manifests.
 
 use std::fs;
 use std::io::Write;
@@ -367,7 +368,7 @@ fn a_rolling_placement_is_its_own_strategy() {
 #[test]
 fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
-    // It waits for its standard input, after creating its hidden folder.
+    // The import waits for its standard input, after creating its hidden folder.
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     waiting
         .args(["import", "--fleet", "-", "-o", "out"])
@@ -514,7 +515,7 @@ fn an_earlier_import_is_replaced_on_request_only() {
     );
 }
 
-/// A set whose template computes the label that its steps select.
+/// An ApplicationSet whose template computes the label that its steps select.
 const LABELS_OF_TEMPLATE: &str = "\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -603,7 +604,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         ("set.yaml", APPLICATION_SET.to_owned()),
     ]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    // Numbers 3 and 12 are paused, and 7 has no agent in either case.
+    // Clusters 3 and 12 are paused, and 7 has no agent in either case.
     assert!(
         imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
         "{imported}"
@@ -621,7 +622,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         offline
     };
     assert_eq!(counted("--members members.json"), 2);
-    // One is Unknown; one of the failed clusters has an application.
+    // One cluster is Unknown; one of the failed clusters has an application.
     let options = "--applications apps.json --clusters known.json --strategy set.yaml";
     assert_eq!(counted(options), 2);
 }
@@ -630,7 +631,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
 fn exports_are_read_in_the_forms_in_which_people_store_them() {
     let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
     let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
-    // `jq -s . page1.json page2.json`
+    // The output of `jq -s . page1.json page2.json`.
     let slurped =
         serde_json::json!([first, {"kind": "ClusterList", "apiVersion": "v1", "items": rest}]);
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -650,7 +651,7 @@ fn exports_are_read_in_the_forms_in_which_people_store_them() {
     let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
     assert_eq!(targets(folder.path()), wanted);
 
-    // As YAML 1.1 writers print names that consist of digits.
+    // Names that consist of digits, as YAML 1.1 writers print them.
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
                 labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
     fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");

@@ -1,12 +1,12 @@
-//! Failing applies, in half of the random worlds of the products that simulate the reaction to them. They have their
-//! own draws, so that the worlds themselves stay unchanged.
+//! Failing applies, for products that simulate the reaction to them, in half of the random worlds. They have separate
+//! random numbers, so that the other parts of a world do not depend on them.
 
 use fleetsim::units::{Share, SimDuration};
 use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, ApplyRules, WorldSpec};
 
 use super::luck::Luck;
 
-/// Makes applies fail: by faults, by a time-out of the wait for the workloads, or by both.
+/// Makes applies fail: because of faults, because the wait for the workloads times out, or both.
 pub(crate) fn fail(luck: &mut Luck, world: &mut WorldSpec, agent: &mut AgentSpec) {
     if luck.chance(0.5) {
         return;

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::common::{fleetsim, folder_with};
 
-/// Four variants, one of which can never advance: a maxUpdate of 0 syncs nothing.
+/// Four variants, one of which can never advance, because with a maxUpdate of 0 nothing is synced.
 const EXPERIMENT: &str = r#"
 name: page
 question: How <many> clusters at once?
@@ -71,13 +71,13 @@ fn file_of(folder: &Path) -> PathBuf {
     folder.join("out/report.html")
 }
 
-/// The small results in a window of this size. `None` without a browser.
+/// A page with the results of [`EXPERIMENT`] in a window of this size. `None` without a browser.
 fn small(width: u32, height: u32) -> Option<Page> {
     let browser = browser::find()?;
     Some(Page::open(&browser, &file_of(SMALL.path()), width, height))
 }
 
-/// Asserts that there was no error, and that only the file itself was fetched.
+/// Asserts that the page had no error and fetched nothing but its own file.
 fn assert_quiet(page: &Page) {
     assert_eq!(page.complaints(), [""; 0]);
     let foreign: Vec<String> = page
@@ -141,7 +141,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
         "{held}"
     );
     assert!(held.contains("maxUpdate: maxUpdate is 0"), "{held}");
-    // It folds with the keyboard, and is open again on paper.
+    // The box folds with the keyboard, and is open again on paper.
     let open = "document.querySelector('details.held').open";
     page.evaluate("document.querySelector('.held summary').focus()");
     page.press("Enter", 1);
@@ -202,7 +202,7 @@ fn the_slider_works_with_the_keyboard_only() {
     seen.dedup();
     assert!(seen.len() > 2, "in waves, not at once: {seen:?}");
     page.press("End", 1);
-    // The fastest variant completes in all runs, the stuck one completes none: as in `targets_done`.
+    // As in `targets_done`, the fastest variant completes in all runs, the stuck one in none.
     assert_eq!(
         (
             page.whole(&counted(0, "ready")),
@@ -215,13 +215,13 @@ fn the_slider_works_with_the_keyboard_only() {
         page.text("document.getElementById('time').getAttribute('aria-valuetext')")
             .ends_with("60 of 60 clusters ready")
     );
-    // The curves' marker moves too.
+    // The marker of the curves moves together with the slider.
     let marker = "new DOMMatrix(getComputedStyle(document.querySelector('.marker')).transform).m41";
     let end = page.number(marker);
     page.press("ArrowLeft", 200);
     let earlier = page.number(marker);
     assert!(earlier < end - 20.0, "{earlier} is left of {end}");
-    // A cluster's name and times, without the mouse.
+    // The name and times of a cluster are shown without the mouse.
     page.evaluate("document.getElementById('fleet-0').focus()");
     page.press("ArrowRight", 2);
     let detail = page.text("document.querySelector('.panel .detail').textContent");
@@ -303,7 +303,7 @@ fn a_variant_can_be_hidden_and_shown_again() {
     page.settle();
     page.evaluate("document.getElementById('show-all').click()");
     page.settle();
-    // By strategy: the two settings of one strategy.
+    // Filtering by strategy leaves the two settings of one strategy.
     page.evaluate("(() => { const select = document.getElementById('filter-strategy'); select.value = 'careful'; select.dispatchEvent(new Event('change')); })()");
     page.settle();
     assert_eq!(

@@ -25,14 +25,14 @@ const NYDUS: &str =
 const UNPACK: &str = "most of the time is unpacking, at the default rate";
 const COPIES: &str = "one seed serves the swarm here, while theirs grew to 1.6 copies";
 const MINUTE: &str = "a mean over a minute that begins with the pull; how the published peak is averaged is not known";
-/// Bytes from the registry.
+/// Rows whose bytes from the registry are missed, with the reason.
 const MISSED_BYTES: [(&str, &str); 4] = [
     ("nginx 100", COPIES),
     ("nginx 200", COPIES),
     ("nginx 500", COPIES),
     ("tensorflow 500", COPIES),
 ];
-/// The registry's busiest minute.
+/// Rows whose rate in the registry's busiest minute is missed, with the reason.
 const MISSED_MINUTE: [(&str, &str); 7] = [
     ("nginx 50", MINUTE),
     ("nginx 100", MINUTE),

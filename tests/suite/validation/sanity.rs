@@ -102,7 +102,8 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
             (for_each / f64::from(attempts) - 1.0).abs() < 0.05,
             "{for_each}"
         );
-        // A gate of 10 s is polled after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
+        // Because the kubelet polls, a back-off of 10 s ends after 10-15 s, one of 20 s after 20-30 s, and one of 40 s
+        // after 40-60 s.
         let tries = played.times(|event| {
             matches!(
                 event,
@@ -133,7 +134,7 @@ fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     of(&played.totals).get() / 100_000_000
 }
 
-/// More cases, computed by hand byte by byte, are in the model's own tests (`world/delivery/tests.rs`).
+/// The model's own tests (`world/delivery/tests.rs`) have more cases, computed by hand byte by byte.
 #[test]
 fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_one_download() {
     for at_once in [1, 2, 5, 10] {
@@ -174,8 +175,9 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
         - time(9, 1_000_000, 1_000_000, 10_000.0))
         / 116.0;
     assert!((per_layer - 0.025).abs() < 0.003, "{per_layer} s a layer");
-    // 1 GB on disk, 385 MB over the wire. 100 Mbit/s delivers 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200
-    // MB/s of unpacking, so a tenfold increase helps little, while a tenfold decrease has its full effect.
+    // The image has 1 GB on disk, and 385 MB over the wire. 100 Mbit/s delivers 32 MB/s uncompressed, 1 Gbit/s 325
+    // MB/s, which is above the 200 MB/s of unpacking. So a tenfold increase helps little, while a tenfold decrease has
+    // its full effect.
     let [slow, fast, faster] =
         [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
     assert!(slow > 30.8 && fast < 8.0, "{slow} s, {fast} s");
@@ -214,7 +216,7 @@ fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
 fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
-    // No request ever passes the registry's limit.
+    // With this limit, the registry rejects every request.
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.registry.api.service_time = DurationModel::Constant(SimDuration::ZERO);
     world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);

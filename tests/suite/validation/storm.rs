@@ -32,17 +32,17 @@ use super::table::{Row, compare, published};
 use super::worlds::{DAY, Played, defaults, layers, play, set_clusters};
 
 pub(crate) const GIB: f64 = 1_073_741_824.0;
-/// The one free parameter.
+/// The deadline of a pull, the only free parameter.
 const DEADLINE: SimDuration = SimDuration::from_secs(35);
 /// A registry of 10 Gbit/s.
 const LINK: f64 = 1.25e9;
 
-/// One node, the registry and the row's image.
+/// A world with one node, the registry and the image of the row.
 pub(crate) fn world(row: &Row) -> WorldSpec {
     let mut world = defaults();
     world.registry.egress = BytesPerSec::new(LINK);
     let bytes = bytes(row) / row.number("pods");
-    // The number of layers is not stated; this is that of the median image of 2024.
+    // The number of layers is not stated; the median image of 2024 has nine.
     world.images[0].layers = layers(row.text("image"), 9, bytes as u64, (bytes * 2.6) as u64);
     world
 }

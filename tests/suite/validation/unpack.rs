@@ -31,7 +31,7 @@ const EKS: [(f64, f64); 6] = [
 /// `general-purpose.md`.
 const GP2: f64 = 134.2e6;
 
-/// Constant in seconds, seconds for each layer, seconds for each byte.
+/// The three fitted parameters: constant in seconds, seconds for each layer, seconds for each byte.
 type Triple = [f64; 3];
 
 fn terms(row: &Row) -> Triple {
@@ -69,7 +69,8 @@ fn fit(rows: &[&Row]) -> Triple {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.typical().as_secs_f64());
         let y = [measured(first), default.1, measured(last)];
-        // If the default leaves nothing for the constant, both are zero: all of the time is for bytes.
+        // If the default leaves nothing for the constant, the constant and the time per layer are zero, and all of the
+        // time is for bytes.
         let bytes_alone = [0.0, 0.0, measured(last) / terms(last)[2]];
         best.1 = through([terms(first), default.0, terms(last)], y).unwrap_or(bytes_alone);
     }
@@ -98,7 +99,7 @@ fn through([a, b, c]: [Triple; 3], y: [f64; 3]) -> Option<Triple> {
     };
     let [bc, ca, ab] = [cross(b, c), cross(c, a), cross(a, b)];
     let determinant: f64 = a.iter().zip(bc).map(|(x, y)| x * y).sum();
-    // Cramer's rule.
+    // Solves the equations by Cramer's rule.
     let triple = [0, 1, 2].map(|at| (y[0] * bc[at] + y[1] * ca[at] + y[2] * ab[at]) / determinant);
     (determinant != 0.0 && triple[0] >= 0.0 && triple[1] >= 0.0 && triple[2] > 0.0)
         .then_some(triple)
@@ -223,9 +224,10 @@ fn with_disk(
     play(&world, 1, DAY).pull_s()[0]
 }
 
-/// c5a.4xlarge: only the machine's own disk and memory are set. Beyond the page cache the disk is the bottleneck.
-/// Within it, it is the pipe to unpigz, which EKS's system has (awslabs/amazon-eks-ami#1283): containerd measured 330
-/// MB/s when it introduced the pipe, on another machine (containerd/containerd#2640).
+/// A test for c5a.4xlarge: only the machine's own disk and memory are set. Images that exceed the page cache are
+/// limited by the disk. Images that fit into it are limited by the pipe to unpigz, which EKS's system has
+/// (awslabs/amazon-eks-ami#1283): when containerd introduced the pipe, it measured 330 MB/s on another machine
+/// (containerd/containerd#2640).
 #[test]
 fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
     const WHY: &str =
@@ -269,8 +271,9 @@ fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
     }
 }
 
-/// n1-standard-16: only the class of the disk is set. The default rate of unpacking is the median of five machines,
-/// which is that of this one with local SSDs; so the boot disk is predicted, and local SSDs are calibrated.
+/// A test for n1-standard-16: only the class of the disk is set. The default rate of unpacking is the median of five
+/// machines, which is the rate of this machine with local SSDs. So the boot disk is predicted, and local SSDs are
+/// calibrated.
 #[test]
 fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
     let rows = published("unpack-chonks.csv");
