@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn memory_counts_concurrent_runs_up_to_their_number_and_the_tables() {
+    fn memory_includes_the_tables_and_no_more_concurrent_runs_than_there_are() {
         let with = [1, 2, 5, 9].map(|at_once| estimate().with(at_once).get());
         assert_eq!(with, [60, 70, 160, 160]);
     }

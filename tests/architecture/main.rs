@@ -251,7 +251,7 @@ fn no_product_depends_on_another() {
 }
 
 #[test]
-fn files_of_a_module_do_not_import_each_other_in_circles() {
+fn files_of_a_module_have_no_import_cycles() {
     let arrows = arrows_inside_rooms(all_files());
     let inside = |circle: &BTreeSet<&str>| {
         let imports = |file: &&str| {
@@ -269,7 +269,7 @@ fn files_of_a_module_do_not_import_each_other_in_circles() {
 }
 
 #[test]
-fn one_name_means_one_type() {
+fn type_names_are_unique() {
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in all_files() {
         for name in file.types() {

@@ -564,7 +564,7 @@ fn finds_imports_anywhere_in_a_file() {
 }
 
 #[test]
-fn finds_circles_through_names_that_a_parent_re_exports() {
+fn finds_cycles_through_names_that_a_parent_re_exports() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),
@@ -588,7 +588,7 @@ fn finds_circles_through_names_that_a_parent_re_exports() {
 }
 
 #[test]
-fn finds_a_circle_that_a_function_with_the_name_of_its_module_hides() {
+fn finds_a_cycle_hidden_by_a_function_named_like_its_module() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),

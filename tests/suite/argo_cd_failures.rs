@@ -95,7 +95,7 @@ fn last_told(record: &RunRecord) -> f64 {
 }
 
 #[test]
-fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
+fn an_offline_canary_fails_twice_after_six_attempts_and_blocks_its_step() {
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
     assert!(
@@ -170,7 +170,7 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
 }
 
 #[test]
-fn an_attempt_fails_on_a_cluster_that_is_cut_off_while_its_requests_wait() {
+fn an_attempt_fails_if_its_cluster_is_cut_off_while_requests_wait() {
     // One sync per second, in the order of names: most of the 30 attempts have begun and are waiting when all clusters
     // are cut off.
     let faults = "{regional: [{selector: {}, windows: [{from: 15 s, for: 60 s}]}]}";

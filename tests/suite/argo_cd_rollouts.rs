@@ -242,7 +242,7 @@ fn a_crash_after_healthy_was_seen_blocks_nothing_as_shipped() {
 }
 
 #[test]
-fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
+fn changed_parameters_without_a_new_revision_are_lost_unless_the_bug_is_fixed() {
     let lost = run(
         "update",
         RELIABLE,
@@ -274,7 +274,7 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
 }
 
 #[test]
-fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes() {
+fn a_policy_that_forbids_spec_changes_stops_the_rollout_and_the_passes() {
     for options in ["{}", "{keepSpecChanges: true}"] {
         let strategy = format!(
             "argoCd: {{generate: false, file: applicationset.yaml, applicationsSync: create-only, options: {options}}}"

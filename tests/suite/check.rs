@@ -104,7 +104,7 @@ fn a_long_list_is_truncated_and_the_rest_is_counted() {
 }
 
 #[test]
-fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
+fn an_error_near_the_end_of_a_named_file_is_located_in_that_file() {
     let experiment = "name: x\nfleet: [{name: a}]\nrelease:\n  images: [{name: i, manifest: i.json}]\n  \
                       workloads: [{kind: Deployment, image: i}]\nstrategies: {a: {allAtOnce: {}}}\n";
     // The position of the error in the file is beyond the length of the experiment.
@@ -187,7 +187,7 @@ fn results_list_accepted_fields_and_notes() {
 }
 
 #[test]
-fn results_without_notes_have_no_list_of_them() {
+fn results_without_notes_have_no_list_of_notes() {
     let experiment = DIFFERENT_TARGETS.replace(
         "file: fleet.yaml, accept: [helm.waitForJobs]",
         "maxUnavailable: 1",

@@ -147,7 +147,7 @@ fn a_limit_that_the_new_version_exceeds_sets_the_exit_code_and_fails_a_test_case
 }
 
 #[test]
-fn results_are_only_compared_with_an_experiment_of_the_same_seed() {
+fn results_are_only_compared_with_an_experiment_with_the_same_seed() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 25%\n", 20);

@@ -19,7 +19,7 @@ const ARGO_CD: &str = "argo: {argoCd: {
     applicationController: {clientQps: 0, comparison: 0 s, idleSync: 0 s, syncsPerSecond: 1000000}}}";
 
 #[test]
-fn a_run_that_repeats_its_events_ends_with_the_event_the_time_and_the_zero_settings() {
+fn a_run_without_progress_fails_and_names_its_events_time_and_zero_settings() {
     let folder = without_latencies(&format!("{{{ARGO_CD}}}"));
     let output = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])

@@ -102,7 +102,7 @@ fn outside(content: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn no_reason_quotes_a_file_outside_the_experiment() {
+fn no_error_quotes_a_file_outside_the_experiment() {
     let home = folder_with(&[]);
     let mut withheld = 0;
     for content in CREDENTIALS {
@@ -125,7 +125,7 @@ fn no_reason_quotes_a_file_outside_the_experiment() {
 }
 
 #[test]
-fn position_and_reason_are_still_reported() {
+fn errors_in_unquoted_files_still_have_position_and_reason() {
     let home = folder_with(&[]);
     for (part, content, reason, line) in [
         (USES[3], "{\n\"auths\": s3cr3t}\n", "not JSON", 2),

@@ -212,7 +212,7 @@ fn answering(ready: &str, answer: &str) -> String {
 }
 
 #[test]
-fn time_must_advance() {
+fn a_process_must_let_simulated_time_advance() {
     let Some(python) = python() else { return };
     let message = refused(
         &python,
@@ -239,7 +239,7 @@ fn time_must_advance() {
 }
 
 #[test]
-fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
+fn a_scheduler_may_wake_up_any_number_of_times_while_time_advances() {
     let Some(python) = python() else { return };
     // The process asks to be called every 20 ms for 10 min, which makes 30,000 passes without news.
     let answer = "{'wake': message['now'] + 20_000_000} if message['now'] < 600_000_000_000 else \
@@ -254,7 +254,7 @@ fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
 }
 
 #[test]
-fn an_answer_has_a_limit_of_size() {
+fn the_size_of_an_answer_is_limited() {
     let folder = scripted("head -c 150000000 /dev/zero | tr '\\0' x", "");
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file)
@@ -383,7 +383,7 @@ fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_
 }
 
 #[test]
-fn a_process_knows_its_unreachable_targets_and_names_its_own_hold() {
+fn a_process_learns_its_unreachable_targets_and_reports_its_hold() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}, {name: away, registered: false}, {name: frozen, paused: true}]";
     for settings in ["False, False, False", "False, False, True"] {

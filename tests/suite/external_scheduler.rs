@@ -343,7 +343,7 @@ fn a_process_that_breaks_a_rule_ends_its_run_with_the_rule_and_the_fix() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_named() {
+fn a_nonexistent_program_is_named_in_the_error() {
     let folder = folder_with(&[(
         "experiment.yaml",
         &experiment("{external: {command: [no-such-program]}}"),

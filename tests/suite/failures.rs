@@ -552,7 +552,7 @@ fn a_missing_tag_blocks_indefinitely() {
 }
 
 #[test]
-fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout() {
+fn a_late_defect_reaches_more_clusters_before_it_stops_a_rollout() {
     let at_once = run_all("defect: {share: 10%, kind: unready}", POD);
     let late = run_all(
         "defect: {share: 10%, kind: unready, detectedAfter: {min: 30 s, max: 5m}}",
@@ -677,7 +677,7 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
 }
 
 #[test]
-fn slow_clusters_delay_and_stop_nothing() {
+fn slow_clusters_delay_rollouts_but_stop_none() {
     let (even, slow) = (
         run_all("", POD),
         run_all("slow: {share: 10%, factor: 10}", POD),

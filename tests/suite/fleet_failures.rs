@@ -53,7 +53,7 @@ fn without_a_time_out_no_apply_fails() {
 }
 
 #[test]
-fn after_a_time_out_a_later_try_finds_the_pods_ready() {
+fn after_a_time_out_a_retry_finds_the_pods_ready() {
     let record = update("{timeoutSeconds: 60}", "{}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(shows(

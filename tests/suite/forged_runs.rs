@@ -245,7 +245,7 @@ fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
 /// An archive of 139 bytes can unpack to such a file: it has a length, but no bytes. Four gigabytes of address space
 /// are enough for the program.
 #[test]
-fn files_with_runs_that_would_expand_beyond_memory_allocate_none() {
+fn run_files_that_would_expand_beyond_memory_allocate_no_memory() {
     const TERABYTE: u64 = 1 << 40;
     let user = User::with_experiment();
     let little_memory = "ulimit -v 4000000;";

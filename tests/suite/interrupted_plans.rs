@@ -69,7 +69,7 @@ fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
 }
 
 #[test]
-fn a_stopped_and_killed_search_resumes_and_ends_with_the_same_bytes() {
+fn an_interrupted_and_killed_search_resumes_and_ends_with_the_same_bytes() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let plan = |out| fleetsim(at, &["plan", ".", "--threads", "2", "--out", out]);
@@ -173,7 +173,7 @@ fn plans_and_results_of_runs_do_not_replace_each_other() {
 }
 
 #[test]
-fn plan_reports_when_no_setting_ever_completes() {
+fn plan_reports_that_no_setting_completes() {
     let text = EXPERIMENT
         .replace("[10%, 25%, 100%]", "[0]")
         .replace("120", "3");

@@ -102,7 +102,7 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn changing_a_value_of_the_experiment_discards_saved_runs_and_changing_a_comment_does_not() {
+fn only_changed_values_of_the_experiment_discard_saved_runs() {
     let folder = experiment();
     let at = folder.path();
     for (text, resumes) in [
@@ -208,7 +208,7 @@ fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
 }
 
 #[test]
-fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_threads() {
+fn a_killed_study_with_a_precision_resumes_with_the_same_bytes_on_any_threads() {
     let folder = precise_experiment();
     let at = folder.path();
     let mut killed = precise_study(at, "out", "2").spawn().expect("started");

@@ -684,7 +684,7 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
 }
 
 #[test]
-fn a_stage_selects_clusters_by_the_name_that_kubefleet_labels_them_with() {
+fn a_stage_selects_clusters_by_the_name_label_that_kubefleet_adds() {
     let key = "kubernetes-fleet.io/member-name";
     let others =
         format!("{{matchExpressions: [{{key: {key}, operator: NotIn, values: [store-05]}}]}}");

@@ -462,7 +462,7 @@ fn a_run_whose_status_would_be_too_large_does_not_begin() {
 }
 
 #[test]
-fn an_approval_that_comes_while_the_run_meets_a_conflict_is_not_lost() {
+fn an_approval_during_a_write_conflict_is_not_lost() {
     // The run polls 300 s after its request. For one watch delay, its cache does not show the status that this pass
     // has written, so an approval at that time meets a conflict, and is seen by the next pass.
     let text = "name: runs

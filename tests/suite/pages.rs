@@ -231,7 +231,7 @@ fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn functions_that_the_life_of_a_pull_names_are_in_the_files_it_names() {
+fn functions_named_in_the_life_of_a_pull_are_in_the_files_that_it_links() {
     let page = std::fs::read_to_string(root().join("docs/life-of-a-pull.md")).expect("the page");
     let mut missing = Vec::new();
     let mut checked = 0;

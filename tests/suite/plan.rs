@@ -159,7 +159,7 @@ fn plan_finds_the_smallest_link_that_meets_a_limit() {
 }
 
 #[test]
-fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
+fn plan_finds_the_largest_fleet_that_completes_in_time_in_99_percent_of_runs() {
     let plan = BY_HAND.find("plan:").expect("a plan");
     let base = BY_HAND[..plan].replace(
         "fleet: [{name: \"c-{01..40}\", nodes: 1,",
@@ -322,7 +322,7 @@ fn agrees(plan: &PlanRecord) -> bool {
 }
 
 #[test]
-fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
+fn a_plan_over_recorded_runs_finds_the_same_answer_as_the_exhaustive_search() {
     for (limit, expected) in [
         ("peak_pulls < 200", "from-git maxUnavailable=10%"),
         ("peak_pulls < 100", "from-git maxUnavailable=5%"),
@@ -352,7 +352,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
 }
 
 #[test]
-fn planning_three_sizes_of_fleet_needs_at_most_half_of_the_runs() {
+fn a_plan_for_three_fleet_sizes_needs_at_most_half_of_the_runs() {
     for limit in [
         "peak_pulls < 200",
         "peak_pulls < 500",

@@ -18,7 +18,7 @@ fn run(distribution: &str, faults: &str) -> RunRecord {
 }
 
 #[test]
-fn a_pre_pull_ends_the_storm_before_the_release() {
+fn a_pre_pull_transfers_the_images_before_the_release() {
     let plain = run("{direct: {}}", "{}");
     let ahead = run("{prePull: {clusters: 5, every: 1m}}", "{}");
     assert_eq!(

@@ -90,7 +90,7 @@ const PARQUET: &[u8] = b"PAR1";
 
 #[cfg(feature = "parquet")]
 #[test]
-fn every_runs_series_is_the_same_on_any_number_of_threads_and_stays_when_charts_are_drawn_again() {
+fn the_series_of_every_run_is_equal_on_any_number_of_threads_and_after_redrawing() {
     let folder = experiment();
     let run = |threads: &str, out: &str| {
         let args = ["run", ".", "--series", "--threads", threads, "--out", out];
@@ -339,7 +339,7 @@ fn charts_are_redrawn_from_the_tables() {
 }
 
 #[test]
-fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
+fn runs_account_for_every_byte_that_leaves_the_registry() {
     let folder = experiment();
     // If images were collected, nodes would fetch the configs of failed pulls again.
     let text = EXPERIMENT.replace("faults:", "node: {collectAfter: off}\nfaults:");
@@ -368,7 +368,7 @@ fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
 }
 
 #[test]
-fn a_foreign_folder_is_refused_and_left_alone() {
+fn a_foreign_folder_is_rejected_and_left_unchanged() {
     let folder = experiment();
     fs::create_dir(folder.path().join("mine")).expect("a folder");
     fs::write(folder.path().join("mine/thesis.txt"), "years of work").expect("a file");
@@ -755,7 +755,7 @@ fn results_have_a_copy_of_every_input() {
 }
 
 #[test]
-fn guessed_links_and_columns_without_room_are_mentioned() {
+fn check_mentions_guessed_links_and_columns_that_do_not_fit() {
     let folder = experiment();
     let check = |folder: &TempDir| {
         text(
@@ -787,7 +787,7 @@ fn guessed_links_and_columns_without_room_are_mentioned() {
 }
 
 #[test]
-fn a_start_without_a_probe_is_mentioned() {
+fn check_mentions_container_starts_without_a_probe() {
     let check = |written: &str| {
         let experiment = EXPERIMENT.replace("readiness: {period: 10 s}", written);
         let files = [

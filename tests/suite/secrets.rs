@@ -98,7 +98,7 @@ fn no_secret_in(folder: &Path) {
 }
 
 #[test]
-fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
+fn results_contain_no_secrets_and_their_inputs_reproduce_the_rollout() {
     let folder = folder_with(&[
         ("experiment.yaml", EXPERIMENT),
         ("fleet.yaml", FLEET_YAML),

@@ -170,7 +170,7 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
 }
 
 #[test]
-fn after_a_second_round_or_with_few_replicates_nothing_is_left_to_simulate() {
+fn after_a_second_round_or_with_few_replicates_no_run_is_left_to_simulate() {
     for (replicates, rounds) in [(5, 2), (2, 1)] {
         let folder =
             experiment(&EXPERIMENT.replace("replicates: 5", &format!("replicates: {replicates}")));
@@ -269,7 +269,7 @@ fn a_shard_has_the_same_bytes_every_time_and_is_not_simulated_twice() {
 }
 
 #[test]
-fn the_index_of_a_job_or_an_array_names_the_shard() {
+fn the_index_of_a_job_or_an_array_selects_the_shard() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let auto = |name: &str, index: &str| {

@@ -287,7 +287,7 @@ fn a_signal_while_runs_of_shards_are_simulated_again_ends_the_merge() {
 }
 
 #[test]
-fn finished_runs_are_kept_when_a_signal_comes_in_the_middle_of_another_run() {
+fn finished_runs_are_kept_when_a_signal_arrives_during_another_run() {
     let home = folder_with(&[(
         "mixed.yaml",
         &large("mixed", 1, "sweep: {clusters: [10, 100000]}\n"),

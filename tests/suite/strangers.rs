@@ -122,7 +122,7 @@ fn a_recorded_command_writes_only_into_the_results() {
 }
 
 #[test]
-fn paths_and_links_in_results_lead_nowhere_else() {
+fn paths_and_links_in_results_do_not_lead_outside_the_folder() {
     let home = results();
     let (at, out) = (home.path(), home.path().join("out"));
     let sha256 = fleetsim::results::sha256(VICTIM.as_bytes());
@@ -192,7 +192,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
 }
 
 #[test]
-fn hidden_links_next_to_results_are_not_written_through() {
+fn no_file_is_written_through_hidden_links_next_to_results() {
     let home = results();
     let at = home.path();
     let commands = [
@@ -616,7 +616,7 @@ fn names_questions_and_errors_contain_no_control_sequences() {
 }
 
 #[test]
-fn a_signal_leaves_nothing_whenever_it_comes() {
+fn a_signal_at_any_time_leaves_no_temporary_files() {
     let home = results();
     let at = home.path();
     let all = names(at);

@@ -278,7 +278,7 @@ fn partitions_and_steps_that_select_every_cluster_count_towards_memory() {
 }
 
 #[test]
-fn an_option_changes_the_limit_and_fewer_concurrent_runs_stay_below_it() {
+fn the_limit_can_be_changed_and_fewer_concurrent_runs_stay_below_it() {
     let fleet = "{name: 'c{0001..2000}', nodes: 1}";
     let home = folder_with(&[("some.yaml", &bomb(fleet, RELEASE, STRATEGIES))]);
     let run = |memory: &str| {

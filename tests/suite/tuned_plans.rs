@@ -74,7 +74,7 @@ fn best(plan: &PlanRecord) -> &Candidate {
 }
 
 #[test]
-fn two_settings_together_equal_those_of_algebra_and_of_an_exhaustive_search() {
+fn two_tuned_settings_equal_those_of_algebra_and_of_an_exhaustive_search() {
     let plan = searched(TWO_STAGES, true);
     assert_eq!(values(best(&plan)), ["5", "5"]);
     assert!(

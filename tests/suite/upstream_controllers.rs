@@ -330,7 +330,7 @@ fn a_ring_that_returns_after_all_retries_is_updated_natively_and_by_argo_cds_own
 }
 
 #[test]
-fn a_peak_of_argo_cd_that_depends_on_milliseconds_has_a_note() {
+fn a_note_says_that_a_peak_of_argo_cd_depends_on_milliseconds() {
     let Some(programs) = programs() else { return };
     // The clusters of the first step are last by name, and ten Applications are written at a time.
     let fleet = rings(8)

@@ -146,7 +146,7 @@ fn log_lines_of_the_exporter_and_events_of_other_objects_are_counted() {
 }
 
 #[test]
-fn init_containers_pull_on_their_own() {
+fn pulls_of_init_containers_are_separate_pulls() {
     let init = "spec.initContainers{migrate}";
     let text = [
         event(

@@ -115,7 +115,7 @@ fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
 }
 
 #[test]
-fn an_image_that_was_there_before_the_events_is_not_pulled() {
+fn an_image_present_before_the_events_is_not_pulled() {
     let mut present = pod("a", "n", "unknown:1", 3);
     (present.was_present, present.pull_s, present.size) = (true, None, None);
     let found = predicted(&[pod("b", "n", "1x20000000x40000000", 0), present]);

@@ -114,7 +114,7 @@ fn the_status_of_a_deployment_equals_that_of_the_api() {
 }
 
 #[test]
-fn a_canary_that_is_never_continued_stalls_with_that_reason() {
+fn a_canary_that_no_user_continues_stalls_with_that_reason() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(

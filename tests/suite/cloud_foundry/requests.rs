@@ -101,7 +101,7 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
 }
 
 #[test]
-fn each_quota_blocks_a_whole_run_and_is_named() {
+fn each_quota_can_block_a_run_and_is_named() {
     // The step of one instance is within the quota. Then 999 old instances remain, and ten more are to be started,
     // with 1 024 MB each.
     let wants = "the pass needs 1010 instances";

@@ -303,7 +303,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
 }
 
 #[test]
-fn documented_rules_replace_one_for_one() {
+fn documented_rules_replace_instances_one_for_one() {
     let run = run("update", "", "{maxInFlight: 50, rules: documented}");
     assert_eq!(
         (run.run.outcome, told(&run)),
@@ -313,7 +313,7 @@ fn documented_rules_replace_one_for_one() {
 }
 
 #[test]
-fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
+fn a_rolling_deployment_within_its_quota_stays_within_it() {
     let quota = |limit: u32| {
         format!("{{maxInFlight: 10, quota: {{space: {{name: shop, totalInstances: {limit}}}}}}}")
     };

@@ -6,7 +6,7 @@ use super::{CLUSTERS, STEPS, load_in, most_lacking, run, run_with, told, with_fi
 use crate::common::{fleetsim, peak_in_flight};
 
 #[test]
-fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() {
+fn superseding_a_paused_canary_loses_instances_especially_with_the_purge_defect() {
     // Step 1 had 500 new instances, so there are 501 old instances and 500 canary instances, 1001 in total. In the
     // first pass, at 5 s, no new instance is routable yet, and there is one instance too many; the pass removes the
     // 500. As shipped, the removed instances are still counted, so one more of the 501 is removed: 500 of 1000 are
@@ -117,7 +117,7 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
 }
 
 #[test]
-fn a_superseded_deployment_that_cannot_be_is_refused() {
+fn an_impossible_superseded_deployment_is_rejected() {
     let cases = [
         (
             "{supersedes: {instances: 1001, state: PAUSED}}",

@@ -21,7 +21,7 @@ strategies: {batches: {batches: {size: 500}}}
 "#;
 
 #[test]
-fn foreign_and_malformed_requests_get_nothing() {
+fn foreign_and_malformed_requests_are_rejected() {
     let served = Served::begin(EXPERIMENT);
     let (host, path) = (&served.host, &served.path);
     let body = question("a", &[]).to_string();
@@ -215,7 +215,7 @@ fn foreign_and_malformed_requests_get_nothing() {
 }
 
 #[test]
-fn ten_readers_at_once_get_equal_answers() {
+fn ten_concurrent_readers_get_equal_answers() {
     let served = Served::begin(EXPERIMENT);
     let answers: Vec<_> = std::thread::scope(|scope| {
         let reader = |at: usize| {
@@ -243,7 +243,7 @@ fn ten_readers_at_once_get_equal_answers() {
 }
 
 #[test]
-fn a_newer_question_of_a_page_stops_the_older_one() {
+fn a_newer_question_from_a_page_stops_the_older_question() {
     let served = Served::begin(LARGE);
     let question = |set: &str| serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": [set]});
     let mut older = served.connect();
@@ -282,7 +282,7 @@ fn spent(served: &Served) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_page_stops_its_work() {
+fn closing_a_page_stops_its_simulations() {
     let served = Served::begin(LARGE);
     let question = serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": ["registry.egress=1 Gbit/s"]});
     assert_eq!(
@@ -370,7 +370,7 @@ fn a_refused_request_that_continues_slowly_is_closed() {
 }
 
 #[test]
-fn a_newer_question_and_a_closed_page_stop_a_run_in_its_middle() {
+fn a_newer_question_or_a_closed_page_stops_a_run_midway() {
     let large = EXPERIMENT.replace(
         "fleet:\n  - {name: \"store-{01..40}\",",
         "clusters: 40\nfleet:\n  - {name: \"store-{000001..}\", clusters: 100%,",

@@ -127,7 +127,7 @@ fn the_server_gives_the_measures_of_run_for_100_settings() {
 }
 
 #[test]
-fn the_program_also_gives_these_measures() {
+fn the_command_run_also_gives_the_measures_of_the_library() {
     for set in settings(4) {
         let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
         let mut run = fleetsim(folder.path());

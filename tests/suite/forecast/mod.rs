@@ -201,7 +201,7 @@ fn coverage_of_cut_rollouts() {
 /// Checks one cut of three rollouts of each product. One of ten intervals may miss; [`coverage_of_cut_rollouts`]
 /// measures the share.
 #[test]
-fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
+fn forecasts_of_cut_off_rollouts_contain_the_end_and_are_narrower_than_unconditioned_ones() {
     for product in ALL {
         let (folder, varied) = experiment(product);
         let (low, high) = unconditioned(folder.path(), product, &varied, 19);
@@ -485,7 +485,7 @@ fn changed(
 }
 
 #[test]
-fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
+fn a_finished_or_stopped_rollout_is_rejected_with_the_reason() {
     let refused = |(shown, code): (String, i32), parts: &[&str]| {
         assert_eq!(code, 2, "{shown}");
         for part in parts {
@@ -604,7 +604,7 @@ fn a_complete_rollout_has_no_future_load() {
 
 /// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
 #[test]
-fn an_observed_approval_is_not_waited_for() {
+fn a_forecast_does_not_wait_for_an_observed_approval() {
     let strategy = |after: &str| {
         format!(
             "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
@@ -691,7 +691,7 @@ fn a_canary_continues_from_the_step_that_the_deployment_shows() {
 }
 
 #[test]
-fn a_target_that_failed_stays_failed_and_is_left_out() {
+fn a_failed_target_stays_failed_and_is_left_out() {
     let folder = cut_folder(Exported::Fleet);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");

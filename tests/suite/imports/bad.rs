@@ -262,7 +262,7 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
 }
 
 #[test]
-fn options_that_do_not_fit_together_are_refused() {
+fn conflicting_options_are_rejected() {
     let folder = folder(&files("{}"));
     for (words, message) in [
         ("--image bad.json", "no fleet is named; add one of --fleet"),

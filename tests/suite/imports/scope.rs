@@ -90,7 +90,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
 }
 
 #[test]
-fn missing_cluster_groups_are_requested() {
+fn an_import_asks_for_missing_cluster_groups() {
     let repo = git_repo("targets: [{clusterGroup: eu}]");
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),

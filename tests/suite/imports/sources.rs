@@ -135,7 +135,7 @@ fn an_index_next_to_its_manifests_is_followed() {
 }
 
 #[test]
-fn nodes_set_their_number_and_runtime() {
+fn exported_nodes_determine_the_number_of_nodes_and_the_runtime() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(3))),
         ("nodes.json", json(&nodes())),
@@ -343,7 +343,7 @@ fn an_existing_deployment_is_converted_to_its_request() {
 }
 
 #[test]
-fn a_rolling_placement_is_its_own_strategy() {
+fn a_rolling_placement_is_also_the_strategy() {
     let placement = "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: shop}\n\
         spec:\n  policy: {placementType: PickN, numberOfClusters: 3}\n  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}\n\
         status: {placementStatuses: [{clusterName: aks-member-006}, {clusterName: aks-member-002}, {clusterName: aks-member-001}]}\n";
@@ -433,7 +433,7 @@ fn an_agents_time_in_the_future_makes_no_other_agent_late() {
 }
 
 #[test]
-fn agents_that_have_been_silent_for_long_are_offline_by_name() {
+fn agents_without_recent_reports_are_offline_by_name() {
     let mut clusters = fleet_clusters(41);
     for (at, seen) in [
         (5, "2026-02-27T08:00:00Z"),
@@ -628,7 +628,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
 }
 
 #[test]
-fn exports_are_read_in_the_forms_in_which_people_store_them() {
+fn exports_are_read_in_all_common_forms() {
     let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
     let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
     // The output of `jq -s . page1.json page2.json`.
@@ -716,7 +716,7 @@ fn a_helm_chart_is_not_read_as_an_image() {
 }
 
 #[test]
-fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
+fn an_inline_strategy_replaces_that_of_the_file() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(40))),
         ("fleet.yaml", FLEET_YAML.to_owned()),

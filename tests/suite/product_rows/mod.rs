@@ -37,7 +37,7 @@ fn assert_alike(found: &[String], count: usize, least: usize) {
 }
 
 #[test]
-fn every_field_that_decides_is_refused_and_accepted_alike_by_experiments_and_imports() {
+fn experiments_and_imports_treat_every_deciding_field_alike() {
     let rows = rows();
     let exports = exports();
     let mut found = Vec::new();
@@ -107,7 +107,7 @@ fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
 
 /// Only `import` reads a manifest and a process.
 #[test]
-fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
+fn an_import_rejects_every_deciding_field_of_an_app() {
     let rows = rows();
     let exports = exports();
     let mut found = Vec::new();
@@ -177,7 +177,7 @@ fn neutral_fields_are_counted_and_never_refused() {
 
 /// Calls the commands themselves for one row of each product: they must give the same answers as the functions.
 #[test]
-fn the_commands_agree_about_a_field_that_decides() {
+fn all_commands_treat_a_deciding_field_alike() {
     let rows = rows();
     let exports = exports();
     for (kind, path) in SAMPLE {

@@ -91,7 +91,7 @@ fn outcome(product: Product, seed: u64) -> Result<(), RunFailure> {
 }
 
 #[test]
-fn every_run_with_zero_times_ends_or_is_reported() {
+fn every_run_with_zero_durations_ends_or_is_reported() {
     for product in Product::ALL {
         for seed in 0..WORLDS {
             match outcome(product, seed) {

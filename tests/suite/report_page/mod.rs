@@ -120,7 +120,7 @@ const FIRST: &str = "#003350";
 const READY: &str = "#004e86";
 
 #[test]
-fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
+fn the_page_shows_the_question_the_answer_stalled_rollouts_and_every_curve() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };

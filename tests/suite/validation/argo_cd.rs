@@ -67,7 +67,7 @@ fn flags(row: &Row) -> String {
 }
 
 #[test]
-fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_shards() {
+fn two_costs_of_a_sync_explain_times_for_all_processors_client_limits_and_shards() {
     title(
         "Argo CD syncs of one commit, min",
         "2 on the rows of AWS-1 to 3; the load of the busiest shard with shards",

@@ -73,7 +73,7 @@ fn through(distribution: &DistributionSpec, row: &Row) -> Played {
 }
 
 #[test]
-fn a_swarm_keeps_the_storm_away_from_the_registry() {
+fn a_swarm_relieves_the_registry_of_the_storm() {
     let rows = published("storm-volcano-2023.csv");
     let name = |row: &Row, what: &str| format!("{} {} {what}", row.text("image"), row.text("pods"));
     let [dragonfly, nydus] = [Way::Dragonfly, Way::DragonflyLazy].map(|by| way(by).distribution);

@@ -54,8 +54,7 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
 }
 
 #[test]
-fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later()
-{
+fn more_than_ten_parallel_image_pulls_fail_partly_and_are_retried_after_ten_seconds() {
     let mut world = defaults();
     world.node.serialize_image_pulls = Some(false);
     set_images(&mut world, &[10; 14]);
@@ -77,7 +76,7 @@ fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_
 }
 
 #[test]
-fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phase() {
+fn requests_above_a_limit_are_multiplied_by_five_or_six_and_stay_in_phase() {
     let versions = [
         ("containerd 2.4", RuntimeSpec::CONTAINERD_2_4, 5),
         ("containerd 2.1", RuntimeSpec::CONTAINERD_2_1, 6),
@@ -149,7 +148,7 @@ fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_on
 }
 
 #[test]
-fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
+fn spegel_helps_a_rollout_only_from_the_second_wave() {
     for at_once in [1, 2, 5, 10] {
         let from_registry = copies(Way::Spegel, at_once, |totals| totals.sent);
         let from_peers = copies(Way::Spegel, at_once, |totals| totals.from_peers);
@@ -161,7 +160,7 @@ fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
 }
 
 #[test]
-fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_200_mb_a_second() {
+fn with_ample_bandwidth_layers_take_25_ms_and_unpacking_dominates_above_200_mb_per_s() {
     let time = |count: u64, compressed: u64, uncompressed: u64, downlink_mbit: f64| {
         let mut world = defaults();
         world.node.unpack_spread = 0.0;
@@ -188,7 +187,7 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
 }
 
 #[test]
-fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
+fn max_unavailable_changes_the_peak_almost_linearly_but_not_the_bytes() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
     let experiment = load(&path, &Overrides::default()).expect("a good experiment");
@@ -213,7 +212,7 @@ fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
 }
 
 #[test]
-fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
+fn if_pulls_always_fail_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
     // With this limit, the registry rejects every request.

@@ -76,7 +76,7 @@ fn storm(row: &Row, change: impl Fn(&mut WorldSpec)) -> Played {
 }
 
 #[test]
-fn a_storm_has_the_measured_knee_and_transfers_the_same_bytes() {
+fn a_storm_slows_down_at_the_measured_size_and_transfers_the_same_bytes() {
     println!(
         "\nVolcano Engine, pods created at once, plain registry of 10 Gbit/s: time until all run, s"
     );

@@ -229,7 +229,7 @@ fn with_disk(
 /// (awslabs/amazon-eks-ami#1283): when containerd introduced the pipe, it measured 330 MB/s on another machine
 /// (containerd/containerd#2640).
 #[test]
-fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
+fn the_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_all_others() {
     const WHY: &str =
         "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;
@@ -275,7 +275,7 @@ fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
 /// machines, which is the rate of this machine with local SSDs. So the boot disk is predicted, and local SSDs are
 /// calibrated.
 #[test]
-fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
+fn the_default_rate_and_the_disk_class_predict_pulls_in_a_cloud() {
     let rows = published("unpack-chonks.csv");
     println!(
         "\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %"

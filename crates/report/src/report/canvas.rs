@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readability_check_sees_overlaps_and_clipped_texts() {
+    fn the_readability_check_detects_overlapping_and_clipped_texts() {
         let check = |labels: &[Label]| {
             let mut canvas = Canvas::new("t", 100.0, 60.0);
             labels.iter().for_each(|label| canvas.text(label.clone()));

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_several_strategies_is_one_line() {
+    fn a_note_that_concerns_several_strategies_is_one_line() {
         let notes = |strategy: &str, notes: &[&str]| FileNotes {
             strategy: strategy.to_owned(),
             notes: notes.iter().map(|note| (*note).to_owned()).collect(),

@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_write_them() {
+    fn numbers_are_written_as_people_write_them() {
         let cases = [
             (0.0, "0"),
             (0.01234, "0.0123"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_not_certain_is_not_rounded_to_certainty() {
+    fn an_uncertain_share_is_not_rounded_to_0_or_100_percent() {
         let of = |low, high| {
             percents(Interval {
                 estimate: 0.5,
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_rates_take_the_unit_that_gives_short_numbers() {
+    fn times_and_rates_have_the_unit_that_gives_short_numbers() {
         let times = [
             (0.0, "0 s"),
             (45.3, "45.3 s"),

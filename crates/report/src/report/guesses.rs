@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_the_constants_that_decide() {
+    fn the_text_names_the_constants_that_change_the_answer() {
         let waves = vec![Wave::new("all", 100, 0)];
         let mut results = readable_quietly(&Fleet {
             replicates: 6,

@@ -376,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_cover_their_pixels() {
+    fn shapes_are_drawn_at_their_pixels() {
         let mut canvas = Canvas::new("t", 10.0, 10.0);
         canvas.rectangle((1.0, 1.0), (4.0, 4.0), Colour(200, 0, 0), 1.0);
         canvas.rectangle((4.25, 1.0), (6.75, 4.0), Colour(0, 200, 0), 1.0);

@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_the_product_and_lightness_the_setting_in_each_world() {
+    fn colour_shows_the_product_and_lightness_the_setting_in_each_world() {
         let products = [
             ("Rancher Fleet", false),
             ("Rancher Fleet", false),

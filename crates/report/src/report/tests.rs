@@ -408,7 +408,7 @@ fn panels_have_their_own_value_axes_when_peaks_differ_much() {
 }
 
 #[test]
-fn names_in_the_completion_chart_are_complete_if_they_fit() {
+fn names_in_the_completion_chart_are_not_cut_if_they_fit() {
     let names = ["5%", "10%"]
         .map(|setting| format!("a strategy with quite a long name maxUnavailable={setting}"));
     let fleet = with_waves(names.iter().map(|name| wave(name, 100, 0)).collect());
@@ -495,7 +495,7 @@ fn with_waves(waves: Vec<Wave>) -> Fleet {
 }
 
 #[test]
-fn an_unfinished_variant_names_the_rule_that_blocks_it() {
+fn the_rule_that_blocks_an_unfinished_variant_is_named() {
     let fleet = Fleet {
         clusters: 100,
         replicates: 4,
@@ -661,7 +661,7 @@ fn assert_well_formed(text: &str) {
 
 /// Writes the charts of the fleets, so that a person can inspect them, if the environment names a folder.
 #[test]
-fn charts_can_be_inspected() {
+fn charts_are_written_to_the_folder_for_inspection() {
     let Some(folder) = std::env::var_os("FLEETSIM_CHARTS") else {
         return;
     };

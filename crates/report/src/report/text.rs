@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
+    fn a_long_text_has_several_lines_and_only_the_last_is_cut() {
         let in_two = |text: &str| in_lines(text, LABEL_SIZE, Weight::Regular, 100.0, 2);
         assert_eq!(in_two("one"), ["one"]);
         assert_eq!(
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_start_of_names_consists_of_whole_words_and_is_never_a_complete_name() {
+    fn the_common_prefix_of_names_ends_at_a_word_and_is_never_a_whole_name() {
         let cases = [
             (
                 &["from git max=5%", "from git max=10%"][..],

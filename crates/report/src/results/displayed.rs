@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_count_from_the_middle_and_equal_values_share_theirs() {
+    fn rank_distances_count_from_the_middle_and_equal_values_share_a_rank() {
         let in_ranks = |values: &[f64]| -> Vec<u64> {
             rank_distances(values)
                 .iter()

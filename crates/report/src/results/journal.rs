@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_a_killed_study_are_found_again_except_for_a_truncated_one() {
+    fn saved_runs_of_a_killed_study_are_resumed_except_for_a_truncated_run() {
         let home = Home::new();
         let path = home.journal();
         let (one, two) = (run_record(0, 17), run_record(1, 23));
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_another_key_or_a_damaged_entry_are_simulated_again() {
+    fn saved_runs_with_another_key_or_a_damaged_entry_are_simulated_again() {
         let home = Home::new();
         let found_and_kept = |key: &[u8]| {
             let journal = home.opened(key);
@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn all_paths_to_the_same_results_have_the_same_journal_and_other_results_another() {
+    fn results_have_one_journal_whatever_the_path_and_other_results_have_another() {
         let home = Home::new();
         let at = home.folder.path();
         fs::create_dir(at.join("deep")).expect("created");

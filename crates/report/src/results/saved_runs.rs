@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_read_back_bit_by_bit_and_only_with_their_key() {
+    fn saved_runs_read_back_bit_by_bit_and_only_with_their_key() {
         let bytes = file_with(run_record(1, 7));
         let saved = read_file(&mut bytes.as_slice(), KEY).expect("memory can be read");
         assert_eq!(saved.bytes, bytes.len() as u64);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_length_that_is_too_large_allocates_nothing_and_ends_reading() {
+    fn an_excessive_declared_length_allocates_nothing_and_ends_reading() {
         let whole = file_with(run_record(1, 7));
         for length in [0, 1, 3, MOST_ENTRY_BYTES, MOST_ENTRY_BYTES + 1, u32::MAX] {
             for tail in [&b""[..], b"\0\0\0", &[0xff; 64]] {

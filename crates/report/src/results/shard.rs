@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_numbered_from_1_and_indices_follow_their_systems() {
+    fn shards_count_from_1_and_environment_indices_from_0_or_1() {
         let cases = [
             // text     environment                    shard, or a part of the error
             ("2/7", None, Ok((2, 7))),
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_belongs_to_one_shard_and_shards_have_similar_numbers_of_each_variant() {
+    fn every_run_belongs_to_one_shard_and_runs_of_a_variant_are_spread_evenly() {
         for of in [1, 2, 3, 7] {
             let shards: Vec<StudyShard> =
                 (1..=of).map(|number| StudyShard { number, of }).collect();

@@ -451,7 +451,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_runs_lose_against_finished_ones_and_tie_with_each_other() {
+    fn unfinished_runs_are_later_than_finished_runs_and_equal_each_other() {
         let base = of_completions("base", &[Some(50.0), None, None, Some(70.0)]);
         let other = of_completions("other", &[None, Some(900.0), None, Some(70.0)]);
         let rows = summary(&[base, other], 1);

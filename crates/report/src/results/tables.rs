@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_of_a_later_version_is_left_out() {
+    fn a_measure_from_a_later_version_is_ignored() {
         let tables = Tables::of(&two_variants(), 1);
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_table_names_its_file_and_line() {
+    fn the_error_for_a_damaged_table_names_the_file_and_the_line() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");

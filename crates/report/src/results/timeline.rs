@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_in_different_bins_are_converted_to_the_longest() {
+    fn runs_with_different_bins_are_converted_to_the_longest_bin() {
         let fine = RunRecord {
             bin_s: 1.0,
             series: series(1.0, &[1, 9, 2, 4, 5]),
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_series_has_longer_bins_and_keeps_its_peak() {
+    fn a_long_series_is_merged_into_longer_bins_and_keeps_its_peak() {
         let mut pulls = vec![0; 3 * BINS_MAX - 1];
         pulls[7001] = 77;
         let rows = timeline(

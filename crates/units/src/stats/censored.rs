@@ -128,7 +128,7 @@ mod tests {
     /// 401 quantiles of a lognormal with median 60 s, censored at 70 s: the fit recovers it although a third is
     /// unknown.
     #[test]
-    fn a_fit_finds_the_distribution_behind_a_cut() {
+    fn a_fit_recovers_the_distribution_of_censored_times() {
         let truth = CensoredFit {
             mu: libm::log(60.0),
             sigma: 0.4,

@@ -548,7 +548,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_offered_only_if_it_is_near() {
+    fn a_similar_name_is_suggested_only_if_it_is_similar_enough() {
         let known = ["maxUnavailable", "maxUnavailablePartitions", "maxNew"];
         assert_eq!(nearest("max_unavailable", known), Some("maxUnavailable"));
         assert_eq!(nearest("maxUnavailble", known), Some("maxUnavailable"));
@@ -556,7 +556,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_columns_are_found_both_ways() {
+    fn positions_and_offsets_convert_into_each_other() {
         let source = Source::new("", "ab\ncdé\nf");
         for (line, column, offset) in [
             (1, 1, 0),

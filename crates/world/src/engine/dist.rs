@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_stay_bit_identical() {
+    fn draws_are_bit_identical_to_recorded_ones() {
         // The first four draws of each; none is in the tails mentioned in the header.
         let golden: [[u64; 4]; 12] = [
             [
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_right_within_five_standard_errors() {
+    fn sampled_means_are_within_five_standard_errors() {
         const DRAWS: u32 = 200_000;
         for (name, draw, mean, sd) in distributions() {
             let mut rng = stream();
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_right_within_five_standard_errors() {
+    fn sampled_spreads_are_within_five_standard_errors() {
         // Shares below a point with a known probability check the shape without fourth moments.
         const DRAWS: u32 = 200_000;
         let cases: [(&str, Draw, f64, f64); 7] = [
@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_shapes_are_right_by_kolmogorov_and_smirnov() {
+    fn sampled_distributions_pass_the_kolmogorov_smirnov_test() {
         const DRAWS: u32 = 100_000;
         // Exceeded by chance once in 10,000 tries: sqrt(-ln(0.0001 / 2) / 2) / sqrt(n).
         let critical = 2.225 / f64::from(DRAWS).sqrt();
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn variances_are_right_where_the_fourth_moment_exists() {
+    fn sampled_variances_are_right_if_the_fourth_moment_exists() {
         const DRAWS: u32 = 400_000;
         for (name, draw, mean, sd) in distributions() {
             let mut rng = stream();
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_of_0_and_1_are_certain() {
+    fn draws_with_probability_0_or_1_are_certain() {
         let mut rng = stream();
         for _ in 0..10_000 {
             assert!(bernoulli(&mut rng, 1.0) && !bernoulli(&mut rng, 0.0));

@@ -243,7 +243,7 @@ mod tests {
     use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
-    fn a_bar_ends_when_the_last_cluster_is_ready_and_is_open_if_a_cluster_never_is() {
+    fn a_bar_ends_when_the_last_cluster_is_ready_and_stays_open_without_that() {
         let mut results = readable_quietly(&six_settings());
         assert!(draw(&results).is_none(), "no stages");
         for (at, (_, row)) in results.tables.clusters.iter_mut().enumerate() {

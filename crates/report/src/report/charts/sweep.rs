@@ -628,7 +628,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_of_many_lines_stay_on_the_axis_and_with_their_value() {
+    fn the_dots_of_many_lines_stay_on_the_axis_and_near_their_value() {
         for lines in 1..=40 {
             for values in 2..=12 {
                 let (inset, step) = beside(false, values, lines, 700.0);
@@ -652,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_moved_apart_no_further_than_necessary() {
+    fn overlapping_labels_are_moved_apart_no_further_than_necessary() {
         let text = |places: Vec<f64>| {
             places
                 .iter()
@@ -673,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_gives_a_plain_file_name() {
+    fn a_chart_file_name_has_only_plain_characters() {
         assert_eq!(
             file_name("strategies.a.rancherFleet.maxUnavailable"),
             "strategies-a-rancherFleet-maxUnavailable"

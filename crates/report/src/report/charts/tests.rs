@@ -151,7 +151,7 @@ fn the_same_results_give_the_same_bytes() {
 }
 
 #[test]
-fn values_are_drawn_on_a_scale_of_their_kind() {
+fn swept_values_are_drawn_on_a_scale_that_suits_them() {
     let cases: [(&str, &[&str], bool, &str, &str); 8] = [
         (LIMIT, &["10", "2", "5"], true, "2 5 10", "maxUnavailable"),
         (
@@ -223,7 +223,7 @@ fn values_are_drawn_on_a_scale_of_their_kind() {
 }
 
 #[test]
-fn a_share_is_drawn_at_its_number_of_clusters() {
+fn a_swept_share_is_drawn_at_its_number_of_clusters() {
     // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is at two thirds of its length.
     let waves = grid("fleet", 50, &[(LIMIT, &["1", "10%", "100%"])]);
     let results = readable_quietly(&Fleet {
@@ -313,7 +313,7 @@ fn a_line_is_interrupted_at_values_where_no_run_finished() {
 }
 
 #[test]
-fn cells_show_the_medians() {
+fn heat_map_cells_show_the_medians() {
     let results = of("two settings");
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {

@@ -749,7 +749,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_the_strip_differ_where_there_is_room() {
+    fn names_in_the_strip_are_distinct_if_there_is_room() {
         let provenance = &crate::results::Provenance::new("strip", "", 1, 1);
         let sheet = Sheet {
             provenance,

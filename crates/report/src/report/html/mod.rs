@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_runs_or_variants_also_make_a_page() {
+    fn results_without_runs_or_variants_also_have_a_page() {
         for fleet in [
             Fleet {
                 replicates: 0,
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_very_different_lengths_have_their_unit_in_the_cell_and_sort_in_seconds() {
+    fn very_different_times_have_their_unit_in_the_cell_and_are_sorted_in_seconds() {
         let page = page(
             &results(&Fleet {
                 replicates: 2,

@@ -113,7 +113,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, six_settings};
 
     #[test]
-    fn coarse_bins_keep_the_highest_peaks_and_the_end() {
+    fn coarse_bins_keep_the_highest_peak_and_the_last_state() {
         let home = tempfile::tempdir().expect("a temporary folder");
         Fleet {
             replicates: 2,

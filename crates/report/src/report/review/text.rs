@@ -375,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_of_counts_keep_their_half() {
+    fn medians_of_counts_may_end_in_a_half() {
         let texts = [52.5, 105.5, 1_234.0, 123.4].map(|value| with_unit(value, "pulls"));
         assert_eq!(texts, ["52.5", "105.5", "1,234", "123"]);
     }

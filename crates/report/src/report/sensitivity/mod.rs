@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_decisions_and_the_constants_that_change_them_first() {
+    fn the_text_begins_with_decisions_and_the_constants_that_change_them() {
         let text = sensitivity_text(&record(), 100);
         let expected = "least completion_s: quick\n  if agent.apply > 4.1 s: careful limit=5%\n  if fleet[*].downlink < \
                         31 Mbit/s: careful limit=5%\n\ncompletion < 1h: holds\n  no constant changes it within its range\n";

@@ -73,7 +73,7 @@ fn error(folders: &[PathBuf]) -> String {
 }
 
 #[test]
-fn complete_shards_have_all_runs_in_any_folder() {
+fn complete_shards_are_read_from_one_or_several_folders() {
     let (home, shards) = three();
     for folders in [vec![home.path().to_owned()], shards.clone()] {
         let set = ShardSet::read(&folders).expect("whole");
@@ -136,7 +136,7 @@ fn missing_shards_are_named_with_the_command_that_simulates_them() {
 }
 
 #[test]
-fn a_started_round_must_be_complete_and_its_runs_come_first() {
+fn a_started_round_must_be_complete_and_its_runs_take_precedence() {
     let (home, _) = three();
     let at = [home.path().to_owned()];
     write(home.path(), described(2, 3, 2), own(2));

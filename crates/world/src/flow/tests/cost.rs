@@ -72,7 +72,7 @@ fn an_event_visits_the_same_number_of_nodes_with_10_000_and_100_transfers() {
 }
 
 #[test]
-fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
+fn equal_links_with_equal_caps_per_connection_are_rebalanced_together() {
     // A rollout with k concurrent clusters, each with three connections and the same cap, below its own link; the fair
     // share crosses the cap whenever a cluster starts or ends.
     for k in [10_u32, 1000] {

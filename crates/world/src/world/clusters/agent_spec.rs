@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn the_polling_interval_of_an_available_work_grows_fast_immediately() {
+    fn the_polling_interval_of_an_available_work_grows_from_the_first_poll() {
         for (look, expected) in looks(true, 6)
             .iter()
             .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])

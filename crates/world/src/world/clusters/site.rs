@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_lines_have_short_round_trips() {
+    fn sites_with_fast_links_have_short_round_trips() {
         let mut world = bare_world(2000);
         let link = SiteKind::Dsl.link();
         for cluster in &mut world.clusters {

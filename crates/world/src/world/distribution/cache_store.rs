@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_requests_proceed_when_the_fill_ends_and_sharing_ones_when_it_begins() {
+    fn waiting_requests_proceed_when_the_fill_ends_and_sharing_requests_when_it_begins() {
         for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
             let mut cache_store = cache_store(coalesce, None);
             assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn without_strata_no_draw_changes() {
+    fn without_strata_all_draws_are_unchanged() {
         let world = fleet(FaultDrawKind::Independent);
         let streams = Streams::new(1, 0);
         let draws = FaultDraws::new(&world, &streams, 1, 0);

@@ -20,7 +20,7 @@ fn egress_is_distributed_over_the_bins_in_which_it_flows() {
 }
 
 #[test]
-fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
+fn busy_time_has_a_fixed_window_and_rate_percentiles_weigh_by_time() {
     let mut meter = Meter::new(1, 1);
     let rate = |meter: &mut Meter, rate: f64, is_full: bool| {
         meter.set_egress([(BytesPerSec::new(rate), is_full)].into_iter());

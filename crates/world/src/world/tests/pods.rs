@@ -83,7 +83,7 @@ fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
 }
 
 #[test]
-fn a_defective_revision_crashes_indefinitely_and_the_world_comes_to_rest() {
+fn a_defective_revision_crashes_indefinitely_and_the_world_becomes_idle() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
@@ -122,7 +122,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
 }
 
 #[test]
-fn a_restart_comes_with_the_first_sync_after_its_back_off() {
+fn a_container_restarts_at_the_first_sync_after_its_back_off() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));

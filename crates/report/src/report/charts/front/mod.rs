@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_the_runs_do_not_confirm_is_called_an_estimate() {
+    fn an_unconfirmed_choice_is_called_an_estimate() {
         let title = |worlds: &[(&str, bool)]| {
             let (questions, panels): (Vec<_>, Vec<_>) = worlds
                 .iter()
