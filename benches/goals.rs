@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time per unit of work,
 //! the same for the reference, and the ratio. Work and reference alternate, and the smallest time of each counts,
-//! because other processes can only make a time longer. `benches/goals.py` adds whole runs and writes
+//! because other processes can only increase a time. `benches/goals.py` adds whole runs and writes
 //! `results/performance/goals.csv`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.

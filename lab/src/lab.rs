@@ -190,8 +190,8 @@ impl Setup {
         Ok(())
     }
 
-    /// The registries of a cluster's nodes, each with the hosts in the order in which they are asked: a mirror comes
-    /// first, and a cluster's cache is a separate registry.
+    /// The registries of a cluster's nodes, each with its hosts in the order in which the nodes try them: a mirror
+    /// comes first, and a cluster's cache is a separate registry.
     fn registries(&self, cluster: usize) -> Vec<(String, Vec<String>)> {
         let host = |address: &str| format!("{address}:{PORT}");
         let asked = self.mirror.iter().map(|_| MIRROR).chain([REGISTRY]);
@@ -327,7 +327,7 @@ impl<'s> LabRun<'s> {
         })
     }
 
-    /// Changes links in the same way as the world.
+    /// Changes the links of the set-up when an event changes the links of the simulated world.
     fn follow(&mut self, event: &Event) -> Result<(), LabError> {
         let world = &self.setup.world;
         match *event {

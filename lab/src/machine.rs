@@ -1,7 +1,8 @@
 //! The machine that measures: its programs and kernel, its load, and interference from other processes.
 //!
-//! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which the machine could have run but
-//! another guest did. The load of `/proc/loadavg` is only recorded, because it still includes the previous set-up.
+//! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which this machine was ready to run,
+//! but another guest of the host ran. The load of `/proc/loadavg` is only recorded, because it still includes the
+//! previous set-up.
 
 use std::fs;
 use std::time::{Duration, Instant};

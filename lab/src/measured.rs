@@ -48,7 +48,7 @@ pub(crate) struct MeasuredRow {
 }
 
 impl MeasuredRow {
-    /// The row of a run.
+    /// The row that describes a run.
     pub(crate) fn of(setup: &str, variant: &str, is_emulated: bool, run: &RunRecord) -> Self {
         let spans =
             |row: &fleetsim::results::ClusterRow| Some(row.last_pull_s? - row.first_pull_s?);

@@ -1,7 +1,7 @@
 //! The nodes of a site: one containerd per node, which pulls like a kubelet's runtime.
 //!
 //! All nodes of a site are in one namespace, so they share its downlink. A pull is `PullImage` of containerd's CRI
-//! plugin; layers are unpacked by the overlay snapshotter while others arrive. It begins with the request.
+//! plugin; layers are unpacked by the overlay snapshotter while others arrive. A pull begins with its request.
 //!
 //! Left out: the kubelet, which the program's own model replaces, and everything in CRI except pulls.
 

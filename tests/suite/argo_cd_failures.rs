@@ -334,7 +334,7 @@ fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
                 for canary in record.clusters.iter().filter(|row| row.offline) {
                     let span = canary.applied_s.expect("applied")
                         - canary.instructed_s.expect("the first attempt");
-                    // In addition, applying takes 1 s.
+                    // The span also includes 1 s for applying.
                     assert!(
                         (span - 1.0 - f64::from(seconds)).abs() < 0.01,
                         "{backoff}: {span} s"
@@ -612,7 +612,7 @@ fn an_application_that_argo_cd_skips_keeps_its_revision() {
         ..Story::new("{}")
     };
     let settled = skip("").play();
-    // The row of a Synced and Healthy application never waits, so all others get the release.
+    // The row of an application that is Synced and Healthy never waits, so all others get the release.
     assert_eq!(
         settled.run.held(),
         "skipReconcile: skip-reconcile keeps Argo CD from canary-03"

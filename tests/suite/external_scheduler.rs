@@ -134,7 +134,7 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
     let own = experiment(&own)
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}");
-    // If news is not delayed, a native scheduler whose passes take no time makes the same decisions.
+    // A native scheduler whose passes take no time makes the same decisions as the process, if news is not delayed.
     let native = experiment("{batches: {size: 2}}")
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}")
@@ -195,7 +195,8 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
             "{name}"
         );
     }
-    // It reports completion when the news of the last cluster reaches it, which is also when fleetsim learns of it.
+    // The process reports completion when the news of the last cluster reaches it, which is also when fleetsim learns
+    // of the completion.
     let reported = column(&found, "runs.csv", &["completion_s"]);
     assert_eq!(column(&found, "runs.csv", &["reported_s"]), reported);
     assert!(

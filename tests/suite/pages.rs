@@ -55,7 +55,7 @@ fn too_long(page: &str) -> Vec<String> {
                 )
             }));
         } else {
-            // A comment after a number names the cell that the number is from; it does not count.
+            // A comment after a number, which names the cell that the number is from, is not part of the prose.
             let prose = line.split("<!--").next().unwrap_or_default();
             let columns = prose.chars().count();
             if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line)

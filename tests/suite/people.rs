@@ -68,7 +68,8 @@ fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_suppor
 
 #[test]
 fn agents_of_a_paused_bundle_apply_nothing_and_report_nothing() {
-    // All clusters are instructed immediately; those of the ring `rest` are offline until the bundle is stopped.
+    // All clusters are instructed immediately; the clusters of the ring `rest` are offline until the bundle is
+    // stopped.
     let offline = "\nfaults: {offline: {share: 40%, return: 5 min}}\n";
     let held = |changes: &str| {
         let text = experiment(

@@ -402,7 +402,7 @@ fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
     );
 }
 
-/// Only root can mount a folder; otherwise this cannot be tested.
+/// This test needs root, because only root can mount a folder.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]

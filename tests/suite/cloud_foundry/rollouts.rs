@@ -71,7 +71,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
             "the request starts the first batch"
         );
         assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
-        // Only the updater's period starts passes.
+        // Passes start every 5 s, which is the updater's period, and at no other time.
         for (index, pass) in run.passes.iter().enumerate() {
             assert!(
                 (pass.t_s - 5.0 * index as f64).abs() < 1e-9,

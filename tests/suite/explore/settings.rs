@@ -43,7 +43,7 @@ const CHOICES: [(&str, &[&str]); 16] = [
     ("seed", &["1", "18446744073709551615", "123456789"]),
 ];
 
-/// Random choices, the same in every test: xorshift with the shifts of Marsaglia (2003).
+/// Random choices, which are the same in every test: xorshift with the shifts of Marsaglia (2003).
 fn settings(count: usize) -> Vec<Vec<String>> {
     let mut state = 88_172_645_463_325_252_u64;
     let mut below = |most: usize| {

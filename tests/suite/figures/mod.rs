@@ -152,7 +152,8 @@ fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     })
 }
 
-/// The value of a number: the value of its cell, or the ratio or difference of its cell and that of another variant.
+/// The value of a number in a text: the value of its cell, or its ratio to, or difference from, the cell of another
+/// variant.
 fn value(results: &Path, parts: &[&str]) -> f64 {
     let own = cell(results, &parts[..4]).unwrap_or_else(|| panic!("{parts:?} is empty"));
     let Some(relation) = parts.get(4) else {

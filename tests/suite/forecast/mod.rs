@@ -775,7 +775,8 @@ fn errors_in_exports_have_a_position_and_a_fix() {
     );
 }
 
-/// `kubectl get bundledeployments -A` also shows the deployments of each cluster's own agent.
+/// The export is that of `kubectl get bundledeployments -A`, which also has the deployments of each cluster's own
+/// agent.
 #[test]
 fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     let folder = cut_folder(Exported::Fleet);

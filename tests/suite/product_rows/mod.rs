@@ -105,7 +105,7 @@ fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
     assert_alike(&found, count, 80);
 }
 
-/// Only `import` reads a manifest and a process.
+/// Manifests and processes are read only by `import`.
 #[test]
 fn an_import_rejects_every_deciding_field_of_an_app() {
     let rows = rows();

@@ -51,7 +51,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         rules, strategy, ..
     }) = strategy.downcast_ref()
     {
-        // A cluster that is already unavailable can be updated without cost.
+        // The update of a cluster that is already unavailable does not reduce the availability.
         let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
         if let Some(IntOrString::Int(limit)) =
             strategy.max_unavailable.as_ref().filter(|_| is_limited)
@@ -130,7 +130,7 @@ impl Seen<'_> {
                 changes.extend(self.ready[member].map(|ready| (ready, false)));
             }
         }
-        // Clusters that become ready free capacity at the same instant.
+        // At the same instant, clusters that become ready come first, because they free capacity.
         changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (mut now, mut peak) = (0_usize, 0);
         for (_, begins) in changes {
@@ -353,7 +353,7 @@ impl Seen<'_> {
             tasks.any(|task| task.kind == "Approval")
         });
         if !asks {
-            // Only its own timer can wake the run, which starts at the end of the pass and takes 5 ms or more.
+            // Only the run's own timer can wake it. The timer starts at the end of the pass and takes 5 ms or more.
             for pair in self.passes.windows(2) {
                 let rest = pair[1].t_s - pair[0].t_s - pair[0].duration_s;
                 assert!(

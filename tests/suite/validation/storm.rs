@@ -1,5 +1,5 @@
-//! A storm on a registry: many pods created at once, each on its own node, as published by Volcano Engine (Dragonfly's
-//! blog, 2023-04-13).
+//! A storm on a registry: many pods created simultaneously, each on its own node, as published by Volcano Engine
+//! (Dragonfly's blog, 2023-04-13).
 //!
 //! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about the time that the link needs; the
 //! others take 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the

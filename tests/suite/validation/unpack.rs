@@ -64,8 +64,8 @@ fn fit(rows: &[&Row]) -> Triple {
         }
     }
     if best.0.is_infinite() {
-        // All rows have the same number of layers, so the time per layer cannot be separated from the constant; it has
-        // the model's default.
+        // All rows have the same number of layers, so the time per layer cannot be separated from the constant; the
+        // time per layer has the model's default.
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.typical().as_secs_f64());
         let y = [measured(first), default.1, measured(last)];
@@ -203,8 +203,8 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     );
 }
 
-/// Pull times with a disk in a machine with this much memory; everything else has its default, except for the rate of
-/// the machine's processor if it is given.
+/// Pull times in a machine with the given disk and memory. Everything else has its default, except for the rate of the
+/// machine's processor if that is given.
 fn with_disk(
     disk: DiskSpec,
     memory_gb: f64,

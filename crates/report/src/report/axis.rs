@@ -319,7 +319,7 @@ pub(super) fn count_scale(
     (Scale::to_last(&ticks, from, to), ticks)
 }
 
-/// Values that span more than this factor get a logarithmic axis.
+/// A logarithmic axis is used for values that span more than this factor.
 pub(super) const LOG_FROM: f64 = 30.0;
 
 /// The corners of a step curve that starts at 0 and, at the x of each point, jumps to the point's y.
@@ -347,8 +347,8 @@ pub(super) fn span(values: &[f64]) -> (f64, f64) {
     (if low.is_finite() { low } else { 0.0 }, high)
 }
 
-/// At most four points per pixel (first, lowest, highest and last) that draw the same curve as `points`. Plain
-/// thinning would lose peaks. `points` are in pixels, from left to right.
+/// Thins out a curve to at most four points per pixel (first, lowest, highest and last), so that it is drawn like
+/// `points`. Plain thinning would lose peaks. `points` are in pixels, from left to right.
 pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     let mut thin: Vec<(f64, f64)> = Vec::new();
     for group in points.chunk_by(|a, b| pixel(a, per_px) == pixel(b, per_px)) {

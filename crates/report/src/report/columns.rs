@@ -6,7 +6,7 @@ use super::data::{VariantResults, median_interval};
 use super::format::{RateUnit, TimeUnit, apart, count, number, whole};
 use crate::results::{Measure, READY_TIME, SummaryRow};
 
-/// The measure that comes first for a defective revision.
+/// The measure that is shown first if a revision is defective.
 pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 
 /// The measure that is shown if some clusters cannot be updated.
@@ -19,7 +19,8 @@ pub(super) struct Column {
     /// The phrase for a value that all variants share; `{}` is the value, `{s}` a plural `s` if needed.
     phrase: &'static str,
     range: Range,
-    /// Columns with the highest rank are left out first if they do not fit; those of rank 0 are always shown.
+    /// The rank of the column. If not all columns fit, those with the highest rank are left out first; columns of rank
+    /// 0 are always shown.
     pub(super) rank: u32,
 }
 
@@ -220,7 +221,7 @@ impl<'v> FilledColumn<'v> {
         self.rows[at]?.median
     }
 
-    /// The cell of a variant. `None` if it has no value.
+    /// The cell of a variant. `None`: the variant has no value.
     pub(super) fn cell(&self, at: usize) -> Option<ColumnCell> {
         let median = self.median(at)?;
         let ends = self.ends(at);

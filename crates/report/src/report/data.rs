@@ -29,7 +29,7 @@ pub struct Results {
     pub draws: Vec<RunRow>,
     /// `constants.csv`: the constants of each draw.
     pub constants: Vec<DrawnConstant>,
-    /// Settings that are guesses, according to `resolved.yaml`; empty if it is missing.
+    /// Settings that are guesses, according to `resolved.yaml`; empty if that file is missing.
     pub guesses: Vec<String>,
     /// The width of the charts.
     pub width: ChartWidth,
@@ -143,8 +143,8 @@ impl Results {
         })
     }
 
-    /// The rank of a variant among the compared ones for a measure that should be low: `best` if it has the lowest
-    /// value with 95% confidence for all of them together, `may be best` if that cannot be excluded.
+    /// The rank of a variant among the compared variants for a measure that should be low: `best` if the variant has
+    /// the lowest value with 95% confidence for all of them together, `may be best` if that cannot be excluded.
     pub(super) fn standing(
         &self,
         variant: &VariantResults<'_>,
@@ -244,8 +244,8 @@ fn rows_of<'r, Row>(rows: &RowsByVariant<'r, Row>, variant: &str) -> Vec<&'r Row
     rows.get(variant).cloned().unwrap_or_default()
 }
 
-/// The replicate that curves and fleets show, the same in all variants. Counts are the minimum and the maximum over
-/// the variants, which differ between worlds.
+/// The replicate that curves and fleets of all variants show. Counts have a minimum and a maximum over the variants,
+/// because worlds differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DisplayedRun {
     pub(super) replicate: u32,

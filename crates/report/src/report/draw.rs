@@ -184,7 +184,7 @@ fn write_chart(
 /// Maximum number of variants with a stack of states each; with more, the page would be too long to read.
 const STATES_MAX: usize = 24;
 
-/// The charts with the names of their files. Charts are left out if the experiment lacks what they show, or if another
+/// The charts with the names of their files. A chart is left out if the experiment lacks what it shows, or if another
 /// chart has the same curves or dots.
 pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
     let multiples = multiples::draw(results);

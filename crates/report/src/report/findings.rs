@@ -94,7 +94,7 @@ impl Extremes {
     }
 }
 
-/// The name of a variant, or the number of variants if several have the same value in print.
+/// The name of a variant, or the number of variants if the values of several look equal in print.
 fn alone_or_several(
     name: String,
     value: &str,
@@ -257,7 +257,8 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
-/// `Half of the clusters are ready after 40 s (fast) to 5 min (slow)`: a time of each variant that has one.
+/// A finding on a time of each variant that has one: `Half of the clusters are ready after 40 s (fast) to 5 min
+/// (slow)`.
 pub(super) fn times(
     variants: &[VariantResults<'_>],
     what: &str,

@@ -71,8 +71,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number and the ends of its interval, with the decimals of the number, and up to two more if the ends would read
-/// the same: `22.30`, `22.28`, `22.32`.
+/// A number and the ends of its interval, with the decimals of the number, and up to two more if the ends would look
+/// equal: `22.30`, `22.28`, `22.32`.
 pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     let usual = decimals(values[0].abs());
     for decimals in usual..=usual + 2 {
@@ -322,7 +322,8 @@ mod tests {
             time_with_interval(739.0, 700.0, 846.0),
             "12.3 min [11.7–14.1]"
         );
-        // The same number of decimals inside as outside, even if an end is round or has another number of digits.
+        // The ends of an interval have as many decimals as the number, even if an end is round or has another number
+        // of digits.
         assert_eq!(
             time_with_interval(486.0, 480.0, 606.0),
             "8.10 min [8.00–10.10]"

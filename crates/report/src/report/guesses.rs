@@ -24,7 +24,7 @@ const NAMED: usize = 3;
 const MATTERS: f64 = 0.4;
 const BY_CHANCE: f64 = 0.05;
 
-/// The sentences; empty if the settings are unknown.
+/// The sentences on guesses; empty if the settings in force are unknown.
 pub(super) fn sentences(
     results: &Results,
     variants: &[VariantResults<'_>],

@@ -16,7 +16,8 @@ pub(super) struct AssertedLimit {
 }
 
 impl AssertedLimit {
-    /// The limits that the answer is about: those that the experiment asserts, or otherwise those of its plan.
+    /// The limits that the answer is about: those that the experiment asserts, or, if it asserts none, those of its
+    /// plan.
     pub(super) fn of_answer(results: &Results) -> Vec<Self> {
         let asserted = Self::all(results);
         if !asserted.is_empty() {

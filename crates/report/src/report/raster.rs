@@ -78,12 +78,12 @@ impl Canvas {
     }
 }
 
-/// A PNG of opaque pixels of four bytes. Pixels are palette indices if a byte can represent each colour, which halves
-/// the file and takes a fifth of the time.
+/// Encodes opaque pixels of four bytes as a PNG. Pixels are palette indices if a byte can represent each colour: this
+/// halves the size of the file, and needs only a fifth of the time.
 fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    // Fast compression takes a tenth of the time of the default.
+    // Fast compression needs only a tenth of the time of the default.
     encoder.set_compression(png::Compression::Fast);
     let data = if let Some((places, palette)) = indexed(pixels) {
         encoder.set_color(png::ColorType::Indexed);
@@ -149,8 +149,8 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
     match shape {
         Shape::Path(points, stroke) => {
-            // Joins are sharp up to right angles and flat beyond. Round joins look the same, but would take a tenth of
-            // the time of a run.
+            // Joins are sharp up to right angles and flat beyond. Round joins would not be visible, but would need a
+            // tenth of the time of a run.
             let pen = Pen {
                 width: stroke.width as f32,
                 line_join: LineJoin::Miter,

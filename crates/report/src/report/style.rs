@@ -75,7 +75,7 @@ fn series_of(product: &str) -> usize {
 }
 
 /// The style of a variant in all charts and on the page: the colour of its product, darker or lighter by its index
-/// among the compared variants of the product. So a strategy with its settings looks the same in all worlds.
+/// among the compared variants of the product. So the same settings of a strategy have the same style in all worlds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     product: usize,
@@ -124,8 +124,9 @@ impl CurveStyle {
         self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
 
-    /// The colour's shade: from dark for the first variant, with this share of black, to light for the last; the
-    /// colour itself in the middle, or if it is the only one.
+    /// The shade of a colour for this style. Shades range from dark for the first variant, mixed with the share
+    /// `black` of black, to light for the last one. The variant in the middle, or a single variant, has the colour
+    /// itself.
     fn shaded(self, colour: Colour, black: f64) -> Colour {
         let share = if self.of > 1 {
             2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0
@@ -161,8 +162,8 @@ pub(super) const STATES: [(&str, Colour); 4] = [
 /// Anchors of [`shade`], evenly spaced in lightness.
 const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 
-/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the
-/// same in grey.
+/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that shades are also
+/// distinct in grey.
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
@@ -203,7 +204,7 @@ fn linear(channel: u8) -> f64 {
 pub(super) fn on_shade(share: f64) -> Colour {
     let Colour(red, green, blue) = shade(share);
     let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
-    // Contrast ratios of WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
+    // Contrast ratios according to WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
     if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 {
         BLACK
     } else {

@@ -1,9 +1,8 @@
 //! Swept settings: each swept path with its sorted values, and the lines of variants along it.
 //!
-//! Values get a numeric scale if all of them are quantities of one kind. A value that only changes the fleet, such as
-//! a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is
-//! compared in clusters if all runs have the same number of targets. Everything else stays text, in the experiment's
-//! order.
+//! The scale is numeric if all values are quantities of one kind. A value that only changes the fleet, such as a
+//! pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is compared
+//! in clusters if all runs have the same number of targets. Everything else stays text, in the experiment's order.
 
 use itertools::Itertools;
 

@@ -183,7 +183,7 @@ fn charts_drawn_from_the_recorded_files_have_the_same_bytes() {
         ..six_settings()
     };
     fleet.publish(&folder);
-    // A copy of only the recorded files gives the same charts.
+    // Charts drawn from a copy of only the recorded files are equal.
     let copy = home.path().join("copy");
     std::fs::create_dir(&copy).expect("made");
     for file in [

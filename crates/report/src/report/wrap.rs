@@ -1,6 +1,6 @@
 //! Texts for a terminal, measured in characters: wrapped, cut, and arranged in columns.
 
-/// Number of characters.
+/// The number of characters in a text.
 pub(super) fn letters(text: &str) -> usize {
     text.chars().count()
 }

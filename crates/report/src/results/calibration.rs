@@ -223,9 +223,9 @@ pub struct CalibratedValue {
     pub quantity: String,
     /// The value of the quantity in the experiment file's notation.
     pub value: String,
-    /// The lower end of the 95% interval, in the same notation; empty if there is none.
+    /// The lower end of the 95% interval, in the notation of `value`; empty if there is none.
     pub low: String,
-    /// The upper end of the 95% interval, in the same notation; empty if there is none.
+    /// The upper end of the 95% interval, in the notation of `value`; empty if there is none.
     pub high: String,
     /// Number of measurements.
     pub count: u64,
@@ -273,7 +273,7 @@ pub struct PredictionRecord {
     pub source: String,
     /// A description of the simulation.
     pub simulated: String,
-    /// Whether the fit used the same events.
+    /// Whether the rates were fitted to the same events.
     pub is_in_sample: bool,
     /// Number of simulated runs.
     pub runs: u32,

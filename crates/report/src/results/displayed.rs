@@ -1,11 +1,11 @@
 //! The displayed replicate: the one run of every variant that curves, fleets and individual times show.
 //!
 //! All variants show the same replicate, so that they have the same offline clusters, delays and failures. A chart
-//! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate closest to
-//! the medians of all variants: the one with the smallest sum of rank distances, over the variants and over two
-//! measures, the time until all reachable targets are ready and the peak of pulls; ties go to the first. Unfinished
-//! runs rank behind all finished ones. Ranks are used instead of values, because one slow variant would outweigh all
-//! others.
+//! shows the variants of all worlds side by side, so worlds share the replicate too. The displayed replicate is the
+//! one closest to the medians of all variants, which has the smallest sum of rank distances, over the variants and
+//! over two measures, the time until all reachable targets are ready and the peak of pulls; ties go to the first.
+//! Unfinished runs rank behind all finished ones. Ranks are used instead of values, because one slow variant would
+//! outweigh all others.
 
 use std::collections::BTreeMap;
 
@@ -181,7 +181,7 @@ mod tests {
         };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
-        // Without values, the means are not compared, so that the time is only that of pairing the replicates.
+        // Without values, means are not compared, so this measures only the pairing of the replicates.
         assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }

@@ -21,7 +21,8 @@ use fleetsim_units::io::{create, read_below};
 /// Files of results that are checked like tables.
 const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
 
-/// A results folder that is being written. If it is dropped without [`Publication::publish`], nothing remains on disk.
+/// A results folder that is being written. If this value is dropped without [`Publication::publish`], nothing remains
+/// on disk.
 #[derive(Debug)]
 pub struct Publication {
     staging: StagedFolder,
@@ -111,7 +112,7 @@ impl Publication {
         &mut self.provenance
     }
 
-    /// Writes one file, and the provenance next to it, so that the folder can be read as results from then on.
+    /// Writes one file, and the provenance next to it, so that the folder can already be read as results.
     ///
     /// # Errors
     /// Returns an error if the file system fails.

@@ -152,7 +152,7 @@ impl Journal {
     }
 
     /// The path of a file with runs next to the results at `target`, where versions before 0.3 had their journals, if
-    /// that file exists. It is never read, because it may have come with the results.
+    /// that file exists. The program never reads that file, because somebody else may have added it to the results.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let path = target.with_file_name(hidden(target.file_name()?, "runs"));
@@ -171,7 +171,7 @@ impl Journal {
         self.shard
     }
 
-    /// Returns whether this study simulates the run if it is missing.
+    /// Returns whether this study simulates a given run if no journal has it.
     #[must_use]
     pub fn owns(&self, id: RunId) -> bool {
         self.shard.is_none_or(|shard| shard.owns(id))

@@ -108,7 +108,7 @@ impl Limit {
     /// Reads a limit.
     ///
     /// # Errors
-    /// Returns the error, with a fix.
+    /// Returns an error with a fix if the text is not a valid limit.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         match written.trim().strip_prefix("P(") {
             Some(rest) => Self::parse_chance(rest),
@@ -264,8 +264,8 @@ impl Limit {
         Some(format!("{name} {operator} {value}"))
     }
 
-    /// The amount by which a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at
-    /// most 0.
+    /// The amount by which a run exceeds the limit, in the measure's unit: greater than 0 if the run exceeds it,
+    /// otherwise at most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = self.measure.of(run).unwrap_or(f64::INFINITY);

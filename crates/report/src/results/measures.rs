@@ -146,7 +146,8 @@ macro_rules! measures {
                 }
             }
 
-            /// The measure of one run. `None` if the run has none, such as the completion time of an unfinished run.
+            /// The measure of one run. `None` if the run does not have it, such as the completion time of an
+            /// unfinished run.
             #[must_use]
             pub fn of(self, run: &RunRow) -> Option<f64> {
                 match self {

@@ -30,7 +30,7 @@ impl Objective {
     /// Reads a measure with a statistic over the runs.
     ///
     /// # Errors
-    /// Returns the error, with a fix.
+    /// Returns an error with a fix if the text is not a valid objective.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let mut measured = MeasuredStatistic::parse(text)?;

@@ -294,7 +294,8 @@ impl Provenance {
         }
     }
 
-    /// Reads the provenance of a results folder. `None` if the folder has none, or it is not fleetsim's.
+    /// Reads the provenance of a results folder. `None` if the folder has no provenance file, or another program wrote
+    /// it.
     ///
     /// # Errors
     /// Returns an error if it is unreadable or damaged, or has another format.

@@ -67,7 +67,7 @@ pub struct ClusterRow {
     pub pulls: u64,
     /// Number of the cluster's image pull attempts that failed.
     pub failed_pulls: u64,
-    /// Bytes received from registries, caches and peers, including those of failed attempts.
+    /// Bytes that the cluster received from registries, caches and peers, including those of failed attempts.
     pub received_bytes: u64,
 }
 
@@ -118,7 +118,8 @@ pub struct PassRow {
     pub duration_s: f64,
     /// Number of objects that the pass created.
     pub created: u64,
-    /// Targets that the pass decided to move to another revision; each is instructed when its write takes effect.
+    /// Number of targets that the pass decided to move to another revision; each is instructed when its write takes
+    /// effect.
     pub promoted: u64,
     /// Number of unavailable targets at the start of the pass, as counted by the product.
     pub unavailable: u64,

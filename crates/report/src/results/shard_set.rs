@@ -50,7 +50,7 @@ pub enum ShardError {
         /// The command that simulates the first missing shard.
         command: String,
     },
-    /// The same shard in two folders.
+    /// Two folders that contain the same shard.
     #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// Shards that do not belong together, or not to this experiment and program.
@@ -203,7 +203,7 @@ impl ShardSet {
         first.check(&facts(provenance, &info), "this experiment and program")
     }
 
-    /// All runs. If a later round simulated a run again for its details, the detailed run comes first.
+    /// All runs of the shards. If a later round simulated a run again for its details, the detailed run comes first.
     ///
     /// # Errors
     /// Returns an error if a file with runs is damaged.

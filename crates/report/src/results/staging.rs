@@ -17,7 +17,7 @@ use fleetsim_units::io::{NewFolders, Temporary, open_below, open_own, uninterrup
 /// The suffix of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
 
-/// A folder that is being written. If it is dropped before it is published, nothing remains on disk.
+/// A folder that is being written. If this value is dropped before the folder is published, nothing remains on disk.
 #[derive(Debug)]
 pub struct StagedFolder {
     target: PathBuf,
@@ -40,8 +40,8 @@ struct LockedFile {
 }
 
 impl LockedFile {
-    /// Locks the file, and creates it if it does not exist. A killed process may have left it. `None`: another process
-    /// has locked it.
+    /// Opens the file and locks it. The file may be left over from a killed process; otherwise it is created. `None`:
+    /// another process has locked it.
     fn take(path: PathBuf) -> std::io::Result<Option<Self>> {
         uninterrupted(|| {
             loop {
@@ -96,8 +96,8 @@ impl StagedFolder {
         })
     }
 
-    /// Blocks other studies from the same target until this is dropped. Commands that only redraw results do not call
-    /// it.
+    /// Prevents other studies with the same target until this value is dropped. Commands that only redraw results do
+    /// not call it.
     ///
     /// # Errors
     /// Returns an error if another process has a study with this target, or the file system has no locks.

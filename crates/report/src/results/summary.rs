@@ -56,7 +56,7 @@ pub struct SummaryRow {
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
-    /// Median; empty if it is later than every run that has the measure.
+    /// Median; empty if the median is later than every run that has the measure.
     pub median: Option<f64>,
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -81,7 +81,7 @@ pub struct SummaryRow {
     pub diff_mean_ci95_low: Option<f64>,
     /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_high: Option<f64>,
-    /// Median of the paired differences; empty if it is infinite.
+    /// Median of the paired differences; empty if the median is infinite.
     pub diff_median: Option<f64>,
     /// Lower end of the 95% interval of the median difference; empty for fewer than six pairs, or without a lower end.
     pub diff_median_ci95_low: Option<f64>,

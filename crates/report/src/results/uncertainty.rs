@@ -41,9 +41,11 @@ pub struct UncertaintyRow {
     pub luck_runs: u64,
     /// Median of these runs; empty if half of them or more did not reach the measure.
     pub luck_median: Option<f64>,
-    /// Lower end of the interval that one further run with the same constants is in; empty if it is not reached.
+    /// Lower end of the interval that one further run with the same constants is in; empty if the measure is not
+    /// reached there.
     pub luck_low: Option<f64>,
-    /// Upper end of the interval that one further run with the same constants is in; empty if it is not reached.
+    /// Upper end of the interval that one further run with the same constants is in; empty if the measure is not
+    /// reached there.
     pub luck_high: Option<f64>,
     /// The probability that one further run with the same constants is in its interval.
     pub luck_level: Option<f64>,

@@ -1,7 +1,7 @@
 //! Curves of variants that are compared with each other: progress, exposure and load.
 //!
-//! One plot if few variants are compared. Otherwise each world has its own plot, or each product if a world has too
-//! many variants to tell apart; all plots have the same axes.
+//! If few variants are compared, the chart has one plot. Otherwise it has a plot for each world, or for each product
+//! if a world has too many variants to tell apart. All plots have equal axes.
 
 use crate::report::answer::groups;
 use crate::report::names;

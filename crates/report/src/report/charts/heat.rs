@@ -58,7 +58,7 @@ impl MapSide<'_> {
         }
     }
 
-    /// The row or column of a variant; `None` if it is on no map.
+    /// The row or column of a variant. `None`: the variant is on no map.
     fn index_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         match self {
             Self::Setting(axis) => axis.value_of(variant),
@@ -598,7 +598,7 @@ impl HeatCell {
         }
     }
 
-    /// Draws the cell; a text that is wider than `room` gets one of the `small` sizes, or is left out.
+    /// Draws the cell. If a text is wider than `room`, it is written in one of the `small` sizes, or left out.
     fn draw(&self, canvas: &mut Canvas, area: Area, room: f64, small: &[f64]) {
         let Area {
             left,

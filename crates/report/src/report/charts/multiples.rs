@@ -1,8 +1,8 @@
 //! The concurrent image pulls over time, in a small panel for each variant, all on the same axes.
 //!
 //! If a setting was swept, its values are the columns, and strategies with the other settings the rows; otherwise
-//! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
-//! share them.
+//! panels follow each other. If times or pulls differ by a large factor, their axis is logarithmic, so that all panels
+//! can share it.
 
 use super::over_time::steps;
 use crate::report::names;
@@ -10,7 +10,7 @@ use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::TimelineRow;
 
-/// Ends or peaks that span more than this factor get a logarithmic axis.
+/// A logarithmic axis is used for ends or peaks that span more than this factor.
 const LOG_FROM: f64 = 8.0;
 /// Minimum number of variants for separate panels.
 const FEWEST: usize = 4;

@@ -123,7 +123,7 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
 
 /// The part with the largest share of a run's time.
 struct LargestPart {
-    /// Its index in [`PARTS`].
+    /// The index of the part in [`PARTS`].
     part: usize,
     share: f64,
 }

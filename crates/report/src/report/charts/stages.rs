@@ -17,8 +17,8 @@ const BAR: f64 = 9.0;
 const HEADING: f64 = 24.0;
 const AXIS: f64 = 40.0;
 const GAP: f64 = 30.0;
-/// The parts of a bar with their colours. These are not the colours of variants, because a variant's light colour
-/// would look like another part.
+/// The parts of a bar with their colours. The colours of variants are not used, because a variant's light colour could
+/// be mistaken for another part.
 const KEY: [(&str, Colour); 3] = [
     ("clusters are instructed", Colour(0x55, 0x5B, 0x63)),
     ("until the last is ready", Colour(0xAC, 0xAF, 0xB4)),

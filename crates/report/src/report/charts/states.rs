@@ -87,7 +87,7 @@ fn detail(variant: &VariantResults<'_>) -> String {
     };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        // The exact time, if it is known, is more precise than the end of the bin.
+        // Use the exact time if it is known; otherwise the end of the bin would be reported, which is later.
         let ready = variant
             .clusters
             .iter()

@@ -493,7 +493,7 @@ impl Drawing<'_> {
                 ends.push(LineEnd { line, x, y });
             }
         }
-        // Stable: lines that end at the same height keep their order.
+        // A stable sort: lines that end at the same height keep their order.
         ends.sort_by(|a, b| a.y.total_cmp(&b.y));
         ends
     }

@@ -152,7 +152,7 @@ fn held<'r>(variant: &VariantResults<'r>) -> Vec<HeldReason<'r>> {
     held
 }
 
-/// The rule's name in bold, because readers look for it, and the detail.
+/// The name of the blocking rule in bold, because readers search for it, and the detail.
 fn ruled(run: &RunRow) -> String {
     match run.held_detail.as_str() {
         "" => escaped(&run.held_by),

@@ -1,7 +1,7 @@
 //! The page of `fleetsim explore`: a rollout before and after a change, drawn over each other.
 //!
-//! It has the curves and the fleet of the results page, with two variants. After every change, its controls and
-//! scripts ask an engine for the same data: a local server, or a worker in the page.
+//! It has the curves and the fleet of the results page, with two variants. After every change, the page's controls and
+//! scripts request the data of both variants from an engine: a local server, or a worker in the page.
 
 use serde::Serialize;
 

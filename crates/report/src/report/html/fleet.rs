@@ -28,7 +28,8 @@ pub(super) struct FleetData {
     /// Clusters that were offline at the start, and clusters in which the new revision is defective.
     offline: Vec<usize>,
     defective: Vec<usize>,
-    /// The stages; and for each run of neighbours in one stage, the index of that stage and the run's length.
+    /// The names of the stages. `runs` of neighbours in one stage follow: the index of the stage, and the number of
+    /// neighbours.
     stages: Vec<String>,
     runs: Vec<(usize, usize)>,
 }

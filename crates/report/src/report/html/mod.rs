@@ -71,7 +71,7 @@ struct PageData<'r> {
     filters: Vec<(String, Vec<String>)>,
     /// Variants shown initially.
     shown: Vec<usize>,
-    /// The two variants whose fleets are shown initially; the same one twice if there is only one.
+    /// The two variants whose fleets are shown initially; both are equal if there is only one variant.
     fleets: [usize; 2],
     /// Whether the time axis is initially logarithmic.
     log: bool,
@@ -470,7 +470,8 @@ mod tests {
             "the fewest are bold"
         );
         assert!(page.contains("Bold: the fewest exposed clusters."));
-        // Both fleets: first the one that stops the defect, then the one that lets it through.
+        // The page shows both fleets: first the one whose rollout stops the defect, then the one whose rollout does
+        // not.
         assert!(page.contains("\"fleets\":[1,0]"));
     }
 

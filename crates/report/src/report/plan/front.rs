@@ -279,12 +279,13 @@ fn present_setting(
 struct Saving<'p> {
     what: &'p str,
     share: String,
-    /// The setting with this saving.
+    /// The name of the setting with this saving.
     name: String,
 }
 
 impl<'p> Saving<'p> {
-    /// The largest saving compared with `own`; the last one on a tie. `None` if it is less than 1%.
+    /// The largest saving compared with `own`, and its setting; on a tie, the last one. `None` if the saving is less
+    /// than 1%.
     fn of(
         better: &[PlacedSetting<'_>],
         what: &'p str,

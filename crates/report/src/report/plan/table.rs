@@ -63,7 +63,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
     joined(&[names, columns].concat(), words)
 }
 
-/// The value of the objective; empty if it has none.
+/// The value of the objective; empty if the candidate has none.
 fn value_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.value {
         Some(span) => in_unit(span.value, &plan.unit),
@@ -79,7 +79,7 @@ fn time_text(candidate: &Candidate) -> String {
     }
 }
 
-/// By how much a candidate is worse than the best; empty if it is not compared.
+/// The difference between a candidate and the best one; empty if the candidate is not compared.
 fn difference_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match (plan.unit.as_str(), candidate.slower_by) {
         (_, None) => String::new(),

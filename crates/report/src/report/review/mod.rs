@@ -199,7 +199,7 @@ impl VariantReview {
 }
 
 impl CauseReview {
-    /// The mean paired difference of a part of the critical path. `None` if it is infinite, or there is no pair.
+    /// The mean paired difference of a part of the critical path. `None` if the mean is infinite, or there is no pair.
     fn of(
         part: &PathPart,
         old: &VariantResults<'_>,
@@ -241,7 +241,7 @@ fn stages(variant: &VariantResults<'_>) -> u64 {
     (stages.len() - nameless) as u64
 }
 
-/// The median of a measure over the runs of a variant. `None` if it is infinite, or there are no runs.
+/// The median of a measure over the runs of a variant. `None` if the median is infinite, or there are no runs.
 fn median_of(variant: &VariantResults<'_>, measure: Measure) -> Option<f64> {
     let mut values: Vec<f64> = Vec::new();
     for run in &variant.runs {

@@ -12,7 +12,7 @@ use fleetsim_units::counted;
 /// A setting that differs, or a file with different contents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingChange {
-    /// Its path in the experiment, or the name of the file.
+    /// The path of the setting in the experiment, or the name of the file.
     pub setting: String,
     /// The value in the old version. `None`: the old version does not have the setting.
     pub old: Option<String>,
@@ -23,7 +23,7 @@ pub struct SettingChange {
 /// Settings that do not affect a result.
 const NAMES: [&str; 4] = ["name", "question", "replicates", "seed"];
 
-/// The changes, by path; those of files come last.
+/// The changes, sorted by path; those of files come last.
 pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let [before, after] = [old, new].map(|side| settings(&side.resolved));
     let mut changes = differing("", &before, &after);

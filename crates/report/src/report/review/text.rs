@@ -34,7 +34,7 @@ impl MeasureReview {
         }
     }
 
-    /// `−10.2 min [−10.5 to −9.9]`; empty if it is not known.
+    /// The difference with its interval, such as `−10.2 min [−10.5 to −9.9]`; empty if the difference is not known.
     fn change(&self) -> String {
         let Some(difference) = self.difference else {
             return String::new();

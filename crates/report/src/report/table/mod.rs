@@ -83,7 +83,7 @@ impl TextColumn {
             });
         }
         let unit = filled.heading_unit();
-        // A heading of two words without a unit takes two lines, so that the column is narrow.
+        // A heading of two words without a unit is written in two lines, so that the column is narrow.
         let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
             (false, _) => [column.heading.to_owned(), unit],
             (true, Some((first, second))) => [first.to_owned(), second.to_owned()],

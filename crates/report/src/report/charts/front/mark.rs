@@ -1,4 +1,4 @@
-//! The settings on a front: their marks, their labels if there is room, and the Pareto-optimal ones.
+//! The settings on a front: their marks, the labels that fit, and the Pareto-optimal settings.
 
 use crate::report::prelude::*;
 use crate::results::Estimate;
@@ -182,8 +182,8 @@ impl MarkPlot {
                 .all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
     }
 
-    /// Writes names next to the dots: the chosen one and those of the front first, others if there is room. Returns
-    /// the names that did not fit.
+    /// Writes names next to the dots: first the names of the chosen setting and of those on the front, and then all
+    /// others that fit. Returns the names that did not fit.
     pub(super) fn label_marks<'m>(
         &mut self,
         canvas: &mut Canvas,

@@ -71,7 +71,7 @@ fn is_present(candidate: &Candidate) -> bool {
     candidate.front.is_some_and(|place| place.is_present)
 }
 
-/// Returns whether a candidate gets a name: if there are many settings, only those on the front do.
+/// Returns whether a candidate is labelled: if there are many settings, only those on the front are.
 fn is_named(candidate: &Candidate) -> bool {
     let is_optimal = match candidate.front {
         Some(place) => place.is_optimal || place.time.is_none(),
@@ -80,7 +80,7 @@ fn is_named(candidate: &Candidate) -> bool {
     is_optimal || candidate.standing == CandidateStatus::Best
 }
 
-/// The name of a candidate; empty if it gets none.
+/// The label of a candidate; empty if it has no label.
 fn name_of(candidate: &Candidate, naming: &Naming) -> String {
     if is_present(candidate) {
         format!("present {}", candidate.strategy)
@@ -91,7 +91,7 @@ fn name_of(candidate: &Candidate, naming: &Naming) -> String {
     }
 }
 
-/// The panel of a world of a plan.
+/// The panel for one world of a plan.
 fn panel_of(question: &Question, naming: &Naming) -> WorldPanel {
     let runs = question.candidates.iter().map(|candidate| candidate.runs);
     let most = runs.max().unwrap_or(1).max(1);
