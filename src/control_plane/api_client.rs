@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn abandoned_requests_return_their_tokens_unless_a_later_request_has_one() {
+    fn an_abandoned_request_returns_its_token_unless_a_later_request_has_one() {
         let mut client = client(100, 1);
         let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
         assert_eq!(sent, [0, 10, 20].map(millis));

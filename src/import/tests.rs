@@ -58,7 +58,7 @@ fn with_guesses(text: &str) -> String {
 }
 
 #[test]
-fn every_guess_that_is_commented_out_is_the_value_in_force() {
+fn guesses_in_comments_equal_the_values_in_force() {
     let folder = folder(&[("clusters.json", FLEET), ("v2.json", IMAGE)]);
     let out = folder.path().join("out");
     let imported = import(&fleet_sources(folder.path()), &out, false)

@@ -149,7 +149,7 @@ const SHIPPED: &str = "argoCd: {generate: false, file: applicationset.yaml, appl
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
-fn a_rollout_with_failed_pulls_respects_budgets_and_order_to_its_end() {
+fn a_rollout_with_failed_pulls_respects_budgets_and_the_order_of_steps() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
         for (release, faults) in [
             ("update", RELIABLE),

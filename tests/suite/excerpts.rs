@@ -162,7 +162,7 @@ fn errors_in_unquoted_files_still_have_position_and_reason() {
 }
 
 #[test]
-fn a_link_counts_as_the_file_that_it_points_to() {
+fn a_link_is_treated_like_its_target() {
     let home = folder_with(&[]);
     let (folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
     experiment(home.path(), USES[3], "m.json");

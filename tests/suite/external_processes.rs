@@ -122,7 +122,7 @@ const FORKS: &str = "setsid sh -c 'echo $$ >> pids; while :; do sleep 60; done' 
                      echo $$ >> pids; while :; do sleep 60; done";
 
 #[test]
-fn a_process_that_does_not_read_a_long_message_is_ended_at_its_timeout() {
+fn a_process_that_never_reads_a_long_message_is_ended_at_its_timeout() {
     let folder = scripted("exec sleep 600", ", timeout: 1 s");
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file)
@@ -364,7 +364,7 @@ fn own_loop(settings: &str) -> String {
 }
 
 #[test]
-fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_target_is_ready() {
+fn a_process_reports_completion_but_not_before_the_last_target_is_ready() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}]";
     let seconds = |row: &std::collections::BTreeMap<String, String>, column: &str| {
@@ -511,7 +511,7 @@ fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
 }
 
 #[test]
-fn a_process_with_a_delayed_view_completes_when_it_sees_its_last_target() {
+fn a_process_with_a_delayed_view_completes_when_it_observes_its_last_target() {
     let Some(python) = python() else { return };
     // The process instructs all targets, and its product sees each of them a minute after it is ready.
     let program = r#"

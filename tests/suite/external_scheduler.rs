@@ -127,7 +127,7 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
+fn a_process_with_its_own_loop_has_the_delay_that_it_declares() {
     let Some(python) = python() else { return };
     let own = format!("{{external: {{command: [{python:?}, own_loop.py], loop: process}}}}");
     let faults = "faults: {offline: {share: 20%, return: 3 min}, pullFailure: 10%}\nstrategies:";
@@ -389,7 +389,7 @@ fn no_process_is_started_without_permission() {
 }
 
 #[test]
-fn the_other_runs_are_finished_and_saved() {
+fn after_a_failed_process_the_other_runs_are_finished_and_saved() {
     // The process of the second replicate dies. When the command is repeated, it simulates only that run.
     let script = "read q; case $q in *'replicate 1'*) test -e mended || exit 9;; esac; echo '{\"ready\": {}}'; read q; \
                   echo '{\"deploy\": [{\"target\": 0, \"revision\": 2}]}'; while read q; do case $q in *hold*) \

@@ -250,7 +250,7 @@ fn complete(runs: &[(&str, RunRecord)]) {
 }
 
 #[test]
-fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
+fn an_outage_of_half_of_the_fleet_delays_every_rollout_but_stops_none() {
     let whole = run_all("", POD);
     complete(&whole);
     let cut = run_all(
@@ -291,7 +291,7 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
 }
 
 #[test]
-fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
+fn a_registry_outage_of_an_hour_delays_every_rollout_but_stops_none() {
     let whole = run_all("", POD);
     let down = run_all_with("windows: [{from: 20 s, for: 1h, down: true}]", "", POD);
     complete(&down);

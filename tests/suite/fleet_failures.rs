@@ -70,7 +70,7 @@ fn after_a_time_out_a_retry_finds_the_pods_ready() {
 }
 
 #[test]
-fn an_apply_that_is_rolled_back_never_succeeds() {
+fn a_rolled_back_apply_never_succeeds() {
     for helm in ["{timeoutSeconds: 60, atomic: true}", "{atomic: true}"] {
         let record = update(helm, "{}");
         assert_eq!(record.run.outcome, RunOutcome::Horizon, "{helm}");

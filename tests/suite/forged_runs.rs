@@ -148,7 +148,7 @@ fn ten_times_faster(runs: &mut Vec<(RunId, RunRecord)>) {
 }
 
 #[test]
-fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
+fn results_are_not_reproduced_from_a_forged_journal_that_was_cloned_with_them() {
     let stranger = User::with_experiment();
     stranger.interrupt_a_study();
     stranger.forge(ten_times_faster);

@@ -238,7 +238,7 @@ fn difference(
 }
 
 #[test]
-fn manifests_are_read_like_by_a_container_runtime() {
+fn manifests_are_read_as_by_a_container_runtime() {
     let mut differences = Vec::new();
     for (name, expected) in MANIFESTS {
         let found = in_an_experiment(name);
@@ -270,7 +270,7 @@ fn the_error_for_an_index_lists_its_platforms() {
 }
 
 #[test]
-fn a_layer_that_is_listed_twice_counts_once_in_explain() {
+fn explain_counts_a_repeated_layer_once() {
     let manifest = fs::read_to_string(file("repeated-layer")).expect("a manifest");
     let experiment = "name: x\nfleet: [{name: 'a{1..10}', nodes: 2}]\nrelease: {images: [{name: app, manifest: app.json}], \
                       workloads: [{kind: Deployment, image: app}]}\nstrategies: {all: {allAtOnce: {}}}\n";

@@ -129,7 +129,7 @@ fn an_interrupted_and_killed_search_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_search_that_ends_at_its_budget_reports_that_it_is_not_certain() {
+fn a_search_that_ends_at_its_budget_reports_an_uncertain_answer() {
     let folder = experiment(&format!("{EXPERIMENT}  runs: 5\n"));
     let (code, told, error) = finished(fleetsim(folder.path(), &["plan", "."]));
     assert_eq!(code, Some(99), "{error}");

@@ -150,7 +150,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
 }
 
 #[test]
-fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
+fn a_run_without_a_start_or_resumption_stalls_with_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
     assert!(
@@ -200,7 +200,7 @@ fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
 }
 
 #[test]
-fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked() {
+fn the_delete_stage_removes_resources_from_clusters_no_longer_picked() {
     let unpicked = "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]";
     let run = run("", unpicked);
     assert_eq!(
@@ -251,7 +251,7 @@ fn a_cluster_without_an_agent_keeps_the_delete_stage_open() {
 }
 
 #[test]
-fn two_runs_of_one_placement_take_clusters_from_each_other() {
+fn two_runs_of_one_placement_roll_out_to_each_others_clusters() {
     // The second run rolls the old resources out again to the clusters that the first one is updating.
     let run = run(
         "",

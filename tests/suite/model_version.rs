@@ -45,7 +45,7 @@ fn results_change_only_with_the_model_version() {
 }
 
 #[test]
-fn a_program_knows_its_dependencies_and_its_target() {
+fn provenance_describes_the_programs_dependencies_and_target() {
     let build = build_info();
     assert_eq!(build.cargo_lock_sha256.len(), 64);
     assert!(build.target.split('-').count() >= 3, "{}", build.target);

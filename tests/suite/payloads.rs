@@ -61,7 +61,7 @@ fn a_release_without_pods_completes_without_a_pull() {
 }
 
 #[test]
-fn a_pre_pull_without_images_does_not_hold_the_release() {
+fn a_pre_pull_without_images_does_not_delay_the_release() {
     let text = experiment("update", EMPTY, "distribution: {prePull: {}}\n");
     let experiment = loaded(folder_with(&[("experiment.yaml", &text)]).path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0)

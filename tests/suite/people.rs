@@ -25,7 +25,7 @@ const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
       {name: rest, labelSelector: {matchLabels: {ring: rest}}}], approvals: {after: never}}}";
 
 #[test]
-fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_supports_it() {
+fn a_stop_blocks_a_rollout_until_it_resumes_under_every_scheduler_with_stops() {
     let rings =
         "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
     let argo = format!(

@@ -192,21 +192,21 @@ fn check(product: &str, key: &str, least: usize) {
 }
 
 #[test]
-fn files_of_rancher_fleet_have_the_targets_that_fleet_gives_them() {
+fn files_of_rancher_fleet_select_the_same_targets_as_fleet() {
     check("fleet", "rancherFleet", 40);
 }
 
 #[test]
-fn application_sets_have_the_targets_that_argo_cd_gives_them() {
+fn application_sets_select_the_same_targets_as_argo_cd() {
     check("argo-cd", "argoCd", 30);
 }
 
 #[test]
-fn files_of_kubefleet_have_the_targets_that_kubefleet_gives_them() {
+fn files_of_kubefleet_select_the_same_targets_as_kubefleet() {
     check("kubefleet", "kubeFleetRolling", 70);
 }
 
 #[test]
-fn files_of_cloud_foundry_have_the_targets_that_cloud_foundry_gives_them() {
+fn files_of_cloud_foundry_select_the_same_targets_as_cloud_foundry() {
     check("cloud-foundry", "cloudFoundry", 50);
 }

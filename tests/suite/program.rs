@@ -167,7 +167,7 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
 }
 
 #[test]
-fn results_with_a_set_value_record_it_and_reproduce_with_it() {
+fn set_values_are_recorded_and_used_to_reproduce_results() {
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");
     fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");

@@ -114,7 +114,7 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
 }
 
 #[test]
-fn an_unknown_constant_is_refused_with_the_known_ones() {
+fn an_unknown_constant_is_rejected_with_a_list_of_known_constants() {
     let home = experiment("");
     let call = fleetsim(home.path())
         .args(["sensitivity", "small", "--constant", "fleet.downlink"])
@@ -157,7 +157,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
 }
 
 #[test]
-fn drawn_constants_give_total_intervals_next_to_those_from_random_numbers() {
+fn with_drawn_constants_total_intervals_are_reported_as_well() {
     let home = experiment("uncertainty: {draws: 9}\n");
     let said = said(home.path(), &["run", "small", "--out", "out"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -299,7 +299,7 @@ fn the_index_of_a_job_or_an_array_selects_the_shard() {
 }
 
 #[test]
-fn shards_that_do_not_make_up_the_study_are_refused() {
+fn shards_that_do_not_form_the_study_are_rejected() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let merge = ["merge", "shards", "--out", "merged"];

@@ -387,7 +387,7 @@ fn an_export_keeps_devices_links_and_files_of_others() {
 }
 
 #[test]
-fn an_export_removes_the_leftovers_of_a_killed_one() {
+fn an_export_removes_the_leftovers_of_a_killed_export() {
     let home = results();
     let at = home.path();
     let hidden = [
@@ -480,7 +480,7 @@ fn an_invalid_table_is_named_with_line_and_column() {
 }
 
 #[test]
-fn inputs_that_are_missing_or_damaged_exit_with_2() {
+fn missing_or_damaged_inputs_end_with_exit_code_2() {
     let home = results();
     let at = home.path();
     fs::create_dir(at.join("empty")).expect("made");

@@ -423,7 +423,7 @@ fn calibrated(at: &Path, events: &str, more: &[&str]) -> Output {
 
 /// An earlier version took minutes, because it compared all pairs of pulls, or queried all open pulls at each event.
 #[test]
-fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
+fn a_calibration_of_150000_simultaneous_events_takes_seconds() {
     let events = instant_events(37_500, 1);
     assert_eq!(events.lines().count(), 150_000);
     let home = folder_with(&[

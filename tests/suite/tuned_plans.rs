@@ -197,7 +197,7 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
 ];
 
 #[test]
-fn the_proposed_strategy_is_the_one_that_was_tried() {
+fn the_proposed_strategy_equals_the_tried_one() {
     for (strategy, product, around) in PRODUCTS {
         let plan = "plan: {limits: [peak_not_ready <= 4], tries: 12, confirm: 5, search: {strategies.it: auto}}";
         let written =

@@ -295,7 +295,7 @@ fn fleets_own_controller_runs_to_its_end_despite_crashing_clusters() {
 }
 
 #[test]
-fn partitions_by_cluster_group_reach_fleets_own_controller() {
+fn fleets_own_controller_receives_partitions_by_cluster_group() {
     let Some(programs) = programs() else { return };
     let groups = "clusterGroups:
   - {name: first, selector: {matchLabels: {ring: canary}}, labels: {tier: '1'}}
@@ -396,7 +396,7 @@ fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused()
 }
 
 #[test]
-fn a_controller_that_is_missing_is_named_with_the_command_that_builds_it() {
+fn a_missing_controller_is_named_with_the_command_that_builds_it() {
     let folder = experiment("{s: {rancherFleet: {file: fleet.yaml, controller: upstream}}}");
     let (code, messages) = run(
         folder.path(),

@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_ready_blocks_the_next_wave_and_is_named() {
+    fn an_unready_target_blocks_the_next_wave_and_is_named() {
         let mut story = Story::new(Baseline::Doubling(1), 3);
         story.pass();
         let hold = story.hold().expect("it waits");

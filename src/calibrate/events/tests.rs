@@ -80,7 +80,7 @@ fn near(found: Option<f64>, expected: f64) -> bool {
 }
 
 #[test]
-fn times_come_from_the_names_of_events() {
+fn times_are_derived_from_the_names_of_events() {
     let (starts, _) = read(&pod("a", 1.0, PULLED));
     let start = &starts[0];
     assert!(

@@ -69,7 +69,7 @@ fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
 }
 
 #[test]
-fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_predicts() {
+fn a_simulated_pull_has_the_duration_of_the_fitted_formula() {
     for (count, compressed, uncompressed) in [
         (1, 60e6, 150e6),
         (4, 60e6, 150e6),

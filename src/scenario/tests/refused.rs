@@ -130,7 +130,7 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
 }
 
 #[test]
-fn all_problems_are_reported_together_like_by_a_compiler() {
+fn all_problems_are_reported_together_as_by_a_compiler() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")
         .replace("kind: update", "kind: upgrade")

@@ -95,7 +95,7 @@ fn only_constants_with_an_existing_path_are_analysed() {
 }
 
 #[test]
-fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
+fn the_downlink_determines_a_time_of_bytes_divided_by_rate() {
     let record = analysed(2, &["fleet[*].downlink", "faults.nodeLoss.grace"], 0);
     let row = record
         .effects

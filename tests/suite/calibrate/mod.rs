@@ -325,7 +325,7 @@ fn a_calibration_is_reproduced_from_its_provenance() {
 }
 
 #[test]
-fn metrics_and_columns_are_calibrated_together() {
+fn prometheus_metrics_and_csv_columns_are_calibrated_together() {
     let response = |result: &str| {
         format!(
             "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}"

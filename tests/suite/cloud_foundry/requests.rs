@@ -83,7 +83,7 @@ fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message
 }
 
 #[test]
-fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
+fn a_quota_without_room_for_an_additional_instance_blocks_indefinitely() {
     // The request is within the quota, but its first pass exceeds it: one instance at first, then two.
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
     let run = run(

@@ -366,7 +366,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
 }
 
 #[test]
-fn instances_on_shared_cells_cost_one_copy_per_cell() {
+fn instances_on_shared_cells_download_one_copy_per_cell() {
     let on = |cells: &str| {
         let distribution = format!("distribution: {{{cells}}}\nrelease:");
         super::run_with(

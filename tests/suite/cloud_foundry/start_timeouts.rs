@@ -34,7 +34,7 @@ fn instances_that_start_in_time_are_healthy_once_they_answer() {
 }
 
 #[test]
-fn instances_that_miss_their_start_timeout_hold_the_deployment() {
+fn instances_that_miss_their_start_timeout_block_the_deployment() {
     let workload = with_timeout("70 s", "60 s");
     let run = run_with(
         "update",

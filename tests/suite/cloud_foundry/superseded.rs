@@ -78,7 +78,7 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
 }
 
 #[test]
-fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
+fn a_cancelled_deployment_returns_to_the_superseded_rolling_deployment() {
     let supersedes = "supersedes: {instances: 300, state: DEPLOYING}";
     let run = run(
         "update",

@@ -180,7 +180,7 @@ fn the_unit_of_egress_follows_the_answer_and_long_names_fit_a_phone() {
 }
 
 #[test]
-fn a_reader_explores_a_page_that_is_one_file() {
+fn a_reader_explores_a_page_in_a_single_file() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };

@@ -109,7 +109,7 @@ fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn the_server_gives_the_measures_of_run_for_100_settings() {
+fn for_100_settings_the_server_returns_the_measures_of_the_run_command() {
     let served = Served::begin(EXPERIMENT);
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     for set in settings(100) {
@@ -150,7 +150,7 @@ fn the_command_run_also_gives_the_measures_of_the_library() {
 }
 
 #[test]
-fn the_simulator_in_a_page_gives_the_measures_of_run_for_100_settings() {
+fn for_100_settings_the_simulator_in_a_page_returns_the_measures_of_the_run_command() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };

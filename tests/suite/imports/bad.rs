@@ -298,7 +298,7 @@ fn conflicting_options_are_rejected() {
 }
 
 #[test]
-fn a_strategy_that_the_product_refuses_is_refused_in_the_users_own_file() {
+fn a_strategy_that_the_product_rejects_is_located_in_the_users_file() {
     let strategy = "rolloutStrategy:\n  maxNew: 3\n  maxUnavailable: ten\n";
     let error = is_refused("--strategy", "--fleet good.json", strategy);
     assert!(

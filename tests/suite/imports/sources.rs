@@ -420,7 +420,7 @@ fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
 }
 
 #[test]
-fn an_agents_time_in_the_future_makes_no_other_agent_late() {
+fn the_future_time_of_one_agent_makes_no_other_agent_late() {
     let mut clusters = fleet_clusters(41);
     clusters["items"][5]["status"]["agent"]["lastSeen"] = "9999-03-02T08:00:00Z".into();
     let folder = folder(&[("clusters.json", json(&clusters))]);
@@ -665,7 +665,7 @@ fn exports_are_read_in_all_common_forms() {
 }
 
 #[test]
-fn nodes_that_take_no_pods_are_not_counted() {
+fn nodes_that_accept_no_pods_are_not_counted() {
     let mut nodes = nodes();
     let ready = |status: &str| serde_json::json!([{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}]);
     let worker = nodes["items"][1].clone();

@@ -182,7 +182,7 @@ fn synchronise(variant: &mut Variant, step: SimDuration) {
 }
 
 #[test]
-fn a_limit_that_is_never_reached_changes_no_byte() {
+fn an_unreached_limit_changes_no_byte() {
     let mut differ = Vec::new();
     for (name, set) in LIMITS {
         for seed in 0..SEEDS {
@@ -211,7 +211,7 @@ fn a_limit_that_is_never_reached_changes_no_byte() {
 /// In a reported case, a quota of 10^9 pulls changed the order of simultaneous events on 500 nodes with equal
 /// latencies.
 #[test]
-fn a_quota_that_is_never_reached_does_not_reorder_the_requests_of_equal_nodes() {
+fn an_unreached_quota_does_not_reorder_the_requests_of_equal_nodes() {
     let mut without = variant(3, Product::FleetOrBaseline);
     synchronise(&mut without, SimDuration::from_millis(30));
     let world = world(&mut without);

@@ -353,7 +353,7 @@ fn the_curves_show_values_under_the_mouse_and_zoom() {
 }
 
 #[test]
-fn dark_mode_print_and_phones_have_their_own_layout() {
+fn dark_mode_print_and_phones_have_separate_layouts() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };

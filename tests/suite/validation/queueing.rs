@@ -208,7 +208,7 @@ fn a_shared_link_is_a_processor_sharing_queue_for_any_sizes() {
 }
 
 #[test]
-fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
+fn serial_pulls_of_equal_duration_are_an_m_d_1_queue() {
     const SEEDS: u64 = 30;
     const PODS: usize = 400;
     const FIRST: usize = 40;

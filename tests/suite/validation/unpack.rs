@@ -119,7 +119,7 @@ fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
 }
 
 #[test]
-fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
+fn three_parameters_predict_the_pull_times_of_images_with_9_and_125_layers() {
     let rows = published("unpack-chonks.csv");
     let mut setups: BTreeMap<(String, u64), Vec<&Row>> = BTreeMap::new();
     for row in &rows {

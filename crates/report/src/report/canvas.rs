@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dash_pattern_inks_its_share_of_a_bent_line() {
+    fn a_dash_pattern_draws_its_share_of_a_bent_line() {
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
         let length = |piece: &Vec<Position>| {
             piece

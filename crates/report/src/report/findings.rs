@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_that_is_too_wide_is_replaced_by_a_shorter_one_or_by_the_subject() {
+    fn a_title_too_wide_for_the_page_is_replaced_by_a_shorter_finding_or_the_subject() {
         let head = |findings: &[String]| Head {
             subject: "Egress",
             findings: findings.to_vec(),

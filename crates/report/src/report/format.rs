@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_its_unit_in_the_singular_for_one() {
+    fn the_unit_of_the_value_one_is_singular() {
         assert_eq!(in_unit(1.0, "targets"), "1 target");
         assert_eq!(in_unit(38.0, "targets"), "38 targets");
         assert_eq!(in_unit(2400.0, "s"), "40.0 min");

@@ -170,7 +170,7 @@ mod tests {
     const LABEL_SIZE: f64 = 13.0;
 
     #[test]
-    fn a_text_that_is_too_wide_ends_in_an_ellipsis() {
+    fn a_text_too_wide_for_its_room_ends_in_an_ellipsis() {
         assert_eq!(
             fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0),
             "maxUnavailable"
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_wide_keeps_its_setting() {
+    fn a_shortened_name_keeps_its_setting() {
         let cut = fitted_name(
             "a strategy with a long name, maxUnavailable=25%",
             LABEL_SIZE,

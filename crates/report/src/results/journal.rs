@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn journals_that_are_not_resumed_are_removed_after_three_months() {
+    fn unused_journals_are_removed_after_three_months() {
         let home = Home::new();
         let old = |name: &str, age: Duration| {
             let path = home.folder.path().join(name);

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_rows_give_the_same_bytes_without_a_build() {
+    fn parquet_bytes_depend_on_the_rows_but_not_on_the_build() {
         let bytes = series_parquet(&two_variants());
         assert_eq!(bytes, series_parquet(&two_variants()));
         let reader = open(&bytes);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_a_series_gives_a_file_with_columns_and_no_rows() {
+    fn a_study_without_time_series_has_a_file_with_columns_but_no_rows() {
         let bytes = series_parquet(&[variant("v", vec![run_record(0, 0)])]);
         let reader = open(&bytes);
         let metadata = reader.metadata().file_metadata();

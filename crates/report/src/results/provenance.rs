@@ -509,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_equals_the_published_one() {
+    fn sha256_equals_the_published_example() {
         // FIPS 180-2, appendix B.1.
         assert_eq!(
             sha256(b"abc"),

@@ -364,7 +364,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_run_counts_but_gives_no_completion_time() {
+    fn an_unfinished_run_counts_but_has_no_completion_time() {
         let all = [
             of_completions("base", &[Some(10.0), Some(20.0), Some(60.0)]),
             of_completions("other", &[Some(13.0), None, Some(61.0)]),

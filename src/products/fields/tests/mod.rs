@@ -54,7 +54,7 @@ fn names_are_accepted_in_any_letter_case_and_unknown_names_are_noted() {
 }
 
 #[test]
-fn a_type_that_fleet_refuses_is_refused_and_one_that_it_rewrites_is_rewritten() {
+fn types_are_rejected_or_rewritten_as_by_fleet() {
     for (text, problem) in [
         (
             "paused: \"true\"\n",

@@ -53,7 +53,7 @@ fn race(
 }
 
 #[test]
-fn distinct_settings_take_ten_runs_each() {
+fn distinct_settings_need_ten_runs_each() {
     // 30% apart, each with its own spread of 1%, and a shared spread of 5%.
     let truths: Vec<Truth> = (0..6)
         .map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6))))
@@ -194,7 +194,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 }
 
 #[test]
-fn a_setting_that_is_not_shown_to_meet_a_limit_stays_undecided_and_is_not_the_answer() {
+fn a_setting_stays_undecided_until_the_runs_show_that_it_meets_a_limit() {
     // The 95th percentile cannot be shown with 30 runs; the slower candidate never exceeds the limit either.
     let rules = RaceRules {
         most: 30,

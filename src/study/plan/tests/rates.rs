@@ -312,7 +312,7 @@ fn races_are_wrong_at_most_as_often_as_stated() {
 
 /// The candidates need at least ten runs each for a comparison, and far more to confirm a limit or to bound a mean.
 #[test]
-fn an_insufficient_budget_gives_no_wrong_certain_answer() {
+fn with_too_small_a_budget_no_wrong_answer_is_called_certain() {
     for budget in [4, 25, 60] {
         check(40, budget);
     }

@@ -128,7 +128,7 @@ rollingUpdate:
 const FLEET: [(&str, usize); 4] = [("dev", 2), ("qa", 2), ("us_east_2", 1), ("eu_west_1", 1)];
 
 #[test]
-fn the_example_updates_dev_then_qa_together_and_the_rest_one_by_one() {
+fn the_example_updates_all_dev_then_all_qa_and_then_the_rest_one_by_one() {
     play(
         EXAMPLE,
         &FLEET,

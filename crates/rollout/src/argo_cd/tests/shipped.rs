@@ -30,7 +30,7 @@ fn a_new_set_creates_everything_immediately_and_syncs_it_step_by_step() {
 }
 
 #[test]
-fn a_commit_goes_through_the_steps_and_each_sync_is_requested_a_pass_after_the_promotion() {
+fn a_commit_is_rolled_out_by_steps_and_syncs_follow_promotions_by_one_pass() {
     play(
         rolling(DEV_PROD),
         &[("dev", 1), ("prod", 2)],

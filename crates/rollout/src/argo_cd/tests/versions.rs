@@ -49,7 +49,7 @@ fn since_3_6_no_promotion_precedes_a_comparison_of_all_applications_with_the_las
 }
 
 #[test]
-fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
+fn in_3_6_applications_that_already_have_the_new_revision_delay_no_promotion() {
     // All applications have the new revision in the second of the change, so none is behind.
     story(ArgoCdVersion::V3_6, 0, 2).plays("10 commit 2 => Waiting: 1; Pending: 0");
     // Without a pending change the barrier does not apply: new applications are promoted as before.

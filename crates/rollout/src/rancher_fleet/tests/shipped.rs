@@ -102,7 +102,7 @@ ready 4-5 => hold paused: 1 cluster (c000) is paused",
 }
 
 #[test]
-fn a_partition_with_its_own_limit_is_blocked_by_it() {
+fn a_partition_can_be_blocked_by_its_own_limit() {
     let yaml = "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {}}]}";
     play(
         yaml,

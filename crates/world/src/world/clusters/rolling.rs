@@ -127,7 +127,7 @@ mod tests {
     use CountOrPercent::{Count, Percent};
 
     #[test]
-    fn limits_are_rounded_like_in_kubernetes() {
+    fn rolling_update_limits_are_rounded_as_in_kubernetes() {
         let cases = [
             // replicas, surge, unavailable, expected, why
             (4, Percent(25), Percent(25), (1, 1), "the defaults"),

@@ -265,7 +265,7 @@ mod tests {
         );
     }
     #[test]
-    fn the_nodes_of_sites_are_drawn_rounded_and_at_least_one() {
+    fn drawn_numbers_of_nodes_are_rounded_and_at_least_one() {
         let mut world = bare_world(2000);
         for cluster in &mut world.clusters {
             cluster.nodes = FactorModel::LogNormal {

@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_caches_own_download_is_stored() {
+    fn only_a_download_by_the_cache_itself_is_stored() {
         let mut cache_store = cache_store(Coalesce::OwnCopy, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);

@@ -407,7 +407,7 @@ fn blobs_discarded_after_unpacking_cannot_be_served_to_peers() {
 }
 
 #[test]
-fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
+fn peers_share_a_network_card_and_a_failed_lookup_takes_its_timeout() {
     let mut world = update(3, 1);
     world.node.nic = mb(50.0).into();
     world.distribution = by(DistributionKind::Spegel(SpegelSpec {

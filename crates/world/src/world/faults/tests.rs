@@ -196,7 +196,7 @@ fn the_smallest_share_of_concurrent_brownouts_applies_and_an_outage_prevails() {
 }
 
 #[test]
-fn a_brownout_keeps_a_run_alive_only_if_it_leaves_no_bandwidth() {
+fn only_a_brownout_without_any_bandwidth_keeps_a_run_from_ending() {
     for (percent, from, span, expected) in [
         (20, 1000.0, 1000.0, 1.0),
         // 60 MB at a fifth; the brownout does not end before.
@@ -515,7 +515,7 @@ fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
 }
 
 #[test]
-fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
+fn pods_of_a_lost_node_are_replaced_on_other_nodes_after_340_s() {
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, NEVER, NEVER);
     // The other node has the image, so that a replacement takes no time here.
     assert_eq!(

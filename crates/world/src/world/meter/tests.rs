@@ -111,7 +111,7 @@ fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
 }
 
 #[test]
-fn cluster_hours_count_only_clusters_that_are_not_ready() {
+fn cluster_hours_count_only_unready_clusters() {
     use ClusterPhase::{NotReady, Ready, Updating, Waiting};
     let mut meter = Meter::new(3, 1);
     meter.move_cluster(Waiting, Updating);

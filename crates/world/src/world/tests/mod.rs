@@ -159,7 +159,7 @@ fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
 }
 
 #[test]
-fn clusters_share_the_egress_and_a_region_their_link() {
+fn clusters_share_the_egress_and_clusters_of_a_region_share_its_link() {
     let mut world = bare_world(4);
     world.registry.egress = BytesPerSec::new(200e6);
     world.regions = vec![RegionSpec {

@@ -153,7 +153,7 @@ fn a_container_restarts_at_the_first_sync_after_its_back_off() {
 }
 
 #[test]
-fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
+fn a_process_is_ready_when_it_answers_within_its_start_timeout() {
     // Start, time-out, probe's period, ready after the pull's 1 s.
     for (start, timeout, period, expected) in [
         (30.0, 60.0, None, 30.0),
@@ -176,7 +176,7 @@ fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
 }
 
 #[test]
-fn a_process_that_does_not_answer_in_time_is_started_again_and_again() {
+fn a_process_without_a_timely_answer_is_restarted_indefinitely() {
     let mut world = bare_world(1);
     world.node.start_spread = 0.0;
     world.workloads[0].start = fixed(secs(61.0));
