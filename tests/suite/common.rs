@@ -16,7 +16,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A temporary folder with these files: name and text.
+/// Creates a temporary folder with the given files: name and text.
 pub(crate) fn folder_with(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -49,7 +49,7 @@ pub(crate) fn loaded(path: &Path) -> Experiment {
     load(path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)))
 }
 
-/// The first run of the first variant of an experiment that consists of these files.
+/// The first run of the first variant of an experiment that consists of the given files.
 pub(crate) fn first_run(files: &[(&str, &str)]) -> RunRecord {
     let experiment = loaded(folder_with(files).path());
     sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")

@@ -21,7 +21,7 @@ strategies:
     )
 }
 
-/// The tables that the program writes for this experiment.
+/// The tables that the program writes for the given experiment.
 fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
     let out = tempfile::tempdir().expect("a folder");
     let target = out.path().join("results");

@@ -605,7 +605,8 @@ fn a_late_defect_reaches_more_clusters_before_it_stops_a_rollout() {
                 35,
                 "batch: 5 started target(s) not ready",
             ),
-            // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.
+            // Waves of 5, 10, 20 and 40 clusters start before the first defect shows; 8 of the 75 clusters are
+            // defective.
             (
                 "doubling",
                 Stalled,

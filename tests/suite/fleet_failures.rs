@@ -33,7 +33,7 @@ strategies:
         .expect("the strategy starts no process")
 }
 
-/// Returns whether the bundle's `Ready` condition ever has this text in its message.
+/// Returns whether the message of the bundle's `Ready` condition ever contains `text`.
 fn shows(record: &RunRecord, text: &str) -> bool {
     record.statuses.iter().any(|row| {
         row.object == "Bundle/app" && row.condition == "Ready" && row.message.contains(text)

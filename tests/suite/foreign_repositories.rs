@@ -205,7 +205,7 @@ fn a_configuration_starts_no_program_if_objects_are_present() {
     assert!(printed.contains("1 | {\"auths\": {}}"), "{printed}");
 }
 
-/// This object contains only the size; `git cat-file blob` would allocate that much memory.
+/// The object contains only the size of the file; `git cat-file blob` would allocate that much memory.
 #[test]
 fn a_file_of_6_gb_in_a_revision_is_not_read() {
     let Some(home) = Home::new() else { return };

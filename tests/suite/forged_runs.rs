@@ -61,7 +61,7 @@ impl User {
         self.home.path().join("state")
     }
 
-    /// The only journal of this user.
+    /// The only journal of the user.
     fn journal(&self) -> PathBuf {
         let mut entries = fs::read_dir(self.state().join("fleetsim")).expect("a folder");
         let journal = entries.next().expect("a journal").expect("readable");

@@ -172,7 +172,7 @@ fn in_an_experiment(name: &str) -> Result<ImageSpec, String> {
     image_of(folder.path()).map_err(|error| error.replace("app.json", &format!("{name}.json")))
 }
 
-/// The image of an import with this manifest.
+/// The image of an import with the given manifest.
 fn imported(name: &str) -> Result<ImageSpec, String> {
     let process =
         r#"{"pagination": {}, "resources": [{"guid": "g", "type": "web", "instances": 2}]}"#;

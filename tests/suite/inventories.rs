@@ -32,7 +32,7 @@ strategies: {{s: {{rancherFleet: {{file: fleet.yaml}}}}}}
     )
 }
 
-/// Names of the targets of an experiment with these clusters.
+/// Names of the targets of an experiment with the given clusters.
 fn targets(written: &str, clusters: &[(&str, &str)]) -> Vec<String> {
     let files = [
         ("experiment.yaml", experiment(written)),
@@ -53,7 +53,7 @@ fn targets(written: &str, clusters: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// Errors that `fleetsim check` prints for these files.
+/// Errors that `fleetsim check` prints for the given files.
 fn refused(written: &str, clusters: &[(&str, &str)], fleet_yaml: &str) -> String {
     let files = [
         ("experiment.yaml", experiment(written)),

@@ -47,7 +47,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-/// Loads an experiment whose strategy has these settings, and to whose fleet `more` can add clusters.
+/// Loads an experiment whose strategy has the given settings, and to whose fleet `more` can add clusters.
 fn experiment(more: &str, settings: &str) -> Result<Experiment, LoadError> {
     let text = format!(
         "name: runs
@@ -82,7 +82,7 @@ fn run(more: &str, settings: &str) -> RunRecord {
         .expect("the strategy starts no process")
 }
 
-/// The times at which a condition of an object had this reason, in minutes.
+/// The times at which a condition of an object had the given reason, in minutes.
 fn at(run: &RunRecord, object: &str, condition: &str, reason: &str) -> Vec<f64> {
     let rows = run
         .statuses

@@ -110,7 +110,7 @@ fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32
     (output.status.code(), text(&output.stderr))
 }
 
-/// Fleet's status of a rollout that has just begun, for this number of clusters.
+/// Fleet's status of a rollout that has just begun, for the given number of clusters.
 fn status(clusters: usize) -> String {
     let deployment = |at: usize| {
         json!({

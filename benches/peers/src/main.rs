@@ -109,7 +109,8 @@ fn desru(pending: u32, events: u32) -> f64 {
         again(&mut scheduler, Rc::clone(&increments), Rc::clone(&fired));
     }
     let start = cpu_seconds();
-    // Each pending event fires about once per second of simulated time, so `events` events take this long.
+    // Each pending event fires about once per second of simulated time, so `events` events take this number of
+    // seconds.
     scheduler.run_until_max_time(f64::from(events) / f64::from(pending));
     (cpu_seconds() - start) * f64::from(events) / f64::from(*fired.borrow())
 }

@@ -78,7 +78,7 @@ fn measures(csv: &str, variant: &str) -> Vec<String> {
         .collect()
 }
 
-/// The measures of `fleetsim run` for the first strategy with these settings, through the library that it calls.
+/// The measures of `fleetsim run` for the first strategy with the given settings, through the library that it calls.
 fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
     let overrides = Overrides {
         set: set.to_vec(),
@@ -165,7 +165,7 @@ fn for_100_settings_the_simulator_in_a_page_returns_the_measures_of_the_run_comm
     assert_eq!(page.complaints(), [""; 0]);
 }
 
-/// The table of runs that the page offers, after an answer for these settings.
+/// The table of runs that the page offers after an answer for the given settings.
 fn csv_of(page: &mut Page, set: &[String]) -> String {
     let encoded = |text: &String| {
         text.bytes()

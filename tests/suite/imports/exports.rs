@@ -25,7 +25,7 @@ fn noise(manager: &str, name: &str) -> Value {
     }])
 }
 
-/// A manifest as printed by `crane manifest`, with layers of these names and sizes in megabytes.
+/// A manifest as printed by `crane manifest`, with layers of the given names and sizes in megabytes.
 pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     let layer = |(name, megabytes): &(&str, u64)| {
         json!({

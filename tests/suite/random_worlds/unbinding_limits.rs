@@ -169,7 +169,7 @@ const fn connections(excess: Excess) -> ConnectionLimit {
     ConnectionLimit { max: MANY, excess }
 }
 
-/// Makes events coincide: clusters are alike, and durations are whole milliseconds or zero.
+/// Makes events coincide: all clusters are equal, and durations are whole milliseconds or zero.
 fn synchronise(variant: &mut Variant, step: SimDuration) {
     variant.scenario.control_loop.request = DurationModel::Constant(step);
     let world = world(variant);

@@ -170,7 +170,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 _ => Some(luck.number(1, 3)),
             },
             registry_pull_qps: 5,
-            // A bucket this large never refuses a pull.
+            // A bucket of this size never rejects a pull.
             registry_burst: if luck.chance(0.5) {
                 luck.number(1, 10)
             } else {

@@ -54,7 +54,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Opens a file in a window of this size.
+    /// Opens a file in a window of the given size.
     pub(crate) fn open(browser: &Path, file: &Path, width: u32, height: u32) -> Self {
         Self::open_at(
             browser,
@@ -64,7 +64,7 @@ impl Page {
         )
     }
 
-    /// Opens an address in a window of this size.
+    /// Opens an address in a window of the given size.
     pub(crate) fn open_at(browser: &Path, address: &str, width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new("sh")

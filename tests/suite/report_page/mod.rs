@@ -71,7 +71,7 @@ fn file_of(folder: &Path) -> PathBuf {
     folder.join("out/report.html")
 }
 
-/// A page with the results of [`EXPERIMENT`] in a window of this size. `None` without a browser.
+/// A page with the results of [`EXPERIMENT`] in a window of the given size. `None` without a browser.
 fn small(width: u32, height: u32) -> Option<Page> {
     let browser = browser::find()?;
     Some(Page::open(&browser, &file_of(SMALL.path()), width, height))
@@ -90,7 +90,7 @@ fn assert_quiet(page: &Page) {
     assert_eq!(foreign, [""; 0], "the page asks the network for nothing");
 }
 
-/// The number of pixels of a canvas with approximately this colour (`#rrggbb`).
+/// A script that counts the pixels of a canvas with approximately the given colour (`#rrggbb`).
 fn pixels(canvas: &str, colour: &str) -> String {
     format!(
         "(() => {{

@@ -105,7 +105,7 @@ fn through([a, b, c]: [Triple; 3], y: [f64; 3]) -> Option<Triple> {
         .then_some(triple)
 }
 
-/// The time of one pull in a world with these parameters.
+/// The time of one pull in a world with the given parameters.
 fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
     let mut world = base();
     let count = row.number("layers") as u64;

@@ -77,7 +77,7 @@ pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
         .collect();
 }
 
-/// `count` equal layers with these total sizes.
+/// `count` equal layers with the given total sizes.
 pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64) -> Vec<LayerSpec> {
     (0..count)
         .map(|at| LayerSpec {

@@ -24,7 +24,7 @@ pub(super) struct AxisTick {
 }
 
 impl Scale {
-    /// A scale from zero, up to 1 if no value is greater than zero.
+    /// A scale from zero to `high`; up to 1 if no value is greater than zero.
     pub(super) fn from_zero(high: f64, from: f64, to: f64) -> Self {
         Self {
             low: 0.0,
@@ -116,7 +116,7 @@ fn nice_step(span: f64, most: usize) -> f64 {
     10.0 * power
 }
 
-/// Converts ticks of values in a unit of this size to the recorded unit; labels stay.
+/// Converts the positions of ticks from a unit of size `unit` to the recorded unit. Labels stay unchanged.
 pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     for tick in &mut ticks {
         tick.value *= unit;
@@ -155,7 +155,7 @@ pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTic
     every(step, count, 1.0)
 }
 
-/// A tick at zero and at each of `count` steps, labelled in a unit of this size.
+/// A tick at zero and at each of `count` steps, labelled in a unit of size `unit`.
 fn every(step: f64, count: usize, unit: f64) -> Vec<AxisTick> {
     let mut ticks = Vec::new();
     for at in 0..=count {
@@ -297,8 +297,8 @@ fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTi
     ticks
 }
 
-/// A horizontal axis of time with room around the values: logarithmic if they span more than a factor of 30, so that a
-/// slow variant does not squash the others. `values` are positive.
+/// A horizontal axis of time with room around the values: logarithmic if the values span more than a factor of 30, so
+/// that a slow variant does not squash all others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
     Scale::fitting(values, (LOG_FROM, [1.4, 1.25]), 1.06, (from, to))
 }

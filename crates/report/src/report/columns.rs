@@ -181,15 +181,15 @@ pub(super) struct FilledColumn<'v> {
 }
 
 impl<'v> FilledColumn<'v> {
-    /// The columns of these results. Exposure is included only for a defective revision, and reach only if some
-    /// clusters cannot be updated.
+    /// The columns for the given variants. Exposure is included only if a revision is defective, and the number of
+    /// reachable targets only if some clusters cannot be updated.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
         Self::shown(variants)
             .filter_map(|column| Self::of(column, variants))
             .collect()
     }
 
-    /// The columns that are relevant for these variants.
+    /// The columns that are relevant for the given variants.
     pub(super) fn shown(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());

@@ -45,7 +45,7 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 }
 
 /// Draws all charts of these results into the folder `charts` of their folder, and writes their page. Calls `begins`
-/// with the name of each before drawing it.
+/// with the name of each chart, and of the page, before drawing it.
 ///
 /// # Errors
 /// Returns an error if a chart or the page cannot be written.
@@ -105,7 +105,7 @@ trait DrawnRecord {
     /// The charts with the names of their files.
     fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)>;
 
-    /// The record in words, in lines of this width.
+    /// The record in words, in lines of at most `width` characters.
     fn text(&self, width: usize) -> String;
 }
 

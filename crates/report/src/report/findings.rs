@@ -15,7 +15,7 @@ use fleetsim_units::stats::in_turn;
 
 /// A link whose peak is at least this share of its capacity is full.
 pub(super) const FULL: f64 = 0.98;
-/// Medians that differ by less than this factor are alike.
+/// Medians that differ by less than this factor count as equal.
 const ALIKE: f64 = 1.02;
 
 /// The head of a chart: its title and the lines below it.
@@ -118,7 +118,7 @@ fn count_unfinished(variants: &[VariantResults<'_>]) -> usize {
         .count()
 }
 
-/// Returns whether two medians hardly differ.
+/// Returns whether two medians differ by so little that they count as equal.
 fn alike(low: f64, high: f64) -> bool {
     high <= ALIKE * low
 }
@@ -393,7 +393,8 @@ fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Opti
     greatest
 }
 
-/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` if it is hardly above 1.
+/// A factor in words: `up to 3-fold`, `by 20%`. It is along one of several lines, or along the only line. `None` if
+/// the factor is close to 1.
 fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     if factor < 1.1 {
         return None;
@@ -412,7 +413,7 @@ fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     Some(format!("{most}{}-fold", number(rounded)))
 }
 
-/// A quantity and its change. `None`: it hardly changes.
+/// A quantity and its change. `None`: the quantity does not change noticeably.
 struct QuantityChange {
     what: &'static str,
     by: Option<String>,
@@ -535,7 +536,7 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// `3`, or `3 to 5`: the minimum and the maximum of these numbers. `None` without one.
+/// The minimum and the maximum of some numbers: `3`, or `3 to 5`. `None` without a number.
 fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
     let (low, high) = numbers.minmax().into_option()?;
     Some(if low == high {

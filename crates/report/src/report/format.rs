@@ -36,7 +36,7 @@ pub(super) fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Number of decimals with which a number of this size has about three significant digits.
+/// Number of decimals with which a number of the given size has about three significant digits.
 fn decimals(size: f64) -> usize {
     [99.95, 9.995, 0.9995, 0.0995]
         .iter()
@@ -226,7 +226,7 @@ impl RateUnit {
             )
     }
 
-    /// A rate in this unit, with its name.
+    /// A rate in this unit, with the unit's name.
     pub(super) fn text(self, bytes_per_s: f64) -> String {
         format!("{} {}", number(bytes_per_s / self.bytes_per_s), self.name)
     }
@@ -338,7 +338,7 @@ mod tests {
         );
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
-        // As many decimals as are needed to show the precision.
+        // There are as many decimals as are needed to show the precision.
         assert_eq!(apart([22.3, 21.9, 22.8]), ["22.3", "21.9", "22.8"]);
         assert_eq!(apart([22.3, 22.283, 22.317]), ["22.30", "22.28", "22.32"]);
         assert_eq!(

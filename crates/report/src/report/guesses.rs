@@ -198,8 +198,8 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
     found
 }
 
-/// The smallest correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's
-/// t of a rank correlation).
+/// The smallest correlation that is worth reporting, for the given number of draws and of constants (Bonferroni;
+/// Student's t of a rank correlation).
 fn least_correlation(draws: usize, constants: usize) -> f64 {
     let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
     let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);

@@ -33,7 +33,8 @@ impl AssertedLimit {
         limits
     }
 
-    /// All limits of the experiment. A limit of another build that this one cannot read is left out.
+    /// All limits of the experiment. A limit that another version of the program wrote, and that this one cannot read,
+    /// is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
         let mut limits = Vec::new();
         for info in &results.provenance.limits {
@@ -151,7 +152,7 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     listed(&texts)
 }
 
-/// The number of limits that a variant exceeds, or for which it has too few runs to decide.
+/// The number of limits that a variant exceeds, or whose verdict is open because the variant has too few runs.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits
         .iter()

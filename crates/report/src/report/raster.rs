@@ -253,7 +253,7 @@ fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKe
     }
 }
 
-/// A pixel of paper with this shade of ink on it.
+/// A pixel of paper, mixed with ink according to the shade.
 fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedColorU8 {
     let Colour(red, green, blue) = ink;
     let mixed = PremultipliedColorU8::from_rgba(
@@ -265,7 +265,7 @@ fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedCo
     mixed.expect("an opaque pixel takes every colour")
 }
 
-/// One channel of paper with this shade of ink on it.
+/// One channel of paper, mixed with ink according to the shade.
 fn mixed_channel(paper: u8, ink: u8, shade: u8) -> u8 {
     let sum = u16::from(SHADES - shade) * u16::from(paper) + u16::from(shade) * u16::from(ink);
     (sum / u16::from(SHADES)) as u8

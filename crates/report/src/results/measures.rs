@@ -86,7 +86,7 @@ macro_rules! measures {
         }
 
         impl RunRow {
-            /// Every number of an existing measure, with its unit; including values that do not count.
+            /// Every number of an existing measure, with its unit. Values that do not count are included.
             pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
                 let all = [$((self.$column.known(), $unit)),+];
                 all.into_iter()

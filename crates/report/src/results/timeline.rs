@@ -244,7 +244,7 @@ mod tests {
             rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(),
             [1, 3, 4]
         );
-        // Median of (9 3), (4 3), (5 0: the coarse run has ended).
+        // The medians of (9 3), of (4 3), and of (5 0), because the coarse run has ended.
         let medians: Vec<String> = rows.iter().map(|row| row.pulls_p50.to_string()).collect();
         assert_eq!(medians, ["6", "3.5", "2.5"]);
     }

@@ -9,7 +9,7 @@ use crate::report::prelude::*;
 
 /// Maximum number of variants in the plot of a world.
 const TOGETHER: usize = 7;
-/// Height of a plot: alone, and among others.
+/// Height of a single plot, and height of each of several plots.
 const ALONE: f64 = 346.0;
 const AMONG: f64 = 186.0;
 /// Room above a plot for its heading and the title of its value axis, and below for the labels and the title of the
@@ -18,7 +18,7 @@ const ABOVE: f64 = 50.0;
 const BELOW: f64 = 56.0;
 /// Distance between two plots next to each other.
 const GAP: f64 = 16.0;
-/// Maximum width of a name in the key of a plot among others, as a share of the plot's width.
+/// Maximum width of a name in the key if there are several plots, as a share of the plot's width.
 const NAME: f64 = 0.3;
 
 /// The curve of one variant, in the units of the axes.
@@ -252,7 +252,7 @@ fn draw_plot<'c>(
     }
 }
 
-/// Points of a curve that rises by one at each of these times, and continues until `until`.
+/// Points of a curve that rises by one at each of `times`, and continues until `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
     let mut points = Vec::new();
     for (at, &time) in times.iter().enumerate() {

@@ -487,12 +487,12 @@ impl HeatMeasure {
         self.measure == EXPOSED
     }
 
-    /// Returns whether the medians hardly differ.
+    /// Returns whether the medians differ by so little that they count as equal.
     fn alike(&self) -> bool {
         self.high - self.low <= ALIKE * self.high
     }
 
-    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all are alike.
+    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all values count as equal.
     fn share(&self, value: f64) -> f64 {
         if self.alike() {
             return 0.3;
@@ -663,7 +663,8 @@ struct CellText {
 }
 
 impl CellText {
-    /// The text in the first of these sizes that fits into `width`, otherwise its brief form. `None` if neither fits.
+    /// The text in the first of `sizes` that fits into `width`, otherwise the text's brief form. `None` if neither
+    /// fits.
     fn fitting(line: &str, sizes: &[f64], width: f64) -> Option<Self> {
         let brief = line.replace(" of ", "/").replace(" runs", "");
         for text in [line, &brief] {

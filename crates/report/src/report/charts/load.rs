@@ -110,7 +110,7 @@ fn curve(load: &[(f64, f64)]) -> Curve {
     }
 }
 
-/// How long the variants keep the link busy.
+/// The finding: how long the variants keep the link busy.
 fn finding(variants: &[VariantResults<'_>], loads: &[Vec<(f64, f64)>], link: f64) -> Vec<String> {
     let mut busy: Vec<Option<f64>> = Vec::new();
     for load in loads {

@@ -80,7 +80,7 @@ struct GridLayout {
 }
 
 impl GridLayout {
-    /// The layout of a grid whose rows have these names.
+    /// The layout of a grid whose rows have the names `rows`.
     fn of(sheet: Sheet<'_>, grid: &Grid<'_, '_>, rows: &[String]) -> Self {
         let above = if grid.title.is_empty() {
             ABOVE
@@ -253,7 +253,7 @@ struct PanelAxes {
 }
 
 impl PanelAxes {
-    /// The axes, moved to this area.
+    /// The axes, moved to the given area.
     fn in_area(self, area: Area) -> Self {
         Self {
             x: Scale {

@@ -524,7 +524,7 @@ struct Plot<'q> {
 }
 
 impl<'q> Plot<'q> {
-    /// A plot with these axes.
+    /// A plot with the given axes.
     fn new(area: Area, axes: &PlotAxes, quantity: &'q CurveQuantity) -> Self {
         let x = Scale::from_zero(axes.span, area.left, area.right);
         Self {

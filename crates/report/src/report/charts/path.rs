@@ -82,7 +82,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The name of a part in charts of these runs.
+/// The name of a part of the critical path in charts of the given runs.
 fn name_of(part: usize, paths: &[Option<&RunRow>]) -> &'static str {
     let (_, name) = PARTS[part].texts(paths.iter().flatten().copied());
     name

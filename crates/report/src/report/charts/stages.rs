@@ -37,7 +37,7 @@ struct StageSpan {
 }
 
 impl StageSpan {
-    /// The stage that consists of these clusters.
+    /// The stage that consists of the given clusters.
     fn of(name: &str, clusters: &[&ClusterRow]) -> Self {
         let ready: Vec<f64> = clusters.iter().filter_map(|row| row.ready_s).collect();
         let instructed = clusters.iter().filter_map(|row| row.instructed_s);
@@ -151,7 +151,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The height of the panels of these variants next to each other.
+/// The height of the panels of several variants next to each other.
 fn row_height(row: &[Staged<'_>]) -> f64 {
     let most = row.iter().map(|(_, stages)| stages.len()).max();
     HEADING + ROW * most.unwrap_or(0) as f64 + AXIS

@@ -45,7 +45,7 @@ pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     chart_names(&drawn).into_iter().zip(canvases).collect()
 }
 
-/// The unique names of the charts of these axes.
+/// A unique name for the chart of each axis.
 fn chart_names(axes: &[&SweepAxis<'_>]) -> Vec<String> {
     if axes.len() == 1 {
         return vec!["sweep".to_owned()];
@@ -112,7 +112,7 @@ fn draw(
     };
     let last = panels.len() - 1;
     let below = layout.area(last).bottom + 58.0 + second_line(axis);
-    // On a narrow page, the names are below.
+    // On a narrow page, the names of the lines are below the panels.
     let is_keyed = sheet.is_narrow() && lines.len() > 1;
     let keyed = if is_keyed {
         LABEL_LINE * names.len() as f64
@@ -151,7 +151,7 @@ fn variants_on<'v, 'r>(lines: &[SweepLine<'v, 'r>]) -> Vec<&'v VariantResults<'r
     variants
 }
 
-/// The panels that these variants need, from top to bottom.
+/// The panels that the given variants need, from top to bottom.
 fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel> {
     let mut panels = Vec::new();
     if shown.iter().any(|variant| !variant.is_whole()) {
@@ -220,8 +220,8 @@ impl PanelLayout {
     }
 }
 
-/// Distance of the first and the last value from the ends of an axis of this width, and distance between the dots of
-/// neighbouring lines. Evenly spaced values have room for dots side by side.
+/// Distance of the first and the last value from the ends of an axis of the given width, and distance between the dots
+/// of neighbouring lines. Evenly spaced values have room for dots side by side.
 fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) {
     if numeric {
         return (INSET, 0.0);
@@ -548,7 +548,7 @@ fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     }
 }
 
-/// Draws a line's mark in this size.
+/// Draws a line's mark with radius `r`.
 fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, colour: Colour) {
     let outline = match line % 4 {
         0 => return canvas.dot((x, y), r, colour, 1.0),

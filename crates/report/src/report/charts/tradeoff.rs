@@ -127,7 +127,7 @@ struct Strip {
 }
 
 impl Strip {
-    /// A strip with room for the names of these variants, or for their numbers.
+    /// A strip with room for the names of the given variants, or for their numbers.
     fn of(sheet: Sheet<'_>, variants: &[VariantResults<'_>], labels: &[String]) -> Self {
         let mut unfinished: Vec<&String> = Vec::new();
         for (variant, label) in variants.iter().zip(labels) {

@@ -40,7 +40,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> S
     )
 }
 
-/// The number of runs that ended with this outcome.
+/// The number of runs that ended with the given outcome.
 fn count_ends(variant: &VariantResults<'_>, outcome: RunOutcome) -> usize {
     variant
         .runs

@@ -99,7 +99,7 @@ fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
     ]
 }
 
-/// The index of these clusters' names in the known lists; a new list is added.
+/// The index in `names` of the list with the names of these clusters; the list is added if it is new.
 fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usize {
     let own: Vec<String> = clusters.iter().map(|row| row.cluster.clone()).collect();
     if let Some(known) = names.iter().position(|other| *other == own) {

@@ -102,7 +102,7 @@ struct VariantData<'r> {
     fleet: FleetData,
 }
 
-/// The page of these results.
+/// The HTML page with the given results.
 pub(super) fn page(results: &Results, charts: &[String]) -> String {
     let variants = results.variants();
     let limits = AssertedLimit::all(results);
@@ -250,7 +250,7 @@ impl<'r> VariantData<'r> {
     }
 }
 
-/// Returns whether rollouts with these ends are only readable on a logarithmic axis.
+/// Returns whether rollouts that end at these times are only readable on a logarithmic axis.
 fn is_log(ends: impl Iterator<Item = f64>) -> bool {
     let (least, most) = ends
         .filter(|end| *end > 0.0)

@@ -81,7 +81,7 @@ fn is_positive(quantity: f64) -> bool {
     quantity > 0.0
 }
 
-/// The maximum value of each bin in this unit.
+/// The maximum value of each bin, in units of size `unit`.
 fn most_in(bins: &[&[&TimelineRow]], unit: f64, value: fn(&TimelineRow) -> f64) -> Vec<u64> {
     let mut greatest = Vec::new();
     for rows in bins {

@@ -180,8 +180,8 @@ fn short(path: &str) -> &str {
     }
 }
 
-/// The headings of settings with these paths. If one setting of each entry of a list is searched, the heading is the
-/// entry, such as a partition or a step. Further entries of a list only have their index: `partitions[0]`, `[1]`,
+/// The headings of settings with the given paths. If one setting of each entry of a list is searched, the heading is
+/// the entry, such as a partition or a step. Further entries of a list only have their index: `partitions[0]`, `[1]`,
 /// `[2]`.
 pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     let entries: Vec<Option<&str>> = paths.iter().map(|path| entry_of(path)).collect();

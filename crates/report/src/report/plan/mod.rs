@@ -401,7 +401,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
-/// The caveat that a mean covers only events that this number of runs can show.
+/// The caveat that a mean covers only events that the number of runs can show.
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 

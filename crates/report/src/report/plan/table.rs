@@ -58,7 +58,7 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         room_beside(&columns),
         &str::to_owned,
     );
-    // Names and verdicts are words, the rest are numbers.
+    // Names and verdicts are words; all other cells are numbers.
     let words = names.len() + 1;
     joined(&[names, columns].concat(), words)
 }
@@ -134,7 +134,7 @@ fn value_of(candidate: &Candidate, name: &str) -> String {
     }
 }
 
-/// The remaining width of a line next to these columns.
+/// The width of a line that remains next to the given columns.
 pub(super) fn room_beside(columns: &[Vec<String>]) -> usize {
     WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum())
 }

@@ -187,7 +187,7 @@ impl VariantReview {
         }
     }
 
-    /// A measure with this name.
+    /// The review of a measure.
     fn measure(&self, name: Measure) -> Option<&MeasureReview> {
         self.measures.iter().find(|measure| measure.measure == name)
     }

@@ -96,7 +96,7 @@ pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
     best
 }
 
-/// The rectangle that a text needs, with this margin on both sides.
+/// The rectangle that a text needs, including the margin `beside` on both sides.
 fn room_of((left, baseline): Position, width: f64, beside: f64, above: f64) -> [f64; 4] {
     [
         left - beside,

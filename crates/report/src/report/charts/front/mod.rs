@@ -452,7 +452,7 @@ impl WorldLayout {
     /// Room between panels.
     const GAP: f64 = 22.0;
 
-    /// The layout of panels for this number of worlds.
+    /// The layout of panels for the given number of worlds.
     fn of(sheet: Sheet<'_>, worlds: usize) -> Self {
         let wished = match worlds {
             1 => 1,
@@ -467,7 +467,7 @@ impl WorldLayout {
         }
     }
 
-    /// The area of a panel whose plot begins at this height.
+    /// The area of the panel at index `at`, whose plot begins at height `top`.
     fn area(&self, at: usize, top: f64) -> Area {
         let column = (at % self.columns) as f64;
         let left = MARGIN + (self.width + Self::GAP) * column + Self::LABELS;
