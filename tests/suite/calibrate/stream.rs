@@ -160,7 +160,7 @@ impl EventStream {
         started
     }
 
-    /// Removes the events of the last pod with this reason, as an exporter does with old events.
+    /// Removes the events of the last pod that have the given reason, as an exporter does with old events.
     fn discard(&mut self, reason: &str) {
         let pod = format!("\"name\":\"shop-{:04}\"", self.pods);
         let is_gone = |line: &String| {

@@ -18,7 +18,7 @@ use super::common::loaded;
 
 const CLUSTERS: usize = 1000;
 
-/// Writes an experiment with this strategy to a folder.
+/// Writes an experiment with the given strategy to a folder.
 fn write(folder: &Path, release: &str, faults: &str, strategy: &str) {
     let text = format!(
         "name: cloud-foundry
@@ -75,7 +75,7 @@ fn told(run: &RunRecord) -> usize {
         .count()
 }
 
-/// The times at which the first and the last of these instances were instructed.
+/// The times at which the first and the last of the given instances were instructed.
 fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
     let times = run.clusters[instances]
         .iter()

@@ -334,7 +334,7 @@ fn before_parentheses(text: &str) -> &str {
     text.split('(').next().unwrap_or_default()
 }
 
-/// The variant's setting with this path.
+/// The variant's setting with the given path.
 fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> {
     variant
         .info
@@ -430,7 +430,7 @@ impl SweptValues {
         are_distinct.then_some(Self::FleetSizes(sizes))
     }
 
-    /// The axis title of a setting with these values.
+    /// The title of an axis with these values; `subject` is the name of the setting.
     fn title(&self, subject: &str) -> String {
         match self {
             Self::Quantities(_) | Self::Categories => subject.to_owned(),

@@ -68,7 +68,7 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
-/// Logical pixels per font unit, in a text of this size.
+/// Logical pixels per font unit, in a text of the given size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(
         face(weight)

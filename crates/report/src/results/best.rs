@@ -48,11 +48,12 @@ pub struct ComparisonRow {
     pub pairs: u64,
     /// Whether the variant's mean may be the smallest.
     pub may_be_best: bool,
-    /// Difference of the variant's mean from the smallest mean of the others; empty if the variant has no mean.
+    /// Difference of the variant's mean from the smallest mean of the other variants; empty if the variant has no
+    /// mean.
     pub behind: Option<f64>,
-    /// Lower end of the simultaneous 95% interval of that difference.
+    /// Lower end of the simultaneous 95% interval of the difference from the smallest mean of the other variants.
     pub behind_low: Option<f64>,
-    /// Upper end of the simultaneous 95% interval of that difference.
+    /// Upper end of the simultaneous 95% interval of the difference from the smallest mean of the other variants.
     pub behind_high: Option<f64>,
 }
 

@@ -153,7 +153,7 @@ pub struct FitParameter {
 pub struct RatesRecord {
     /// Number of pulls that the rates are fitted to.
     pub pulls: u64,
-    /// Number of nodes with these pulls.
+    /// Number of nodes with pulls that the rates are fitted to.
     pub nodes: u64,
     /// The formula of the pull model in words.
     pub formula: String,
@@ -198,9 +198,9 @@ pub struct ImageRow {
     pub image: String,
     /// Number of layers that the nodes lacked.
     pub layers: u64,
-    /// Compressed bytes of these layers, as downloaded.
+    /// Compressed bytes of the layers that the nodes lacked, as downloaded.
     pub compressed_bytes: u64,
-    /// Bytes of these layers on disk.
+    /// Bytes on disk of the layers that the nodes lacked.
     pub uncompressed_bytes: u64,
     /// Number of pulls of the image that are used for the fit.
     pub pulls: u64,

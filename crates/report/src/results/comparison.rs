@@ -12,8 +12,8 @@ use itertools::Itertools;
 
 use super::Setting;
 
-/// Groups the variants that have these settings, as indices into the list. The members of a group are compared, and
-/// the first member is the reference for differences.
+/// Groups variants by their settings, as indices into the list. The members of a group are compared, and the first
+/// member is the reference for differences.
 #[must_use]
 pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
     let worlds = partition(settings, |setting| !setting.is_of_strategy());

@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::results::RunRow;
 
-    /// Runs with these times (`None`: unfinished) and peaks.
+    /// A variant whose runs have the given times (`None`: unfinished) and peaks.
     fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {
         let run = |(replicate, &(reachable_ready_s, peak)): (u32, &(Option<f64>, u64))| {
             let record = run_record(replicate, peak);

@@ -219,7 +219,7 @@ pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// The tables of a results folder that its provenance lists. fleetsim reads no others.
+/// The tables of a results folder that its provenance lists. fleetsim reads no other tables.
 fn listed_tables<'p>(
     folder: &Path,
     provenance: &'p Provenance,

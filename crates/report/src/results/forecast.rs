@@ -26,7 +26,7 @@ pub struct ForecastRecord {
     pub level: f64,
     /// Time when all targets except failed ones are ready.
     pub done: ForecastSpan,
-    /// The share of draws in which some of these targets are not ready before the horizon.
+    /// The share of draws in which a target that has not failed is not ready before the horizon.
     pub unfinished: f64,
     /// The stage or target that is next.
     pub next: Option<ForecastNext>,

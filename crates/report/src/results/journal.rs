@@ -29,7 +29,8 @@ use fleetsim_units::io::{open_own, state_folder, uninterrupted};
 /// The suffix of every journal's name.
 const ENDING: &str = ".runs";
 
-/// A journal that has not been resumed for this time is removed by the next study, whichever results it belongs to.
+/// A journal that has not been resumed for this duration is removed by the next study, whichever results it belongs
+/// to.
 const FORGOTTEN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// The finished runs of a study in progress. The file stays on disk when this is dropped; [`Journal::finish`] removes

@@ -207,7 +207,7 @@ impl Limit {
         self.measure
     }
 
-    /// Compares these runs with the limit.
+    /// Compares runs with the limit.
     ///
     /// # Panics
     /// Panics if there are no runs.
@@ -432,7 +432,7 @@ impl Chance {
     /// The interval of the share of all runs that meet the limit, if `meeting` of the simulated runs do. Each end of
     /// the interval has the limit's confidence, so both together have less.
     fn interval(self, meeting: usize, runs: usize) -> Interval {
-        // At a confidence of 50% the interval is hardly wider than a point.
+        // At a confidence of 50%, the interval is almost a point.
         let level = (2.0 * self.confidence - 1.0).max(1e-9);
         stats::share_interval(meeting as f64, runs, level).expect("a limit is compared with runs")
     }

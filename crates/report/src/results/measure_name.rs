@@ -23,9 +23,9 @@ pub const SHORT_NAMES: [(&str, Measure); 5] = [
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (help: {help})")]
 pub struct MeasureError {
-    /// What is wrong with the text.
+    /// A description of the error in the text.
     pub message: String,
-    /// How to fix the text.
+    /// A description of the fix.
     pub help: String,
 }
 

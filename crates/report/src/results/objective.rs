@@ -104,13 +104,13 @@ impl Objective {
         }
     }
 
-    /// Returns whether the objective is this setting.
+    /// Returns whether the objective is the given setting.
     #[must_use]
     pub fn is_setting(&self, setting: &Setting) -> bool {
         self.measure().is_none() && setting.path == self.text
     }
 
-    /// The number by which these settings are ranked; lower is better. `None`: the objective is a measure, or the
+    /// The number by which the objective ranks settings; lower is better. `None`: the objective is a measure, or the
     /// value is not a number.
     #[must_use]
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {

@@ -341,7 +341,7 @@ fn missing(folder: &Path, file: &'static str) -> ResultsError {
     }
 }
 
-/// The fields that identify a provenance that this program can read. All others are skipped.
+/// The fields that identify a provenance that this program can read. All other fields are skipped.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ProvenanceMark {

@@ -218,7 +218,7 @@ impl StatusRow {
 }
 
 impl RunRow {
-    /// Returns whether a simulation can have produced these numbers, so that they can be used in statistics.
+    /// Returns whether a simulation can have produced the row's numbers, so that they can be used in statistics.
     fn is_valid(&self) -> bool {
         let is_possible = |(value, unit): (f64, &str)| match unit {
             "1" => is_share(value),
@@ -231,8 +231,8 @@ impl RunRow {
 }
 
 impl RunRecord {
-    /// Returns whether a simulation can have produced these numbers. Saved runs and runs of a shard are untrusted
-    /// input. Another check decides whether it is the run that the study expects.
+    /// Returns whether a simulation can have produced the record's numbers. Saved runs and runs of a shard are
+    /// untrusted input. Another check decides whether a record is the run that the study expects.
     pub(super) fn is_valid(&self) -> bool {
         self.run.is_valid()
             && is_amount(self.bin_s)

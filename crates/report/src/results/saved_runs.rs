@@ -61,7 +61,7 @@ pub(super) fn entry(id: RunId, run: &RunRecord) -> Result<Vec<u8>> {
     }
 }
 
-/// The bytes of a file with these runs.
+/// The bytes of a file with the given runs.
 ///
 /// # Errors
 /// See [`entry`].

@@ -107,7 +107,7 @@ struct FoundShard {
 }
 
 impl ShardSet {
-    /// Reads the shards in these folders: each folder is a shard, or contains shards.
+    /// Reads the shards in `folders`, each of which is a shard, or contains shards.
     ///
     /// # Errors
     /// Returns an error if there is no shard, if a shard appears twice or does not belong to the others, if files
@@ -391,7 +391,7 @@ impl FoundShard {
         }
     }
 
-    /// The command that writes another shard of the same study next to this one.
+    /// The command that writes another shard of the same study into a folder next to this shard.
     fn command(&self, shard: StudyShard, round: u32) -> String {
         let command = format!("{} {}", self.info.whole_command, shard.flags(round));
         let home = self.folder.parent().unwrap_or(Path::new(""));

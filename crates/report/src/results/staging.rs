@@ -97,7 +97,7 @@ impl StagedFolder {
     }
 
     /// Prevents other studies with the same target until this value is dropped. Commands that only redraw results do
-    /// not call it.
+    /// not need this.
     ///
     /// # Errors
     /// Returns an error if another process has a study with this target, or the file system has no locks.

@@ -116,7 +116,7 @@ impl MeasuredStatistic {
         })
     }
 
-    /// The statistic over these runs. A run without the measure counts as infinite.
+    /// The statistic over the given runs. A run without the measure counts as infinite.
     #[must_use]
     pub fn of(self, runs: &[RunRow]) -> f64 {
         self.over.of(&self.measure.values(runs))

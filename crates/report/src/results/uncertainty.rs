@@ -39,7 +39,8 @@ pub struct UncertaintyRow {
     pub unit: String,
     /// Number of runs with the constants at their values in the experiment.
     pub luck_runs: u64,
-    /// Median of these runs; empty if half of them or more did not reach the measure.
+    /// Median of the runs with the constants at their values in the experiment; empty if half of them or more did not
+    /// reach the measure.
     pub luck_median: Option<f64>,
     /// Lower end of the interval that one further run with the same constants is in; empty if the measure is not
     /// reached there.
@@ -148,7 +149,7 @@ impl DrawnValues {
         }
     }
 
-    /// The share of the draws in which no variant of the group has a lower value than this one.
+    /// The share of the draws in which no variant of the group has a lower value than `variant`.
     fn least_share(&self, variant: usize, group: &[usize]) -> f64 {
         let own = &self.by_variant[variant];
         let mut least = 0;

@@ -285,7 +285,7 @@ fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted
     fitted
 }
 
-/// The width of a line with these names and columns.
+/// The width of a line with the given names and columns.
 fn line_width(names: &Names, columns: &[TextColumn]) -> usize {
     let columns = columns.iter().map(|column| 2 + column.width());
     names.width() + columns.sum::<usize>()
