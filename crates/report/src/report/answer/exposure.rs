@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn exposure_that_varies_between_runs_has_an_interval_and_complete_variants_are_named() {
+    fn exposure_that_differs_between_runs_has_an_interval_and_completing_variants_are_named() {
         // 40 clusters, and 4 more in each later run: 40 to 60, the median between 48 and 52.
         let answer = answered(vec![wave("ten", Some(40)), wave("more", Some(100))]);
         let text = &answer.parts[0].1;

@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_counts_only_the_variants_of_its_strategy() {
+    fn only_variants_that_a_limit_applies_to_are_counted() {
         let four = [("one", 10), ("two", 100), ("three", 500), ("four", 1000)];
         assert_eq!(said(&four, &[]), None);
         assert_eq!(
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_undecided_after_few_runs_is_not_reported_as_exceeded() {
+    fn a_limit_that_too_few_runs_leave_undecided_is_not_reported_as_exceeded() {
         let share = "P(peak_pulls < 9000) >= 95%";
         assert_eq!(
             said(&[("one", 10)], &[(share, None)]).expect("a sentence"),

@@ -76,7 +76,7 @@ fn without_limits_the_answer_to_a_sweep_names_the_link_and_the_cost_of_each_step
 }
 
 #[test]
-fn bounds_follow_the_users_strategies_and_name_the_source_of_their_constants() {
+fn bounds_come_after_the_users_own_strategies_and_name_the_source_of_their_constants() {
     let own = Wave {
         strategy: "mine".to_owned(),
         ..wave("mine", 100, 0)
@@ -100,7 +100,7 @@ fn bounds_follow_the_users_strategies_and_name_the_source_of_their_constants() {
 }
 
 #[test]
-fn the_lead_compares_the_users_strategies_with_each_other() {
+fn the_lead_compares_the_users_own_strategies_with_each_other() {
     let worlds = |strategies: &[(&str, u64)]| {
         let path = "registry.egress";
         let of =
@@ -230,7 +230,7 @@ fn the_users_own_setting_is_compared_with_the_best_of_a_sweep() {
 }
 
 #[test]
-fn a_stalled_variant_does_not_count_as_meeting_the_limits() {
+fn a_variant_that_stalls_does_not_count_among_those_that_meet_the_limits() {
     let answer = answered(
         &of_waves(vec![wave("careful", 100, 2), wave("bold", 500, 0)]),
         &["peak_pulls < 9999"],
@@ -243,7 +243,7 @@ fn a_stalled_variant_does_not_count_as_meeting_the_limits() {
 }
 
 #[test]
-fn targets_are_called_by_the_products_word() {
+fn entries_of_a_fleet_are_named_by_the_products_word() {
     let fleet = of_waves(vec![Wave {
         unreachable: 2,
         ..wave("canary", 50, 0)
@@ -266,7 +266,7 @@ fn targets_are_called_by_the_products_word() {
 }
 
 #[test]
-fn a_stalled_variant_is_not_ranked_and_is_reported_with_its_rule() {
+fn a_variant_that_stalls_is_not_ranked_and_reported_with_its_rule() {
     let answer = answered(
         &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 0)]),
         &[],
@@ -286,7 +286,7 @@ fn a_stalled_variant_is_not_ranked_and_is_reported_with_its_rule() {
 }
 
 #[test]
-fn the_answer_states_that_nothing_completes() {
+fn the_answer_says_so_if_nothing_completes() {
     let answer = answered(
         &of_waves(vec![wave("careful", 100, 1), wave("bold", 500, 1)]),
         &[],
@@ -325,7 +325,7 @@ fn every_variant_that_may_be_the_fastest_is_named() {
 }
 
 #[test]
-fn without_variants_there_is_no_answer_and_a_single_variant_is_described_in_numbers() {
+fn no_variants_give_no_answer_and_a_single_variant_gives_its_numbers() {
     assert_eq!(answered(&of_waves(Vec::new()), &[]), PageAnswer::default());
     let answer = answered(&of_waves(vec![wave("all", 1000, 0)]), &[]);
     assert!(text(&answer).contains("` completes after "), "{answer:?}");
