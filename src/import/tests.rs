@@ -195,7 +195,7 @@ fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
 }
 
 #[test]
-fn the_exports_of_these_tests_are_valid() {
+fn the_exports_that_the_tests_use_are_valid() {
     for (sources, files) in exports() {
         let draft = draft(&sources, Texts::of(&files));
         let draft = draft.unwrap_or_else(|problems| panic!("{files:?}: {problems:?}"));

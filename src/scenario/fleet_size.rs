@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_whole_clusters_are_met_exactly() {
+    fn shares_that_are_whole_numbers_of_clusters_are_met_exactly() {
         assert_eq!(apportion(200, &[72, 24, 4]), [144, 48, 8]);
         assert_eq!(apportion(1000, &[72, 24, 4]), [720, 240, 40]);
         assert_eq!(apportion(5000, &[72, 24, 4]), [3600, 1200, 200]);

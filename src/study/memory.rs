@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn the_number_of_concurrent_runs_fits_into_memory_and_a_run_that_does_not_fit_is_refused() {
+    fn as_many_runs_are_concurrent_as_fit_into_memory_and_a_run_too_large_is_rejected() {
         let within = |most| estimate().runs_within(Bytes::new(most), 4);
         for (most, expected) in [(130, 4), (129, 3), (100, 3), (99, 2), (60, 1)] {
             assert_eq!(within(most).expect("one fits"), expected, "{most}");

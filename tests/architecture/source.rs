@@ -516,7 +516,7 @@ fn inline_paths(code: &str) -> Vec<String> {
 }
 
 #[test]
-fn blanks_comments_literals_and_tests() {
+fn removes_comments_literals_and_tests() {
     let code = "a /* { */ b // }\n'{' c \"}\\\"{\" r#\"\"{\"# &'a d b'}' '\\'' e\n#[cfg(test)]\nmod tests {\n fn f() {}\n}\ng";
     let words: Vec<&str> = without_tests(&blanked(code))
         .leak()

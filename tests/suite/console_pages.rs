@@ -43,7 +43,7 @@ fn printed(command: &str, folder: &Path) -> String {
 }
 
 #[test]
-fn the_commands_of_the_pages_run_and_print_what_they_show() {
+fn the_commands_of_the_pages_print_the_output_that_the_pages_show() {
     let home = tempfile::tempdir().expect("a temporary folder");
     for page in PAGES {
         let path = root().join(page);

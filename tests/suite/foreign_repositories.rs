@@ -115,7 +115,7 @@ impl Home {
 }
 
 #[test]
-fn a_bare_repository_inside_a_clone_has_no_effect() {
+fn a_bare_repository_inside_a_clone_is_ignored() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let inner = home.partial_clone("source/inner", &["--bare"]);
@@ -289,7 +289,7 @@ fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
 }
 
 #[test]
-fn a_replaced_object_is_read_as_committed() {
+fn git_replacements_of_objects_are_ignored() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let old = git(&source, &["rev-parse", "HEAD:shop/shop.json"]);

@@ -126,7 +126,7 @@ fn ten_questions_of_a_newcomer_are_answered_within_two_minutes() {
 }
 
 #[test]
-fn words_are_counted_in_the_headings_and_in_the_section() {
+fn the_reading_time_counts_words_of_headings_and_of_the_section() {
     let page = "# A page\nx y z\n\n## Next\none two [three](four)\n";
     // The words are those of "# A page", "## Next", and of the section with its heading: "## Next one two [three".
     assert_eq!(words_to(page, "](four)"), Some(3 + 2 + 5));

@@ -152,7 +152,7 @@ fn results_contain_no_secrets_and_their_inputs_reproduce_the_rollout() {
 }
 
 #[test]
-fn no_secret_is_in_a_page_that_simulates() {
+fn a_page_with_the_simulator_contains_no_secrets() {
     let folder = folder_with(&[
         ("experiment.yaml", EXPERIMENT),
         ("fleet.yaml", FLEET_YAML),
@@ -181,7 +181,7 @@ fn no_secret_is_in_a_page_that_simulates() {
 }
 
 #[test]
-fn no_secret_is_in_an_imported_experiment() {
+fn an_imported_experiment_contains_no_secrets() {
     let members = "{\"items\": [{\"apiVersion\": \"cluster.kubernetes-fleet.io/v1\", \"kind\": \"MemberCluster\", \
         \"metadata\": {\"name\": \"m\", \"annotations\": {\"t\": \"s3cr3t\"}}, \
         \"status\": {\"conditions\": [{\"type\": \"Joined\", \"status\": \"True\"}]}}]}";

@@ -58,7 +58,7 @@ const ONLY: [&str; 8] = [
 ];
 
 #[test]
-fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_threads() {
+fn an_analysis_is_equal_on_any_number_of_threads_and_names_the_changed_decisions() {
     let home = experiment("");
     let [one, three] = ["1", "3"].map(|threads| {
         let out = format!("out-{threads}");

@@ -281,7 +281,7 @@ fn the_same_files_give_the_same_bytes_and_charts_can_be_redrawn() {
 }
 
 #[test]
-fn a_calibration_is_reproduced_from_its_provenance() {
+fn a_calibration_can_be_reproduced_from_its_provenance() {
     let home = events();
     fs::rename(
         home.path().join("events.jsonl"),

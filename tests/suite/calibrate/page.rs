@@ -43,7 +43,7 @@ fn home() -> tempfile::TempDir {
 
 /// Commands of other programs on the page are not run.
 #[test]
-fn the_commands_of_the_page_run_and_print_what_it_shows() {
+fn the_commands_of_the_page_print_the_output_that_it_shows() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");
     let home = home();
     let (now, commands) = with_outputs(&page, |language, command| {

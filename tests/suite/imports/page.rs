@@ -41,7 +41,7 @@ fn page_with(page: &str, printed: &[String]) -> String {
 }
 
 #[test]
-fn the_page_shows_what_its_commands_print() {
+fn the_page_shows_the_current_output_of_its_commands() {
     let page = fs::read_to_string(root().join(PAGE)).expect("readable");
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(60))),

@@ -237,7 +237,7 @@ pub(super) fn value_axis(
     }
 }
 
-/// Draws the axis line at the bottom with ticks and labels; the title is below.
+/// Draws the axis line at the bottom with ticks, labels and, below them, the title.
 pub(super) fn bottom_axis(
     canvas: &mut Canvas,
     area: Area,

@@ -125,7 +125,7 @@ pub struct FitRecord {
     /// Share of samples of the fitted distribution whose Anderson–Darling distance is at least `ad`. `None`: not
     /// computed.
     pub ad_p: Option<f64>,
-    /// `fits`, `close` or `does not fit`.
+    /// The verdict on the fit: `fits`, `close` or `does not fit`.
     pub verdict: String,
     /// The distribution in the experiment file's notation.
     pub expression: String,

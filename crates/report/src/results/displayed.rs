@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn variants_with_more_runs_show_a_replicate_that_all_have() {
+    fn variants_with_more_runs_show_a_replicate_that_all_variants_have() {
         let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
         let many = of(&[
             (Some(9.0), 9),

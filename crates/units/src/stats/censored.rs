@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_exceeds_a_bound_is_drawn_from_the_rest_of_the_distribution() {
+    fn a_time_above_a_bound_is_drawn_from_the_truncated_distribution() {
         let fit = CensoredFit {
             mu: libm::log(60.0),
             sigma: 0.4,

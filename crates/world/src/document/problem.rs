@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn many_problems_and_long_lines_are_truncated() {
+    fn lists_of_problems_and_long_lines_are_truncated() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
         let source = Arc::new(Source::new("a.json", text));
         let at = source

@@ -64,7 +64,7 @@ fn results_are_first_new_then_reproduced_then_replaced() {
 }
 
 #[test]
-fn missing_files_are_added_when_all_others_are_reproduced() {
+fn missing_files_are_added_if_all_existing_files_are_reproduced() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let fill_in = |runs: &str| {
