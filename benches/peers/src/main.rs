@@ -10,8 +10,8 @@
 //! - `simcore`: the engine of the DSLab simulators; an event goes to a component by its id.
 //! - `nexosim`: a model that schedules events for itself, on one thread. Each instant is a step with a barrier.
 //!
-//! These simulators do more for an event than a queue, and have features that fleetsim's engine lacks. The comparison only
-//! says what an event costs in each. The flow models of SimGrid and DSLab's network model are not on crates.io.
+//! These simulators do more for an event than a queue, and have features that fleetsim's engine lacks. The comparison
+//! only says what an event costs in each. The flow models of SimGrid and DSLab's network model are not on crates.io.
 
 mod nexo;
 
