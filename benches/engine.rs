@@ -14,7 +14,7 @@ use fleetsim::engine::EventQueue;
 
 const CHECKED_EVENTS: u32 = 2_000_000;
 
-/// Load, number of pending events, and checksum over the first two million fired events if it is known.
+/// Load, number of pending events, and the checksum over the first two million fired events, if known.
 const CASES: [(Load, u32, Option<u64>); 6] = [
     (Load::Hold, 1_000, Some(0x6a89_a2bf_959c_aa30)),
     (Load::Hold, 100_000, Some(0x28f3_025c_cc36_dd1f)),
@@ -26,8 +26,8 @@ const CASES: [(Load, u32, Option<u64>); 6] = [
 
 fn main() {
     let measure = std::env::args().any(|argument| argument == "--bench");
-    // No charts: with the `ab_glyph` feature of plotters, which this crate enables, criterion would need a registered
-    // font.
+    // There are no charts: with the `ab_glyph` feature of plotters, which this crate enables, criterion would need a
+    // registered font.
     let mut criterion = Criterion::default()
         .without_plots()
         .sample_size(10)

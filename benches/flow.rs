@@ -41,10 +41,10 @@ use fleetsim::flow::{LinkId, Network, TransferId};
 use fleetsim::units::{Bytes, BytesPerSec, SimTime};
 use sharing::{Family, LAYERS, Links, Load, SplitMix64};
 
-/// Transfers that are replaced as they end; the new transfer's path is drawn.
+/// Transfers on random paths, each of which is replaced by a new one when it ends.
 struct Churn {
     network: Network,
-    /// A path takes one link of each list.
+    /// Lists of links; a path has one link of each list.
     hops: Vec<Vec<LinkId>>,
     random: SplitMix64,
 }
@@ -232,7 +232,7 @@ fn flow(criterion: &mut Criterion) {
 
 criterion_group! {
     name = benches;
-    // Criterion's own plots need a font that our choice of plotters' features leaves out.
+    // Criterion's own plots need a font, and plotters is built without fonts.
     config = Criterion::default().without_plots();
     targets = flow
 }

@@ -3,7 +3,7 @@
 //!
 //! `cargo bench --bench goals` prints one line for each goal: part, load, nanoseconds of CPU time per unit of work,
 //! the same for the reference, and the ratio. Work and reference alternate, and the smallest time of each counts,
-//! because other processes can only make a time longer. `benches/goals.py` adds whole runs and writes
+//! because other processes can only increase a time. `benches/goals.py` adds whole runs and writes
 //! `results/performance/goals.csv`.
 //!
 //! With `simulate FILE` it loads an experiment and prints the CPU seconds of the first variant's first run alone.
@@ -22,23 +22,24 @@ use fleetsim::scenario::{Overrides, load};
 use rustix::time::{ClockId, clock_gettime};
 use sharing::{Family, LAYERS, Links, Load};
 
-/// CPU seconds of this thread.
+/// CPU time of this thread, in seconds.
 fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// Returns the CPU seconds of `work` and its result.
+/// Runs `work`. Returns its CPU seconds and its result.
 fn timed(work: impl FnOnce() -> u64) -> (f64, u64) {
     let start = cpu_seconds();
     let checksum = work();
     (cpu_seconds() - start, checksum)
 }
 
-/// Some work, ready to be timed; returns its checksum.
+/// Some work that is ready to be timed; it returns its checksum.
 type Work<'w> = Box<dyn FnOnce() -> u64 + 'w>;
 
-/// Alternates between work and reference and prints the smallest times. `units` are the work's and the reference's.
+/// Alternates between the work and the reference, and prints the smallest time of each. `units`: the units of work of
+/// both.
 fn compare(
     name: &str,
     rounds: u32,
@@ -62,7 +63,7 @@ fn fill<Q: Pending>(load: churn::Load, pending: u32, queue: Q) -> Churn<Q> {
     Churn::new(load, pending, queue)
 }
 
-/// The engine's loop against a bare heap, and with cancellation against a heap with stamps.
+/// Compares the engine's loop with a bare heap, and, with cancellation, with a heap with stamps.
 fn engine(is_bench: bool) {
     let (sizes, fired, rounds): (&[u32], u32, u32) = if is_bench {
         (&[1_000, 100_000, 1_000_000], 2_000_000, 7)
@@ -90,8 +91,8 @@ fn engine(is_bench: bool) {
     }
 }
 
-/// The time of a transfer against one pop and push of a heap with the same number of entries, and against B3 of
-/// another size or the forest's B3.
+/// Compares the time of a transfer with one pop and push of a heap with the same number of entries, and with B3 of
+/// another size or the B3 of the forest.
 fn flow(is_bench: bool) {
     let (few, many, most, rounds) = if is_bench {
         (1_000, 10_000, 1_000_000, 5)
@@ -129,7 +130,7 @@ fn flow(is_bench: bool) {
             );
         }
     }
-    // A single small load takes a few milliseconds, mostly on a cold processor.
+    // A single small load would take only a few milliseconds, mostly on a cold processor.
     let small = || -> Work<'static> {
         let loads: Vec<Load> = (0..20)
             .map(|_| Load::new(Family::B, 3, few, Links::Forest))
@@ -150,7 +151,7 @@ fn ready(family: Family, n: usize, links: Links) -> Work<'static> {
     Box::new(move || load.run())
 }
 
-/// One run of the first variant, alone.
+/// Simulates the first run of the first variant, and prints its CPU seconds.
 fn simulate(file: &str) {
     let experiment = load(Path::new(file), &Overrides::default()).expect("the experiment is valid");
     let (seconds, events) = timed(|| {

@@ -3,7 +3,7 @@
 //! Prints a table as CSV: product, targets, µs of both kinds of pass, and their ratio. The loads are in `controllers`;
 //! each is in the middle of a rollout with `maxUnavailable: 10%` or similar. A time is the minimum over several
 //! passes, each after its changes, because other processes only add to it. Both kinds must produce the same checksum
-//! of decisions. `cargo test` runs a small load once, so this file keeps working.
+//! of decisions. `cargo test` runs a small load once, to check that this file works.
 
 #![allow(clippy::print_stdout, reason = "a bench prints its results")]
 

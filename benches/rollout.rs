@@ -1,8 +1,8 @@
 //! Whole simulated rollouts: time per run, events per second.
 //!
-//! The load is in the id: clusters x nodes x layers, an update under Rancher Fleet with `maxUnavailable: 10%` or all
-//! at once. Every run prints a checksum of its results (bytes from the registry, completion). `cargo test` runs a
-//! small load once, so this file keeps working.
+//! The load is in the id: clusters x nodes x layers, and an update under Rancher Fleet with `maxUnavailable: 10%` or
+//! of all clusters simultaneously. Every run prints a checksum of its results (bytes from the registry, completion).
+//! `cargo test` runs a small load once, to check that this file works.
 
 #![allow(
     missing_docs,
@@ -137,7 +137,7 @@ fn variant(clusters: usize, strategy: Arc<dyn Strategy>) -> Variant {
 
 #[allow(clippy::print_stderr, reason = "a bench prints its checksum")]
 fn rollouts(criterion: &mut Criterion) {
-    // Criterion's test mode cannot be queried; without `--bench` a tiny load is enough.
+    // Criterion does not say whether it is in test mode; without `--bench`, a tiny load is enough.
     let sizes: &[usize] = if std::env::args().any(|arg| arg == "--bench") {
         &[200, 1000, 5000]
     } else {

@@ -134,7 +134,7 @@ impl Churn<EventQueue<u32>> {
     }
 }
 
-/// The load as a model; its own queue is not used.
+/// The load as a model. The model does not use the queue of its own [`Churn`].
 struct Dispatched {
     churn: Churn<EventQueue<u32>>,
     checksum: u64,
@@ -169,7 +169,7 @@ impl Model for Dispatched {
     }
 }
 
-/// The generator of the load's definition.
+/// SplitMix64, the random number generator that the definition of the load names.
 struct SplitMix64(u64);
 
 impl SplitMix64 {
@@ -190,7 +190,7 @@ impl SplitMix64 {
     }
 }
 
-/// The engine's queue under this load.
+/// The engine's queue under the loads of this module.
 impl Pending for EventQueue<u32> {
     type Id = EventId;
 
@@ -208,8 +208,8 @@ impl Pending for EventQueue<u32> {
     }
 }
 
-/// The reference with cancellation: a binary heap ordered by time and insertion. Cancelled entries stay in it; an
-/// entry with an outdated stamp is skipped when it is popped.
+/// The reference queue with cancellation: a binary heap ordered by time and insertion. Cancelled entries stay in the
+/// heap; an entry with an outdated stamp is skipped when it is popped.
 #[derive(Default)]
 pub(crate) struct HeapWithStamps {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
@@ -231,7 +231,7 @@ impl Pending for HeapWithStamps {
     }
 
     fn cancel(&mut self, (): ()) {
-        // The next entry of the same payload has a later stamp.
+        // The old entry stays in the heap, because the next entry of the same payload has a later stamp.
     }
 
     fn pop(&mut self) -> (u64, u32) {
@@ -245,7 +245,7 @@ impl Pending for HeapWithStamps {
     }
 }
 
-/// The reference without cancellation: a binary heap ordered by time and insertion.
+/// The reference queue without cancellation: a binary heap ordered by time and insertion.
 #[derive(Default)]
 pub(crate) struct BareHeap {
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,

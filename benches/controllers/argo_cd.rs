@@ -1,4 +1,4 @@
-//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`. Applications become unhealthy or healthy
+//! An ApplicationSet in the middle of a RollingSync with `maxUpdate: 10%`. Applications become unhealthy, and healthy
 //! again.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use fleetsim::units::{SimDuration, SimTime};
 
 use super::{Load, spread, sum};
 
-/// A set and the applications that change. Passes are not stored.
+/// A controller of an ApplicationSet, and the applications that change. The decisions of passes are not stored.
 pub(crate) struct SetLoad {
     set: ArgoCd,
     view: Vec<ApplicationView>,
@@ -38,7 +38,7 @@ impl SetLoad {
         };
         let mut view = vec![application; applications];
         set.reconcile(SimTime::ZERO, &view);
-        // A commit is detected, and the first step's applications are synced.
+        // The new commit is detected, and the applications of the first step are synced.
         for application in &mut view {
             let live = application.live.as_mut().expect("all exist");
             (live.sync, live.revisions, live.reconciled_at) =
@@ -65,9 +65,9 @@ impl SetLoad {
     }
 }
 
-/// Starts the requested syncs and refreshes, as the application controller does. It compares an application when its
-/// operation starts: a row stays Pending until then, and each pass would request its sync again. Returns whether there
-/// are any syncs.
+/// Starts the requested syncs and refreshes, as the application controller does. An application is compared when its
+/// operation starts; otherwise its row would stay Pending, and each pass would request its sync again. Returns whether
+/// there are any syncs.
 fn run_operations(view: &mut [ApplicationView], started_at: SimTime) -> bool {
     let mut has_any = false;
     for live in view

@@ -1,11 +1,11 @@
-//! A process whose instances start or become routable. The load covers only the part of a pass that used to look at
-//! all instances: counting them by state.
+//! A process whose instances start or become routable. The load covers only the part of a pass whose time depends on
+//! the number of instances: counting them by state.
 
 use fleetsim::rollout::cloud_foundry::{InstanceReports, LrpState};
 
 use super::{CHANGES, Load};
 
-/// The reports of a process.
+/// The reported states of a process' instances.
 pub(crate) struct ProcessLoad {
     reports: InstanceReports,
     is_routable: bool,

@@ -26,7 +26,7 @@ fn members(clusters: usize) -> Vec<MemberCluster> {
         .collect()
 }
 
-/// All clusters run the old resources.
+/// Bindings with which all clusters run the old resources.
 fn settled(clusters: &[MemberCluster]) -> Bindings {
     let binding = |(index, cluster): (usize, &MemberCluster)| {
         let name = binding_name("crp", &cluster.name, 0);
@@ -35,7 +35,7 @@ fn settled(clusters: &[MemberCluster]) -> Bindings {
     clusters.iter().enumerate().map(binding).collect()
 }
 
-/// A placement and the clusters that change. Passes are not stored.
+/// A controller of a placement, and the clusters that change. The decisions of passes are not stored.
 pub(crate) struct RollingLoad {
     update: RollingUpdate,
     view: RollingView,
@@ -95,7 +95,8 @@ impl Load for RollingLoad {
     }
 }
 
-/// A staged update run. Passes are stored, because finished clusters do not change again.
+/// A controller of a staged update run. The decisions of passes are stored, because finished clusters do not change
+/// again.
 pub(crate) struct StagedLoad {
     run: StagedUpdateRun,
     view: StagedView,
@@ -131,7 +132,7 @@ impl StagedLoad {
             members,
         );
         let mut load = Self { run, view, next: 0 };
-        // The first clusters start, and are observed.
+        // After two rounds, the first clusters have started and are observed.
         for _ in 0..2 {
             load.pass(false);
         }

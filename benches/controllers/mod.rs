@@ -10,7 +10,7 @@ use fleetsim::rollout::{TargetId, TargetSet};
 /// Number of targets that change before a pass.
 pub(crate) const CHANGES: usize = 100;
 
-/// A controller and what it sees.
+/// A controller, and the state that it observes.
 pub(crate) trait Load {
     /// Changes some targets.
     fn change(&mut self);
@@ -22,7 +22,7 @@ pub(crate) trait Load {
 /// A load's name and the function that builds it for a number of targets.
 type NamedLoad = (&'static str, fn(usize) -> Box<dyn Load>);
 
-/// All loads.
+/// All loads of this bench.
 pub(crate) const LOADS: [NamedLoad; 5] = [
     ("Rancher Fleet", |targets| {
         Box::new(rancher_fleet::BundleLoad::new(targets))
@@ -41,7 +41,7 @@ pub(crate) const LOADS: [NamedLoad; 5] = [
     }),
 ];
 
-/// Returns [`CHANGES`] of the targets, spread evenly.
+/// Returns [`CHANGES`] of the targets, evenly spread.
 fn spread(targets: usize) -> TargetSet {
     let mut set = TargetSet::new(targets);
     (0..targets)

@@ -1,4 +1,4 @@
-//! A bundle in the middle of an update with `maxUnavailable: 10%`. Clusters become unready or ready again.
+//! A bundle in the middle of an update with `maxUnavailable: 10%`. Clusters become unready, and ready again.
 
 use fleetsim::rollout::rancher_fleet::{
     BundleAction, BundleView, ClusterView, FleetCluster, IntOrString, RancherFleet,
@@ -9,7 +9,7 @@ use fleetsim::units::SimTime;
 
 use super::{Load, spread, sum};
 
-/// A bundle and the clusters that change. Passes are not stored.
+/// A controller of a bundle, and the clusters that change. The decisions of passes are not stored.
 pub(crate) struct BundleLoad {
     fleet: RancherFleet,
     view: BundleView,

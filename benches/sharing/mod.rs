@@ -39,10 +39,10 @@ impl SplitMix64 {
     }
 }
 
-/// A compact record without heap memory, so the load itself is cheap compared with the network.
+/// A puller as a compact record without heap memory, so that the load itself is cheap compared with the network.
 #[derive(Clone, Debug)]
 struct Puller {
-    /// Start and end of each layer's path in the load's links.
+    /// For each layer, the start and the end of its path in the load's `links`.
     paths: [(u32, u32); LAYERS],
     start: SimTime,
     layers: [Bytes; LAYERS],
@@ -55,10 +55,10 @@ pub(crate) struct Load {
     /// All paths, each from the egress downwards.
     links: Vec<LinkId>,
     pullers: Vec<Puller>,
-    /// Number of concurrent layers.
+    /// Number of layers that a puller downloads concurrently.
     parallel: usize,
-    /// Number of pullers that start simultaneously. Each finished puller is replaced by the next one a millisecond
-    /// later.
+    /// Number of pullers that start simultaneously. Each puller that finishes is replaced by the next one a
+    /// millisecond later.
     window: usize,
 }
 
@@ -76,20 +76,20 @@ pub(crate) enum Family {
     G,
     N,
     T,
-    /// Two registries.
+    /// Like B, with two registries.
     R,
-    /// With a mirror in each region.
+    /// Like B, with a mirror in each region.
     M,
-    /// Swarms of fifty nodes.
+    /// Swarms of fifty nodes that send layers to each other.
     S,
 }
 
-/// How a path is given to the network.
+/// The form in which a path is passed to the network.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Links {
-    /// Identified by its last link.
+    /// A path is identified by its last link; the other links are the parents of that link.
     Forest,
-    /// Listed link by link; no link has a parent.
+    /// A path is a list of links; no link has a parent.
     Loose,
 }
 
@@ -104,7 +104,7 @@ struct Fabric {
     egress: LinkId,
     /// The second registry.
     other: LinkId,
-    /// Paths down to each region or cluster.
+    /// The links from the egress down to each region or cluster.
     regions: Vec<Vec<LinkId>>,
     clusters: Vec<Vec<LinkId>>,
     /// The mirror of each region.
@@ -173,7 +173,7 @@ impl Fabric {
         };
         for at in 0..count {
             let capacity = (self.n as u64 * self.random.within(low, high) / count) as f64;
-            // A warm mirror serves its region without the egress.
+            // A warm mirror serves its region without using the egress.
             let above = if self.family == Family::E && at % 2 == 1 {
                 vec![]
             } else {
@@ -200,7 +200,7 @@ impl Fabric {
         }
     }
 
-    /// The next puller; the order of the draws is part of the load's definition.
+    /// Draws the next puller; the order of the draws is part of the load's definition.
     fn puller(&mut self, at: usize) -> Puller {
         let egress = [self.egress];
         match self.family {
@@ -347,7 +347,7 @@ impl Load {
         }
     }
 
-    /// Runs to the end. Returns a checksum over the completions in their order.
+    /// Runs the load to its end. Returns a checksum over the completions in their order.
     pub(crate) fn run(self) -> u64 {
         let Self {
             network,
@@ -372,7 +372,7 @@ impl Load {
             .take(window)
             .collect();
         starts.sort_unstable();
-        // Replacements come in the order of their time, all after the last start of the window.
+        // Replacements start in the order of their times, all after the pullers of the first window.
         let (mut next_start, mut next_puller) = (0, window);
         let (mut checksum, mut completed) = (0_u64, Vec::new());
         loop {

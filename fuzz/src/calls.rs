@@ -1,4 +1,4 @@
-//! The library calls, with every text that the program would print of their results.
+//! Calls of the library, each with every text that the program would print about the results.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use super::{files, has_large_number, in_folder, known};
 
 const WIDTH: usize = 100;
 
-/// An experiment with 30 clusters for every product; strategies name files that a target replaces.
+/// Image manifests and the beginning of an experiment with 30 clusters, for every product. Strategies name files that
+/// the input replaces.
 const MANIFEST: &str = include_str!("../../experiments/02-four-products/shop-v2.json");
 const PREVIOUS: &str = include_str!("../../experiments/02-four-products/shop-v1.json");
 
@@ -80,7 +81,7 @@ pub fn experiment(text: &str) {
     }
 }
 
-/// Runs `fleetsim check` on an experiment with each of these strategies, such as `rancherFleet: {file: input}`.
+/// Runs `fleetsim check` on an experiment with each of the given strategies, such as `rancherFleet: {file: input}`.
 pub fn with_strategy(strategies: &[&str], input: &str) {
     for strategy in strategies {
         let experiment = format!("{HEAD}{strategy}}}}}\n");
@@ -91,7 +92,8 @@ pub fn with_strategy(strategies: &[&str], input: &str) {
     }
 }
 
-/// Runs `fleetsim import`: each option is set if the input contains its file; the first file is named `first`.
+/// Runs `fleetsim import`. Each option in `names` is set if the input contains a file of that name; the first file has
+/// the name `first`.
 pub fn import(text: &str, first: &str, names: &[&'static str]) {
     let files = known(files(text, first), names, &[]);
     in_folder(&files, |folder| {
@@ -134,7 +136,7 @@ pub fn import(text: &str, first: &str, names: &[&'static str]) {
     });
 }
 
-/// Runs `fleetsim calibrate`, with files as for [`import`].
+/// Runs `fleetsim calibrate`. The files are selected as for [`import`].
 pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
     let files = known(files(text, first), names, &[]);
     in_folder(&files, |folder| {
@@ -189,7 +191,7 @@ pub fn calibrate(text: &str, first: &str, names: &[&'static str]) {
     });
 }
 
-/// Reads a results folder, in which the input replaces files, as `report`, `export` and `reproduce` do.
+/// Reads a results folder as `report`, `export` and `reproduce` do. The input replaces files of the folder.
 pub fn results(text: &str, defaults: &[(&'static str, &'static str)]) {
     let names: Vec<&'static str> = defaults
         .iter()

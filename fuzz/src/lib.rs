@@ -1,6 +1,6 @@
 //! Code shared by the fuzz targets: inputs that consist of several files, and the calls that read them.
 //!
-//! A target calls the public library like the program, with files in a scratch folder. An input is a text with the
+//! A target calls the public library as the program does, with files in a scratch folder. An input is a text with the
 //! files of one call: each begins with a line `=== NAME`. If a known file is missing from the input, its default is
 //! used. A crashing input is thus readable text, and the program can be called with its parts.
 
@@ -21,7 +21,7 @@ const SEPARATOR: &str = "=== ";
 pub fn files<'t>(text: &'t str, first: &'t str) -> BTreeMap<&'t str, &'t str> {
     let mut files = BTreeMap::new();
     let mut insert = |name, text: &'t str| {
-        // An input may begin with a file other than the first.
+        // The input may begin with a separator, and so with another file.
         if name != first || !text.trim().is_empty() {
             files.insert(name, text);
         }
@@ -64,7 +64,7 @@ fn scratch() -> &'static Path {
     })
 }
 
-/// Runs `call` in a folder with these files, and removes them.
+/// Runs `call` in a folder with the given files, and removes the files afterwards.
 fn in_folder(files: &BTreeMap<&str, &str>, call: impl FnOnce(&Path)) {
     let folder = scratch();
     for (name, text) in files {
@@ -76,7 +76,7 @@ fn in_folder(files: &BTreeMap<&str, &str>, call: impl FnOnce(&Path)) {
     }
 }
 
-/// The files named in `known`; defaults replace missing ones.
+/// The files of an input that are named in `known`; a missing file has its default.
 fn known<'t>(
     files: BTreeMap<&'t str, &'t str>,
     known: &[&'static str],

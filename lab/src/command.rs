@@ -1,4 +1,4 @@
-//! Programs that the laboratory starts: short ones, and servers that end when the laboratory ends.
+//! Starts programs: commands that end by themselves, and servers that end when the laboratory ends.
 //!
 //! Every program leads its own process group, so that a signal from the terminal reaches only the laboratory, which
 //! then ends all others. A server also ends if the laboratory is killed (`setpriv --pdeathsig`).
@@ -17,7 +17,7 @@ use crate::error::LabError;
 /// Maximum time for a server to end by itself.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// Runs a program with this input. Returns its output.
+/// Runs a program with the given standard input. Returns its output.
 pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
     let command = words.join(" ");
     let failed = |message: String| LabError::Program {
@@ -33,7 +33,7 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     let mut stdin = child.stdin.take().expect("it is piped");
-    // A program that ends early reports the reason itself.
+    // Writing fails if the program ends early; the program reports the reason itself.
     let _ = stdin.write_all(input.as_bytes());
     drop(stdin);
     let output = child
@@ -45,7 +45,7 @@ pub(crate) fn run(words: &[&str], input: &str) -> Result<String, LabError> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The last non-empty line.
+/// The last line of a text that is not empty.
 pub(crate) fn last_line(text: &str) -> String {
     text.lines()
         .rev()
@@ -96,12 +96,12 @@ impl Server {
         Ok(Self { child })
     }
 
-    /// The id of its process.
+    /// The process id of the server.
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Asks it to end, without waiting.
+    /// Asks the server to end, without waiting.
     pub(crate) fn ask_to_end(&self) {
         signal(self.child.id(), Signal::TERM);
     }
@@ -125,7 +125,7 @@ impl Drop for Server {
 /// Sends a signal to the process group of a program that [`Server`] or a pull started.
 pub(crate) fn signal(id: u32, signal: Signal) {
     if let Some(group) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-        // The process may have ended before.
+        // It is not an error if the process has already ended.
         let _ = kill_process_group(group, signal);
     }
 }

@@ -1,8 +1,8 @@
 //! The comparison of predicted and measured results, as a table in Markdown.
 //!
-//! Each number is the mean over the runs of a variant. Each run has its own seed, and so its own controller delays:
-//! the spread is the range of emulated ends relative to the ends simulated with the same seed. Differences are
-//! relative to the prediction.
+//! Each number is the mean over the runs of a variant. Each run has its own seed, and therefore its own controller
+//! delays. So the spread is the range of emulated end times, each relative to the end time simulated with the same
+//! seed. Differences are relative to the prediction.
 
 use std::fmt::Write;
 
@@ -68,7 +68,7 @@ fn mean(rows: &[&MeasuredRow], of: fn(&MeasuredRow) -> f64) -> f64 {
     rows.iter().map(|row| of(row)).sum::<f64>() / rows.len().max(1) as f64
 }
 
-/// The range of the emulated ends, each relative to the end that was simulated with its seed.
+/// The range of the emulated end times, each relative to the end time that was simulated with the same seed.
 fn spread(emulated: &[&MeasuredRow], simulated: &[&MeasuredRow]) -> f64 {
     let shares = emulated
         .iter()

@@ -6,7 +6,7 @@ use fleetsim::results::ResultsError;
 use fleetsim::scenario::LoadError;
 use fleetsim::sim::RunFailure;
 
-/// Reason why a set-up was not measured.
+/// The reason why a set-up was not measured.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LabError {
     /// The experiment is invalid.
@@ -23,15 +23,15 @@ pub(crate) enum LabError {
     Program {
         /// The command as typed in a shell.
         command: String,
-        /// The last line of its output.
+        /// The last line of the program's output.
         message: String,
     },
     /// A file cannot be read or written.
     #[error("{path}: {error}")]
     File {
-        /// Its path.
+        /// The path of the file.
         path: String,
-        /// The reason.
+        /// The error of the file system.
         error: std::io::Error,
     },
     /// Results cannot be written.
@@ -40,13 +40,13 @@ pub(crate) enum LabError {
     /// A run has failed.
     #[error("{0}")]
     Run(#[from] RunFailure),
-    /// Ctrl-C or a request to end.
+    /// The user pressed Ctrl-C, or the process was asked to end.
     #[error("interrupted; nothing of this set-up was written")]
     Interrupted,
 }
 
 impl LabError {
-    /// A closure for `map_err` of an operation on `path`.
+    /// Returns a closure for `map_err` that adds `path` to the error of a file operation.
     pub(crate) fn file(path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.display().to_string();
         move |error| Self::File { path, error }

@@ -24,10 +24,10 @@ use serde_json::{Value, json};
 use crate::command::run;
 use crate::error::LabError;
 
-/// Number of bytes of a layer outside of its file's content: tar header and end, gzip header and trailer.
+/// Number of bytes of a layer in addition to its file's content: header and end of tar, header and trailer of gzip.
 const FRAME: u64 = 4096;
 
-/// Bytes of the length of gzip's extra field. Source: RFC 1952.
+/// Size of the field that contains the length of gzip's extra field. Source: RFC 1952.
 const EXTRA_LENGTH: usize = 2;
 
 /// Bytes of a file's header in a tar archive.
@@ -144,7 +144,8 @@ fn layer_of(layer: &LayerSpec) -> Result<(Vec<u8>, Vec<u8>), LabError> {
     let zeros = on_disk.saturating_sub(compressed);
     let mut random = compressed - FRAME;
     let plain = packed(&archive(layer, random, zeros)?, random, None)?.len() as u64;
-    // Zeros and the headers of blocks also take space; their size is only known now.
+    // Zeros and the headers of blocks also take space when compressed; their size is known only after compressing
+    // them.
     random = random.saturating_sub((plain + FRAME / 2).saturating_sub(compressed));
     let archive = archive(layer, random, zeros)?;
     let plain = packed(&archive, random, None)?;
@@ -193,7 +194,7 @@ fn packed(archive: &[u8], random: u64, extra: Option<usize>) -> Result<Vec<u8>, 
     written.map_err(LabError::file(Path::new("a layer in memory")))
 }
 
-/// The size, which [`crate::subset`] has verified to be constant.
+/// Returns a size, which [`crate::subset`] has verified to be constant.
 fn constant(size: &SizeModel) -> u64 {
     match size {
         SizeModel::Constant(bytes) => bytes.get(),

@@ -28,7 +28,7 @@ use crate::node::Node;
 use crate::registry::{PORT, RegistryServer};
 use crate::subset::OLD;
 
-/// Set by the first signal.
+/// Whether the laboratory has received a signal to end.
 pub(crate) static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// Time between two readings of the registry's counters.
@@ -51,18 +51,19 @@ pub(crate) struct Setup {
     /// Nodes of each cluster.
     nodes: Vec<Vec<Node>>,
     registry: RegistryServer,
-    /// Cache of each cluster, if images come through caches.
+    /// The cache of each cluster; empty if images do not come through caches.
     caches: Vec<RegistryServer>,
-    /// The mirror, which is asked before the registry.
+    /// The mirror, from which nodes try to pull before they try the registry.
     mirror: Option<RegistryServer>,
     network: Network,
     scratch: PathBuf,
-    /// Runs the clients of the nodes.
+    /// The runtime that executes the clients of the nodes.
     runtime: Runtime,
 }
 
 impl Setup {
-    /// Builds namespaces, registry, images and nodes in a folder that is removed afterwards.
+    /// Builds the namespaces, the registry, the images and the nodes of an experiment, in a folder that is removed
+    /// afterwards.
     pub(crate) fn build(
         world: &WorldSpec,
         transport: &Transport,
@@ -189,8 +190,8 @@ impl Setup {
         Ok(())
     }
 
-    /// The registries of a cluster's nodes, each with the hosts in the order in which they are asked: a mirror comes
-    /// first, and a cluster's cache is a separate registry.
+    /// The registries of a cluster's nodes, each with its hosts in the order in which the nodes try them: a mirror
+    /// comes first, and a cluster's cache is a separate registry.
     fn registries(&self, cluster: usize) -> Vec<(String, Vec<String>)> {
         let host = |address: &str| format!("{address}:{PORT}");
         let asked = self.mirror.iter().map(|_| MIRROR).chain([REGISTRY]);
@@ -223,7 +224,7 @@ impl Setup {
         if matches!(self.world.distribution.kind, DistributionKind::Cache(_)) {
             for at in 0..self.world.clusters.len() {
                 let folder = self.scratch.join(format!("cache-{at}"));
-                // Left over from the previous run.
+                // This folder may be left over from the previous run.
                 let _ = std::fs::remove_dir_all(&folder);
                 let upstream = format!("{REGISTRY}:{PORT}");
                 let cache = RegistryServer::start(
@@ -250,7 +251,7 @@ impl Setup {
             for image in &self.world.images {
                 let reference = self.reference(at, &image.name, TAGS[0]);
                 for node in nodes {
-                    // The image may not have arrived.
+                    // It is not an error if the image has not arrived.
                     let _ = self
                         .runtime
                         .block_on(node.images().remove(reference.clone()));
@@ -326,7 +327,7 @@ impl<'s> LabRun<'s> {
         })
     }
 
-    /// Changes links in the same way as the world.
+    /// Changes the links of the set-up when an event changes the links of the simulated world.
     fn follow(&mut self, event: &Event) -> Result<(), LabError> {
         let world = &self.setup.world;
         match *event {
@@ -396,7 +397,7 @@ impl Laboratory for LabRun<'_> {
                     line.rsplit(": ").next().unwrap_or(&line)
                 );
             }
-            // There is no receiver after the end of the run.
+            // Sending fails after the end of the run, when there is no receiver.
             let _ = sender.send((order.pull, Instant::now(), error.map(|(kind, _)| kind)));
         };
         self.pulls.spawn_on(pull, self.setup.runtime.handle());
@@ -433,7 +434,7 @@ impl Laboratory for LabRun<'_> {
     }
 
     fn totals(&mut self) -> Result<Totals, LabError> {
-        // A response is logged when its last byte is being sent.
+        // The registry logs a response while its last byte is being sent, so wait until the log is complete.
         thread::sleep(Duration::from_millis(200));
         let served = self.setup.registry.served()?;
         let from_caches = self

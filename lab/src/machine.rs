@@ -1,7 +1,8 @@
 //! The machine that measures: its programs and kernel, its load, and interference from other processes.
 //!
-//! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which the machine could have run but
-//! another guest did. The load of `/proc/loadavg` is only recorded, because it still includes the previous set-up.
+//! Shares of processor time come from `/proc/stat` (proc(5)): steal is time in which this machine was ready to run,
+//! but another guest of the host ran. The load of `/proc/loadavg` is only recorded, because it still includes the
+//! previous set-up.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,17 +14,17 @@ use crate::command::run;
 use crate::error::LabError;
 use crate::net::{PacketQueue, Transport, has_netem, try_fair_queues, try_in_namespace};
 
-/// Maximum share of the processors that other processes may use before a measurement. Guess; with a load of ten, times
-/// grow by a third.
+/// Maximum share of the processors that other processes may use before a measurement. The value is a guess; with a
+/// load of ten, times grow by a third.
 const BUSY_MAX: f64 = 0.10;
 
-/// Maximum share that other guests may take. Guess.
+/// Maximum share of the processors that other guests may use. The value is a guess.
 const STEAL_MAX: f64 = 0.02;
 
 /// How long the machine is observed before a measurement.
 const WATCHED: Duration = Duration::from_secs(2);
 
-/// Maximum time until the machine becomes quiet.
+/// Maximum time to wait until the machine becomes quiet.
 const QUIET_WITHIN: Duration = Duration::from_secs(30);
 
 /// Processor time since the machine started, in ticks.
@@ -45,7 +46,7 @@ impl CpuTime {
             .map(|word| word.parse().unwrap_or(0))
             .collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-        // user, nice, system, idle, iowait, irq, softirq, steal
+        // The fields are user, nice, system, idle, iowait, irq, softirq, steal.
         let idle = at(3) + at(4);
         let all: u64 = (0..8).map(at).sum();
         Self {
@@ -65,7 +66,7 @@ impl CpuTime {
     }
 }
 
-/// Looks for a program in the folders of `PATH`.
+/// Returns whether a program is in one of the folders of `PATH`.
 pub(crate) fn is_installed(tool: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path).any(|folder| folder.join(tool).is_file())
@@ -74,7 +75,7 @@ pub(crate) fn is_installed(tool: &str) -> bool {
 /// The file that lists the kernel's congestion controls, separated by blanks.
 const CONGESTION_KINDS: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
 
-/// Checks that the laboratory can work here, and returns a description of the environment.
+/// Checks that the laboratory can run on this machine. Returns a description of the environment.
 pub(crate) fn check(transport: &Transport) -> Result<EmulationInfo, LabError> {
     let tools = [
         "docker-registry",

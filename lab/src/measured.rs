@@ -16,20 +16,20 @@ use crate::error::LabError;
 pub(crate) struct MeasuredRow {
     /// The set-up.
     pub(crate) setup: String,
-    /// The variant, without the mark of emulated ones.
+    /// The variant, without the ending that marks emulated variants.
     pub(crate) variant: String,
-    /// `simulated` or `emulated`.
+    /// The kind of run: `simulated` or `emulated`.
     pub(crate) kind: String,
     /// The replicate.
     pub(crate) replicate: u32,
-    /// Shortest, median, 95th percentile and longest pull of a cluster.
+    /// Shortest, median, 95th percentile and longest pull time of a cluster, in seconds.
     pub(crate) first_pull_s: f64,
     pub(crate) median_pull_s: f64,
     pub(crate) p95_pull_s: f64,
     pub(crate) last_pull_s: f64,
-    /// The end of the last pull.
+    /// The time at which the last pull ended.
     pub(crate) end_s: f64,
-    /// The time at which all clusters were ready. Empty if some were not.
+    /// The time at which all clusters were ready. Empty if some clusters were not ready.
     pub(crate) completion_s: Option<f64>,
     /// Bytes that left the registry.
     pub(crate) bytes: u64,
@@ -37,18 +37,18 @@ pub(crate) struct MeasuredRow {
     pub(crate) requests: u64,
     /// Maximum number of simultaneous pulls.
     pub(crate) peak_pulls: u64,
-    /// Failed pulls.
+    /// Number of failed pulls.
     pub(crate) failed_pulls: u64,
-    /// Largest vertical distance from the curve of the simulated run. Empty for the simulated run itself.
+    /// Largest vertical distance between the run's curve and that of the simulated run. Empty for the simulated run.
     pub(crate) distance: Option<f64>,
-    /// Share of the processors that was used. Empty for simulated runs.
+    /// Share of the machine's processors that was used. Empty for simulated runs.
     pub(crate) busy_share: Option<f64>,
-    /// Whether it was measured although the machine was not quiet.
+    /// Whether the run was measured although the machine was not quiet.
     pub(crate) anyway: bool,
 }
 
 impl MeasuredRow {
-    /// The row of a run.
+    /// The row that describes a run.
     pub(crate) fn of(setup: &str, variant: &str, is_emulated: bool, run: &RunRecord) -> Self {
         let spans =
             |row: &fleetsim::results::ClusterRow| Some(row.last_pull_s? - row.first_pull_s?);
@@ -98,7 +98,7 @@ pub(crate) fn distance(one: &RunRecord, other: &RunRecord) -> f64 {
     distance_of(&ends(one), &ends(other))
 }
 
-/// The Kolmogorov-Smirnov distance. Clusters that never end count too.
+/// The Kolmogorov-Smirnov distance of two lists of end times. Clusters that never end count too.
 fn distance_of(one: &[f64], other: &[f64]) -> f64 {
     let all = one.len().max(other.len()).max(1) as f64;
     let by = |ends: &[f64], at: f64| ends.partition_point(|end| *end <= at) as f64 / all;
@@ -108,7 +108,7 @@ fn distance_of(one: &[f64], other: &[f64]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Reads a table; empty if there is none.
+/// Reads a table; empty if the file does not exist.
 pub(crate) fn read(path: &Path) -> Result<Vec<MeasuredRow>, LabError> {
     if !path.exists() {
         return Ok(Vec::new());

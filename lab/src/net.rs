@@ -42,8 +42,8 @@ const TBF_BURST_MIN: f64 = 16_384.0;
 /// The smallest bucket of a shaped link with a queue for each connection: two packets.
 const HTB_BURST_MIN: f64 = 4_096.0;
 
-/// A link's bucket, as a duration at its rate: the delay of timers while all processors are busy. The storm of
-/// `one-layer` ended 7.9 % after its simulation with 2 ms, and 3.4 % with 10.
+/// A link's bucket, as a duration at its rate: the delay of timers while all processors are busy. With 2 ms, the storm
+/// of `one-layer` ended 7.9 % after its simulation; with 10 ms, 3.4 %.
 const BURST_SECS: f64 = 0.01;
 
 /// The address range of all namespaces.
@@ -76,7 +76,7 @@ pub(crate) struct Transport {
     pub(crate) congestion: String,
 }
 
-/// The network of a set-up. It is removed when this is dropped.
+/// The network of a set-up. It is removed when the value is dropped.
 #[derive(Debug)]
 pub(crate) struct Network {
     prefix: String,
@@ -117,7 +117,7 @@ impl Network {
                 &["ip", "-n", &switch, "-batch", "-"],
                 &format!("{veth}link set {port} master br0 up\n"),
             )?;
-            // The kernel allows any congestion control for a route, but for a namespace only those that users may
+            // For a route, the kernel allows any congestion control; for a namespace, only those that users may
             // choose.
             let route = format!(
                 "route replace {NETWORK} dev eth0 src {address} congctl {}",
@@ -160,17 +160,17 @@ impl Network {
         format!("{}s{at}", self.prefix)
     }
 
-    /// Shapes the registry's sending.
+    /// Limits the rate at which the registry sends.
     pub(crate) fn shape_egress(&self, rate: BytesPerSec) -> Result<(), LabError> {
         self.shape(&self.registry(), "eth0", rate)
     }
 
-    /// Shapes the mirror's sending.
+    /// Limits the rate at which the mirror sends.
     pub(crate) fn shape_mirror(&self, rate: BytesPerSec) -> Result<(), LabError> {
         self.shape(&self.mirror(), "eth0", rate)
     }
 
-    /// Shapes the traffic that a site receives.
+    /// Limits the rate at which a site receives.
     pub(crate) fn shape_downlink(&self, site: usize, rate: BytesPerSec) -> Result<(), LabError> {
         self.shape(&self.switch(), &port(site), rate)
     }
@@ -244,7 +244,8 @@ fn in_turn() -> (String, String) {
     (tables, String::new())
 }
 
-/// The same for the switch, which forwards packets and does not track connections.
+/// nftables tables and a rule with which the switch marks packets by a hash of address and port. The switch forwards
+/// packets, and does not track connections.
 fn by_hash() -> (String, String) {
     (
         String::new(),
@@ -252,8 +253,7 @@ fn by_hash() -> (String, String) {
     )
 }
 
-/// Gives a link queues, over which connections are spread. Packets are counted individually, so none are sent in
-/// bundles.
+/// Gives a link one queue per connection. Each packet is counted individually, so packets are not sent in bundles.
 fn make_fair(
     namespace: &str,
     device: &str,
@@ -319,7 +319,7 @@ pub(crate) fn address(site: usize) -> String {
 
 fn remove(names: impl Iterator<Item = String>) {
     let batch: String = names.map(|name| format!("netns del {name}\n")).collect();
-    // Links that do not exist, because building failed, must not prevent the removal of the others.
+    // If building failed, some links do not exist. That must not prevent the removal of the other links.
     let _ = run(&["ip", "-force", "-batch", "-"], &batch);
 }
 

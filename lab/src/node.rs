@@ -1,7 +1,7 @@
 //! The nodes of a site: one containerd per node, which pulls like a kubelet's runtime.
 //!
 //! All nodes of a site are in one namespace, so they share its downlink. A pull is `PullImage` of containerd's CRI
-//! plugin; layers are unpacked by the overlay snapshotter while others arrive. It begins with the request.
+//! plugin; layers are unpacked by the overlay snapshotter while others arrive. A pull begins with its request.
 //!
 //! Left out: the kubelet, which the program's own model replaces, and everything in CRI except pulls.
 
@@ -55,8 +55,8 @@ struct ImageName {
 struct Nothing {}
 
 impl Node {
-    /// Starts a containerd with this number of simultaneous downloads. It asks the hosts of a registry without TLS,
-    /// one after the other. [`Node::wait`] waits until it answers.
+    /// Starts a containerd with the given number of simultaneous downloads. It tries the hosts of a registry without
+    /// TLS, one after the other. [`Node::wait`] waits until containerd answers.
     pub(crate) fn start(
         namespace: &str,
         folder: &Path,
@@ -79,9 +79,9 @@ impl Node {
             )
         };
         let hosts: String = registries.iter().map(hosts).collect();
-        // The other parts of containerd are not needed, and take time to start. Garbage collections are so short here
-        // that the default share of pauses, 2 %, makes an idle containerd collect forty times a second: sixty of them
-        // would use a third of two processors.
+        // The other parts of containerd are not needed, and take time to start. Garbage collections are very short
+        // here. With the default share of pauses, 2 %, an idle containerd would therefore collect forty times a
+        // second: sixty of them would use a third of two processors.
         let text = format!(
             "version = 2\nroot = \"{at}/root\"\nstate = \"{at}/state\"\ndisabled_plugins = [\
              \"io.containerd.internal.v1.opt\", \"io.containerd.snapshotter.v1.btrfs\", \
@@ -106,7 +106,7 @@ impl Node {
         })
     }
 
-    /// Waits until it answers.
+    /// Waits until containerd answers.
     pub(crate) fn wait(&self, runtime: &Runtime) -> Result<(), LabError> {
         let until = Instant::now() + STARTS_WITHIN;
         while let Err(status) = runtime.block_on(
@@ -124,19 +124,19 @@ impl Node {
         Ok(())
     }
 
-    /// Asks it to end, without waiting.
+    /// Asks containerd to end, without waiting.
     pub(crate) fn ask_to_end(&self) {
         self.server.ask_to_end();
     }
 
-    /// The client of its images.
+    /// The client of containerd's image service.
     pub(crate) const fn images(&self) -> &ImageService {
         &self.images
     }
 }
 
 impl ImageService {
-    /// The client of the containerd at a socket, which may not be there yet.
+    /// Creates a client of the containerd at a socket, which may not exist yet.
     fn at(socket: &Path, runtime: &Runtime) -> Result<Self, LabError> {
         let endpoint = Endpoint::from_shared(format!("unix://{}", socket.display()));
         let endpoint = endpoint.map_err(|error| LabError::Machine(error.to_string()))?;
@@ -189,7 +189,7 @@ impl ImageService {
     }
 }
 
-/// The kind of a failure, determined from the message of its status.
+/// The kind of a failed pull, determined from the message of its status.
 fn kind_of(said: &str) -> PullError {
     let is = |texts: &[&str]| texts.iter().any(|text| said.contains(text));
     if is(&["429", "Too Many Requests", "toomanyrequests"]) {

@@ -1,5 +1,5 @@
-//! The registry (CNCF Distribution), its mirror, pull-through caches (the same in proxy mode), and their access logs.
-//! Distribution cannot limit requests, so a registry with a limit has nginx in front of it.
+//! The registry (CNCF Distribution), its mirror, pull-through caches (Distribution in proxy mode), and their access
+//! logs. Distribution cannot limit requests, so a registry with a limit has nginx in front of it.
 //!
 //! Bytes are those of response bodies in the log: blobs and manifests, including aborted responses.
 
@@ -26,12 +26,12 @@ const STARTS_WITHIN: Duration = Duration::from_secs(20);
 #[derive(Debug)]
 pub(crate) struct RegistryServer {
     server: Server,
-    /// nginx, if there is a request limit.
+    /// The nginx in front of the registry, if there is a request limit.
     _front: Option<Server>,
-    /// The address for pushing images, without a limit in front.
+    /// The address for pushing images, which bypasses the request limit.
     push_to: String,
     log: PathBuf,
-    /// Number of log bytes that belong to earlier work.
+    /// Number of bytes at the start of the log that belong to earlier work.
     skipped: usize,
 }
 
@@ -42,15 +42,15 @@ pub(crate) struct Served {
     pub(crate) bytes: u64,
     /// Number of requests.
     pub(crate) requests: u64,
-    /// Number of 429 responses.
+    /// Number of responses with status 429.
     pub(crate) responses_429: u64,
-    /// Number of 503 responses.
+    /// Number of responses with status 503.
     pub(crate) responses_503: u64,
 }
 
 impl RegistryServer {
-    /// Starts a registry at `address` in a namespace, with its files in `folder`. With `upstream` it is a cache of
-    /// that registry.
+    /// Starts a registry at `address` in a namespace, with its files in `folder`. With `upstream`, the registry is a
+    /// cache of that registry.
     pub(crate) fn start(
         namespace: &str,
         address: &str,
@@ -113,12 +113,12 @@ impl RegistryServer {
         })
     }
 
-    /// The address for pushing images.
+    /// The address for pushing images, which bypasses the request limit.
     pub(crate) fn push_to(&self) -> &str {
         &self.push_to
     }
 
-    /// The id of one of its processes.
+    /// The id of one of the registry's processes.
     pub(crate) fn id(&self) -> u32 {
         self.server.id()
     }
@@ -129,7 +129,7 @@ impl RegistryServer {
         Ok(())
     }
 
-    /// The work since the last reset.
+    /// The work that the registry has done since the last reset.
     pub(crate) fn served(&self) -> Result<Served, LabError> {
         Ok(self.read()?[self.skipped..]
             .lines()

@@ -1,7 +1,7 @@
 //! Emulates an experiment: every variant next to its simulation, with the tables, charts and page of any other study.
 //!
 //! The label, the strategy and the experiment of an emulated variant end in `emulated`, so every table, chart and page
-//! shows it, and the provenance describes the machine. Programs that read results cannot miss it.
+//! shows that the variant is emulated, and programs that read results can tell. The provenance describes the machine.
 
 use std::path::{Path, PathBuf};
 
@@ -37,10 +37,10 @@ pub(crate) struct StudyArgs {
     pub(crate) out: PathBuf,
 }
 
-/// A setting of every emulated experiment: nodes of the laboratory keep their files in memory.
+/// A setting that is added to every emulated experiment: nodes of the laboratory keep their files in memory.
 const NO_DISK: &str = "node.disk={class: none}";
 
-/// Loads an experiment and checks that it can be emulated here.
+/// Loads an experiment, and checks that this machine can emulate it.
 pub(crate) fn load_checked(
     path: &Path,
     overrides: &Overrides,
@@ -94,7 +94,7 @@ pub(crate) fn emulate(
     for (variant, expected) in &simulated {
         let world = &*variant.scenario.world;
         if setup.as_ref().is_none_or(|(built, ..)| built != world) {
-            // The previous set-up must end before the next begins.
+            // The previous set-up must be removed before the next one is built.
             drop(setup.take());
             eprintln!(
                 "{}: building {} sites",
@@ -141,7 +141,7 @@ pub(crate) fn emulate(
     Ok(rows)
 }
 
-/// One run of a variant in its set-up.
+/// Measures one run of a variant in its set-up.
 fn measure(
     experiment: &Experiment,
     variant: &Variant,

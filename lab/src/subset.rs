@@ -1,8 +1,9 @@
 //! The subset of experiments that can be emulated. Others are refused, with the field, the reason and the fix.
 //!
-//! Emulated are fleets with their downlinks, one registry with its egress, images of fixed sizes, updates with shared
-//! layers, download slots, pull-through caches in clusters, brownouts of the registry, and cuts and brownouts of
-//! clusters at given times. Agents, pods, kubelets and controllers are the program's models, running in real time.
+//! The laboratory emulates fleets with their downlinks, one registry with its egress, images of fixed sizes, updates
+//! with shared layers, download slots, pull-through caches in clusters, brownouts of the registry, and cuts and
+//! brownouts of clusters at given times. Agents, pods, kubelets and controllers are the program's models, running in
+//! real time.
 
 use fleetsim::rollout::Revision;
 use fleetsim::scenario::{Experiment, Variant};
@@ -16,7 +17,7 @@ use fleetsim::world::{
 use crate::error::LabError;
 use crate::image::LAYER_MIN;
 
-/// Maximum number of nodes: each has a containerd, and more do not fit on a small machine.
+/// Maximum number of nodes: each node has a containerd, and a small machine cannot run more.
 const NODES_MAX: u32 = 128;
 
 /// Maximum size of a layer, because layers are kept in memory.
@@ -25,7 +26,7 @@ const LAYER_MAX: Bytes = Bytes::new(1_000_000_000);
 /// The revision before the new one.
 pub(crate) const OLD: Revision = fleetsim::world::OLD;
 
-/// Refusals: the field, the reason, and the fix.
+/// Parts of an experiment that cannot be emulated: the field, the reason, and the fix of each.
 struct Refusals(Vec<String>);
 
 impl Refusals {

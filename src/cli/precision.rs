@@ -101,7 +101,7 @@ mod tests {
     use fleetsim::results::Measure;
 
     #[test]
-    fn a_measure_that_is_not_precise_is_reported_with_its_half_width() {
+    fn an_imprecise_measure_is_reported_with_its_half_width() {
         let judged = |values, half_width| MeasurePrecision {
             measure: Measure::Completion,
             values,

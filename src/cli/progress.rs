@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_are_short_words() {
+    fn durations_are_rounded_to_short_texts() {
         for (seconds, words) in [
             (0.2, "1 s"),
             (9.9, "10 s"),

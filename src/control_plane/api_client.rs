@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_follow_each_other_or_share_their_time() {
+    fn requests_in_turn_add_up_and_concurrent_requests_do_not() {
         let mut client = client(0, 0);
         assert_eq!(client.in_turn(0, millis(100), 2), millis(110));
         assert_eq!(
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_of_object_has_a_limit_that_spreads_requests_beyond_its_burst() {
+    fn the_limit_of_an_object_kind_spreads_requests_beyond_the_burst() {
         let mut client = client(50, 2);
         // After the burst of 2, tokens come every 20 ms: at 20 and 40 ms, and the next at 60 ms.
         assert_eq!(
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn abandoned_requests_return_their_tokens_unless_a_later_request_has_one() {
+    fn an_abandoned_request_returns_its_token_unless_a_later_request_has_one() {
         let mut client = client(100, 1);
         let sent = [0; 3].map(|_| client.send_for_now(0, SimTime::ZERO).sent);
         assert_eq!(sent, [0, 10, 20].map(millis));
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_update_is_tried_again_until_the_cache_shows_the_last_write_or_the_tries_are_used_up() {
+    fn an_update_is_retried_until_the_cache_is_current_or_no_attempts_are_left() {
         let no_jitter = RetryPolicy {
             jitter: 0.0,
             ..RetryPolicy::DEFAULT

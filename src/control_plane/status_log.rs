@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn only_changes_are_kept_in_chronological_order() {
+    fn status_changes_are_stored_in_chronological_order() {
         let mut log = StatusLog::default();
         let field = |value: &str| ObjectCondition::field("Bundle/app", "display.state", value);
         log.at(at(1));
@@ -252,8 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_that_changes_ten_thousand_times_keeps_its_first_and_last_and_a_few_hundred_between()
-     {
+    fn of_10_000_changes_the_first_the_last_and_a_few_hundred_are_stored() {
         let mut log = StatusLog::default();
         for second in 0..10_000 {
             log.at(at(second));
@@ -287,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn many_conditions_share_the_rows() {
+    fn many_conditions_share_the_maximum_number_of_rows() {
         let mut log = StatusLog::default();
         for second in 0..100 {
             log.at(at(second));

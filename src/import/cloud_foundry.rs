@@ -417,7 +417,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_request_of_a_deployment_that_exists_has_its_options() {
+    fn the_request_of_an_existing_deployment_keeps_its_options() {
         let body = json!({
             "guid": "d-1", "state": "DEPLOYING", "status": {"value": "ACTIVE", "reason": "DEPLOYING"},
             "strategy": "canary",
@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_readiness_check_makes_a_probe() {
+    fn only_a_readiness_check_becomes_a_probe() {
         assert_eq!(
             readiness(Some("http"), Some(5)),
             ReadinessFacts::Known("{period: 5 s}".to_owned())

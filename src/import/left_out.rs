@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn entries_are_counted_in_the_note_and_named_in_the_comment() {
+    fn omitted_entries_are_counted_in_the_note_and_named_in_the_comment() {
         let names = |count: usize| (0..count).map(|at| format!("c{at}")).collect();
         assert!(LeftOut::of(names(0), "cluster", "paused").is_none());
         let some = LeftOut::of(names(2), "cluster", "paused").expect("two");

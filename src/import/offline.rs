@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_is_silent_if_its_report_is_an_hour_older_than_the_newest_past_one() {
+    fn an_agent_is_silent_if_its_report_is_an_hour_older_than_the_latest_past_report() {
         let mut targets = targets(5);
         let reports = [
             Some("2026-03-02T08:00:00Z"),

@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_swept_setting_is_the_one_that_sets_the_pace() {
+    fn an_import_sweeps_the_setting_that_determines_the_pace() {
         let of = |product, fields: Value| {
             let sweep = sweep(product, fields.as_object().expect("a map"), 240)?;
             Some(

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_of_sites_are_known_by_labels_and_nodes() {
+    fn kinds_of_sites_are_recognised_by_labels_and_nodes() {
         let aks = target(&[("fleet.azure.com/location", "westeurope")]);
         let shop = target(&[("provider.cattle.io", "k3s"), ("region", "eu")]);
         let dc = target(&[("example.com/site", "DC")]);

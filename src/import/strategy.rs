@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_copy_keeps_a_plain_name() {
+    fn a_copied_file_keeps_its_name_if_it_is_plain() {
         assert_eq!(plain_name("fleet.yaml", "x.yaml"), "fleet.yaml");
         for odd in [
             "",

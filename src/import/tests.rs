@@ -58,7 +58,7 @@ fn with_guesses(text: &str) -> String {
 }
 
 #[test]
-fn every_guess_that_is_commented_out_is_the_value_in_force() {
+fn guesses_in_comments_equal_the_values_in_force() {
     let folder = folder(&[("clusters.json", FLEET), ("v2.json", IMAGE)]);
     let out = folder.path().join("out");
     let imported = import(&fleet_sources(folder.path()), &out, false)
@@ -195,7 +195,7 @@ fn exports() -> Vec<(ImportSources, Vec<(&'static str, &'static str)>)> {
 }
 
 #[test]
-fn the_exports_of_these_tests_are_valid() {
+fn the_exports_that_the_tests_use_are_valid() {
     for (sources, files) in exports() {
         let draft = draft(&sources, Texts::of(&files));
         let draft = draft.unwrap_or_else(|problems| panic!("{files:?}: {problems:?}"));

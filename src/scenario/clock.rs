@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn times_that_cannot_be_placed_are_refused_with_the_fix() {
+    fn ambiguous_times_of_day_are_rejected_with_the_fix() {
         for (limit, start, message) in [
             (
                 "completion < 06:00",

@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_that_give_whole_clusters_are_met_exactly() {
+    fn shares_that_are_whole_numbers_of_clusters_are_met_exactly() {
         assert_eq!(apportion(200, &[72, 24, 4]), [144, 48, 8]);
         assert_eq!(apportion(1000, &[72, 24, 4]), [720, 240, 40]);
         assert_eq!(apportion(5000, &[72, 24, 4]), [3600, 1200, 200]);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn no_cluster_is_lost_and_none_moves_as_the_fleet_grows() {
+    fn groups_add_up_to_the_fleet_and_never_shrink_as_it_grows() {
         for shares in [&[72, 24, 4][..], &[34, 33, 33], &[50, 50], &[97, 1, 1, 1]] {
             let mut before = apportion(0, shares);
             for all in 1..=500 {

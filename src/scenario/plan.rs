@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_values_of_a_range_have_equal_ratios() {
+    fn the_values_of_a_searched_range_have_equal_ratios() {
         let all = |values: &str| {
             Ok(format!(
                 "{{registry.egress: [1], strategies.a.batches.size: [{values}]}}"

@@ -358,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn a_series_is_read_from_its_first_time_on() {
+    fn times_of_a_series_count_from_its_first_row() {
         let steps = read("t,a,b\n5,x,1e3\n7.5,y,8 Mbit/s\n", Some("b")).expect("a series");
         let rates = [BytesPerSec::new(1000.0), BytesPerSec::from_mbit(8.0)];
         assert_eq!(

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_through_two_targets_and_an_approval_is_split_like_by_hand() {
+    fn a_critical_path_through_two_targets_and_an_approval_equals_a_manual_calculation() {
         // Released at 10. The first target is instructed at 12, begins at 13, pulls for 20 + 5, is ready at 50 and
         // seen at 52. A person approves from 52 to 1052. The pass at 1060 instructs the second target, which is ready
         // at 1100 and seen at 1103.
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_that_keeps_an_instructed_cluster_from_beginning_counts_as_people() {
+    fn a_stop_that_delays_an_instructed_cluster_counts_as_a_wait_for_people() {
         // Instructed at 10, stopped from 12 to 112, begins at 113, is ready at 150 and seen at 152.
         let mut progress = Progress::new(1);
         progress.set(ClusterId(0), true, at(152));
@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wait_for_a_person_parallel_to_a_timed_wait_counts_from_its_end() {
+    fn a_wait_for_a_person_counts_from_the_end_of_a_parallel_timed_wait() {
         let approval = |given: u64| PeoplesWaits {
             approvals: vec![at(given)],
             ..PeoplesWaits::default()
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_one_pass_instructs_late_waits_for_the_rule_and_not_for_others() {
+    fn a_late_instruction_by_one_pass_counts_as_a_wait_for_the_rule() {
         // One pass at 0 writes for 100 s; the first target is ready long before the last is instructed.
         let all = [facts(1, 2, 3, 1, 10), facts(100, 101, 3, 1, 110)];
         let mut progress = Progress::new(2);

@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_is_when_all_were_ready_simultaneously() {
+    fn the_completion_time_is_when_all_targets_were_ready_simultaneously() {
         let clusters = vec![
             cluster(false, true),
             cluster(false, true),

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn details_of_a_saved_run_are_kept_whatever_the_number_of_runs() {
+    fn details_of_a_saved_run_are_kept_for_any_number_of_runs() {
         let (details, whole) = (Details::new(RUNS_MAX + 1), record());
         let mut run = whole.clone();
         details.put_back((1, 2), &mut run);

@@ -292,13 +292,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_counts_concurrent_runs_up_to_their_number_and_the_tables() {
+    fn memory_includes_the_tables_and_no_more_concurrent_runs_than_there_are() {
         let with = [1, 2, 5, 9].map(|at_once| estimate().with(at_once).get());
         assert_eq!(with, [60, 70, 160, 160]);
     }
 
     #[test]
-    fn the_number_of_concurrent_runs_fits_into_memory_and_a_run_that_does_not_fit_is_refused() {
+    fn as_many_runs_are_concurrent_as_fit_into_memory_and_a_run_too_large_is_rejected() {
         let within = |most| estimate().runs_within(Bytes::new(most), 4);
         for (most, expected) in [(130, 4), (129, 3), (100, 3), (99, 2), (60, 1)] {
             assert_eq!(within(most).expect("one fits"), expected, "{most}");

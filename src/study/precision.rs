@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn intervals_after_stopping_cover_about_as_often_as_their_level() {
+    fn intervals_after_stopping_have_nearly_nominal_coverage() {
         const STUDIES: u32 = 400;
         type Draw = fn(&mut Draws) -> f64;
         // Coverage as measured once with 2,000 studies, with the seeds of another generator. Events that no run shows,
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_are_few_and_the_last_confirms() {
+    fn the_precision_is_checked_a_few_times_and_confirmed_by_the_last_check() {
         let mut looks = Looks::default();
         assert_eq!(
             looks.next(10, false, 1.5, 200),
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn without_variation_ten_runs_and_a_second_look_are_enough() {
+    fn without_variation_ten_runs_and_a_second_check_are_enough() {
         assert_eq!(stopped(0.05, 200, || 7.0).0, 15);
         assert_eq!(stopped(0.05, 200, || 0.0).0, 15, "a count that is always 0");
         let mut sign = 1.0;

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_other_shards_do_not_prevent_the_own_runs() {
+    fn runs_of_other_shards_do_not_prevent_runs_of_this_shard() {
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(2)
             .build()

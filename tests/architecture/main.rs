@@ -12,13 +12,13 @@ use std::path::Path;
 
 use source::{SourceFile, all_files, arrows_inside_rooms, circles};
 
-/// Module, the library's modules that it may import, and other texts that it must not contain.
+/// Module name, the library's modules that it may import, and other texts that it must not contain.
 const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("io", &[], &["rand"]),
     ("units", &[], &["rand", "std::fs", "std::time"]),
     ("stats", &["units"], &["rand", "std::fs", "std::time"]),
     ("engine", &["units"], &["std::fs", "std::time"]),
-    // The heap with positions, which stores pending ends of transfers.
+    // `flow` imports the engine's heap with positions, which stores the pending ends of transfers.
     (
         "flow",
         &["units", "engine"],
@@ -42,7 +42,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["units", "engine", "flow", "rollout", "document"],
         &["std::fs", "std::time"],
     ),
-    // The program's own build, which the provenance states.
+    // `build_info` describes the program's own build for the provenance.
     (
         "build_info",
         &["results"],
@@ -50,7 +50,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
     ("calendar", &["units"], &["rand", "std::fs", "std::time"]),
     ("process", &[], &["rand", "std::fs", "std::env"]),
-    // It returns the rows of passes and statuses, and the errors of processes.
+    // `control_plane` returns the rows of passes and statuses, and the errors of processes.
     (
         "control_plane",
         &["units", "engine", "rollout", "world", "results", "process"],
@@ -87,8 +87,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["rand"],
     ),
-    // It reads the products' own files and those of an experiment, and loads the experiment that it has written. A
-    // folder is staged and published like results.
+    // `import` reads the products' own files and those of an experiment, and loads the experiment that it has written.
+    // The new folder is staged and published like results.
     (
         "import",
         &[
@@ -99,7 +99,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ("results", &["io", "units", "stats", "rollout"], &["rand"]),
     (
         "sim",
-        // A run that follows a real rollout draws the rest of an update from the durations of others.
+        // A run that follows a real rollout draws the remaining duration of an update from the durations of finished
+        // ones.
         &[
             "units",
             "stats",
@@ -119,8 +120,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["sim", "scenario", "results", "stats", "units", "process"],
         &["std::fs", "std::time"],
     ),
-    // Its records and charts belong to `results` and `report`, like those of a sensitivity analysis. A prediction must
-    // not use more memory than a study.
+    // The records and charts of a calibration belong to `results` and `report`, like those of a sensitivity analysis.
+    // A prediction must not use more memory than a study.
     (
         "calibrate",
         &[
@@ -129,7 +130,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         ],
         &["rand"],
     ),
-    // It reads exports like `import`, and times like `calibrate`.
+    // A forecast reads exports like `import`, and times like `calibrate`.
     (
         "forecast",
         &[
@@ -147,8 +148,8 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
         &["rand", "std::fs", "std::time"],
     ),
     ("report", &["io", "results", "stats", "units"], &["rand"]),
-    // It answers with the page's data, which `report` draws from results. Closing a page stops its runs with the
-    // engine's flag.
+    // `explore` answers with the page's data, which `report` draws from results. Closing a page stops its runs with
+    // the engine's flag.
     (
         "explore",
         &[
@@ -158,7 +159,7 @@ const TABLE: &[(&str, &[&str], &[&str])] = &[
     ),
 ];
 
-/// The products' folders. World and driver know no product, only the ids in `rollout`.
+/// The products' folders. The world and the driver know no product, only the ids in `rollout`.
 fn products() -> Vec<String> {
     let files = files_of("products");
     let paths = files
@@ -166,14 +167,14 @@ fn products() -> Vec<String> {
         .filter_map(|file| file.path.strip_prefix("products/"));
     let folders: BTreeSet<&str> = paths
         .filter_map(|path| Some(path.split_once('/')?.0))
-        // The code with which all products read their files.
+        // The folder `fields` has the code with which all products read their files.
         .filter(|folder| *folder != "fields")
         .collect();
     assert!(folders.len() >= 5, "{folders:?}");
     folders.into_iter().map(str::to_owned).collect()
 }
 
-/// The files of a room. There must be at least one, because a check of no file would pass.
+/// The files of a room. There must be at least one, because a check without files would always pass.
 fn files_of(room: &str) -> Vec<&'static SourceFile> {
     let files: Vec<_> = all_files()
         .iter()
@@ -253,7 +254,7 @@ fn no_product_depends_on_another() {
 }
 
 #[test]
-fn files_of_a_module_do_not_import_each_other_in_circles() {
+fn files_of_a_module_have_no_import_cycles() {
     let arrows = arrows_inside_rooms(all_files());
     let inside = |circle: &BTreeSet<&str>| {
         let imports = |file: &&str| {
@@ -271,7 +272,7 @@ fn files_of_a_module_do_not_import_each_other_in_circles() {
 }
 
 #[test]
-fn one_name_means_one_type() {
+fn type_names_are_unique() {
     let mut places: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
     for file in all_files() {
         for name in file.types() {

@@ -10,7 +10,7 @@ const TEST_FILES: [&str; 3] = ["tests.rs", "testing.rs", "synthetic.rs"];
 
 /// A crate of the library.
 struct Package {
-    /// Its folder, relative to the root of the repository.
+    /// The crate's folder, relative to the root of the repository.
     folder: &'static str,
     /// The module as which the library exports the crate's root; empty if it exports each module of the crate.
     root: &'static str,
@@ -47,15 +47,15 @@ const PACKAGES: [Package; 5] = [
 ];
 
 impl Package {
-    /// The source folder.
+    /// The source folder of the crate.
     fn source(&self) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR"))
             .join(self.folder)
             .join("src")
     }
 
-    /// The path of a file below the source folder if the library were one crate. `None`: it is the root of a crate
-    /// whose modules are the library's.
+    /// The path of a file below the source folder if the library were one crate. `None`: the file is the root of a
+    /// crate whose modules are modules of the library.
     fn in_library(&self, below: &str) -> Option<String> {
         if self.folder.is_empty() {
             return Some(below.to_owned());
@@ -92,7 +92,7 @@ impl Package {
         rewritten
     }
 
-    /// The name under which other crates import it. `None` for the library itself.
+    /// The name under which other crates import the crate. `None` for the library itself.
     fn name(&self) -> Option<String> {
         let name = self.folder.strip_prefix("crates/")?;
         Some(format!("fleetsim_{name}"))
@@ -103,7 +103,7 @@ impl Package {
 pub(crate) struct SourceFile {
     /// Path below `src`, with `/`, as if the library were one crate.
     pub(crate) path: String,
-    /// The file itself.
+    /// The path of the file on disk.
     pub(crate) file: PathBuf,
     /// The code: comments and the contents of literals are blanked, and items under `#[cfg(test)]` are removed.
     pub(crate) code: String,
@@ -516,7 +516,7 @@ fn inline_paths(code: &str) -> Vec<String> {
 }
 
 #[test]
-fn blanks_comments_literals_and_tests() {
+fn removes_comments_literals_and_tests() {
     let code = "a /* { */ b // }\n'{' c \"}\\\"{\" r#\"\"{\"# &'a d b'}' '\\'' e\n#[cfg(test)]\nmod tests {\n fn f() {}\n}\ng";
     let words: Vec<&str> = without_tests(&blanked(code))
         .leak()
@@ -564,7 +564,7 @@ fn finds_imports_anywhere_in_a_file() {
 }
 
 #[test]
-fn finds_circles_through_names_that_a_parent_re_exports() {
+fn finds_cycles_through_names_that_a_parent_re_exports() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),
@@ -588,7 +588,7 @@ fn finds_circles_through_names_that_a_parent_re_exports() {
 }
 
 #[test]
-fn finds_a_circle_that_a_function_with_the_name_of_its_module_hides() {
+fn finds_a_cycle_hidden_by_a_function_named_like_its_module() {
     let file = |path: &str, code: &str| SourceFile {
         path: path.to_owned(),
         file: PathBuf::new(),

@@ -63,7 +63,8 @@ const KEYS: [(&str, &[&str]); 10] = [
     ("plan.csv", &["variant"]),
 ];
 
-/// A Python with the packages of the page, in the versions with which the page was written: others print differently.
+/// A Python with the packages of the page, in the versions with which the page was written: other versions print
+/// different output.
 fn python() -> Option<PathBuf> {
     python_with(REQUIREMENTS)
 }
@@ -100,7 +101,7 @@ fn page_with(page: &str, printed: &[Option<String>]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, block)| is_cell(block));
-    // From the last to the first, so that earlier lines keep their numbers.
+    // The cells are replaced from the last to the first, so that earlier lines keep their numbers.
     for ((at, cell), printed) in cells.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let Some(printed) = printed else { continue };
         let end = cell.line + 1 + cell.text.lines().count() + 1;
@@ -228,8 +229,8 @@ fn committed_tables_are_typed_and_keyed_as_documented_and_read_without_options()
         serde_json::from_slice(&told).expect("columns of files");
     for (file, columns) in told {
         for (column, pandas, duckdb, is_empty) in columns {
-            // A column without a value has no type: NaN in pandas (object if there are no rows), NULL of VARCHAR in
-            // DuckDB.
+            // A column without values has no type: it is NaN in pandas (object if there are no rows), and NULL of
+            // VARCHAR in DuckDB.
             let expected: (&[&str], &[&str]) = match column.as_str() {
                 _ if is_empty => (&["float64", "object"], &["VARCHAR"]),
                 // Swept settings are as written in the experiment.
@@ -290,7 +291,7 @@ fn texts_that_look_like_formulas_read_back_equal() {
         )
         .expect("texts");
         for told in told {
-            // Two runs of each; the first strategy finishes.
+            // Each of two strategies has two runs; only the first strategy finishes.
             let told: Vec<&str> = told
                 .iter()
                 .flatten()

@@ -1,14 +1,14 @@
 //! Failures under Argo CD, as whole simulations of small fleets whose times can be computed by hand.
 //!
-//! In all of them a sync takes 1 s in a cluster that answers, and news takes 1 s, so that no operation begins in the
-//! second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
+//! In all simulations, a sync takes 1 s in a cluster that answers, and news takes 1 s, so that no operation begins in
+//! the second of its promotion (Argo CD would not count it). Passes and comparisons take some hundred milliseconds.
 //! Neither the client nor the CPU of the application controller limits syncs.
 
 use fleetsim::results::{ClusterRow, RunOutcome, RunRecord};
 
 use super::common::first_run;
 
-/// Ten canaries, then twenty other clusters.
+/// Steps with ten canaries first, and then twenty other clusters.
 const STEPS: &str = "strategy: {type: RollingSync, rollingSync: {steps: [
       {matchExpressions: [{key: env, operator: In, values: [canary]}]},
       {matchExpressions: [{key: env, operator: In, values: [prod]}]}]}}";
@@ -21,9 +21,9 @@ struct Story<'a> {
     fleet: &'static str,
     workload: &'static str,
     faults: &'static str,
-    /// The settings of `argoCd`.
+    /// The settings of `argoCd`, as YAML.
     strategy: String,
-    /// `applicationset.yaml`, if the strategy names it.
+    /// The content of `applicationset.yaml`, if the strategy names it.
     set: &'a str,
     apply: &'static str,
     syncs_per_second: u64,
@@ -95,7 +95,7 @@ fn last_told(record: &RunRecord) -> f64 {
 }
 
 #[test]
-fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
+fn an_offline_canary_fails_twice_after_six_attempts_and_blocks_its_step() {
     let record = Story::new("{offline: {share: 40%}}").play();
     let lost = offline(&record, "step 1").len();
     assert!(
@@ -110,7 +110,7 @@ fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
         ),
         "{held}"
     );
-    // Its cluster's state is the same as before the release; only the operation shows the failure.
+    // The application's sync and health are as before the release; only the operation shows the failure.
     assert!(
         held.contains("Progressing, OutOfSync, Healthy, operation Failed (retries are used up); 20 applications"),
         "{held}"
@@ -122,8 +122,8 @@ fn an_offline_canary_fails_after_six_attempts_twice_and_blocks_its_step() {
     );
     // Six connections time out after 30 s each; the waits between them are 10 + 20 + 40 + 80 + 160 s.
     let failed = 6.0 * 30.0 + 310.0;
-    // The pass that sees the failure is also the one in which the row leaves Pending, and it requests the sync once
-    // more. A pass that gives up after five conflicts is repeated, which takes up to a second each time.
+    // The pass that sees the failure also moves the row out of Pending, and requests the sync once more. A pass that
+    // gives up after five conflicts is repeated, which takes up to a second each time.
     assert!(
         (2.0 * failed..2.0 * failed + 12.0).contains(&record.run.end_s),
         "ends at {} s",
@@ -157,9 +157,9 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
         let tried = canary
             .instructed_s
             .expect("the first attempt is the one that is remembered");
-        // The first passes give up after five conflicts each.
+        // The first passes may give up after five conflicts each.
         assert!(tried < 8.0, "{}: {tried}", canary.cluster);
-        // Tried again after 30 + 10 s, and after another 30 + 20 s; applying takes 1 s.
+        // The sync is retried after 30 + 10 s, and after another 30 + 20 s; applying takes 1 s.
         let applied = canary.applied_s.expect("applied");
         assert!(
             (applied - tried - 91.0).abs() < 0.01,
@@ -170,7 +170,7 @@ fn a_cluster_that_returns_between_two_attempts_is_synced_by_the_next() {
 }
 
 #[test]
-fn an_attempt_fails_on_a_cluster_that_is_cut_off_while_its_requests_wait() {
+fn an_attempt_fails_if_its_cluster_is_cut_off_while_requests_wait() {
     // One sync per second, in the order of names: most of the 30 attempts have begun and are waiting when all clusters
     // are cut off.
     let faults = "{regional: [{selector: {}, windows: [{from: 15 s, for: 60 s}]}]}";
@@ -235,7 +235,7 @@ spec:
   template: {spec: {syncPolicy: {automated: {}, retry: {limit: -1}}}}
 ";
 
-/// The same in steps, with a generator that has no timer.
+/// Like [`ENDLESS`], but with steps, and with a generator that has no timer.
 const ENDLESS_STEPS: &str = "kind: ApplicationSet
 spec:
   generators: [{clusters: {}}]
@@ -248,7 +248,7 @@ spec:
 #[test]
 fn a_sync_with_unlimited_retries_outlasts_an_outage() {
     for set in [ENDLESS, ENDLESS_STEPS] {
-        // All canaries are offline when the release comes, and for twenty minutes.
+        // All canaries are offline for the first twenty minutes after the release.
         let regional = "{regional: [{selector: {matchLabels: {env: canary}}, windows: [{from: 0 s, for: 20m}]}]}";
         let story = Story {
             strategy: "generate: false\n      file: applicationset.yaml".to_owned(),
@@ -266,9 +266,9 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
         for canary in record.clusters.iter().filter(|row| row.offline) {
             let span = canary.applied_s.expect("applied")
                 - canary.instructed_s.expect("the first attempt");
-            // Nine attempts of 30 s, and 10 + 20 + 40 + 80 + 160 + 4 · 180 s between them: the tenth finds the
-            // cluster, and applying takes 1 s. With ten canaries no attempt waits for a processor, unless others sync
-            // too.
+            // Nine attempts take 30 s each, and the waits between them are 10 + 20 + 40 + 80 + 160 + 4 · 180 s. The
+            // tenth attempt reaches the cluster, and applying takes 1 s. Ten canaries leave a processor for each
+            // attempt, unless other applications sync too.
             let alone = 270.0 + 1030.0 + 1.0;
             let wait = if set == ENDLESS { 30.0 } else { 0.01 };
             assert!(
@@ -282,9 +282,9 @@ fn a_sync_with_unlimited_retries_outlasts_an_outage() {
 
 #[test]
 fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
-    // All canaries are offline for five minutes from the release on. One connection times out after 30 s; two attempts
-    // are repeated. The cases state when an attempt begins that finds the cluster, or how long the operation runs if
-    // none does:
+    // All canaries are offline for the first five minutes after the release. A connection times out after 30 s, and an
+    // attempt is retried twice. Each case states when the attempt that reaches the cluster begins, or how long the
+    // operation runs if no attempt reaches it.
     let cases = [
         // template's backoff, seconds to the successful attempt, or to the end
         ("", Err(3 * 30 + 10 + 20)),
@@ -334,7 +334,7 @@ fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
                 for canary in record.clusters.iter().filter(|row| row.offline) {
                     let span = canary.applied_s.expect("applied")
                         - canary.instructed_s.expect("the first attempt");
-                    // Applying takes 1 s.
+                    // The span also includes 1 s for applying.
                     assert!(
                         (span - 1.0 - f64::from(seconds)).abs() < 0.01,
                         "{backoff}: {span} s"
@@ -356,9 +356,9 @@ fn only_the_configured_backoff_decides_whether_an_outage_is_outlasted() {
 
 #[test]
 fn rows_that_no_pass_updates_do_not_keep_a_run_alive() {
-    // Fifteen clusters for ten processors: when the last are tried for the first time, the first have been compared
-    // again, so that a pass would call their rows Progressing. But the first operation of an application does not
-    // queue a pass.
+    // There are fifteen clusters for ten processors: when the last clusters are tried for the first time, the first
+    // ones have been compared again, so that a pass would set their rows to Progressing. However, the first operation
+    // of an application does not queue a pass.
     let story = Story {
         fleet: "
   - {name: 'canary-{01..15}', labels: {env: canary}}
@@ -434,7 +434,7 @@ fn a_defective_release_is_degraded_after_the_deadline_and_blocks_its_step() {
         }
         .play();
         let held = &record.run.held();
-        // Crash loops continue indefinitely; pods that no probe reports ready do not change that.
+        // Crash loops continue indefinitely; pods that no probe reports as ready do not change that.
         assert_eq!(
             record.run.outcome,
             RunOutcome::Stalled,
@@ -445,7 +445,7 @@ fn a_defective_release_is_degraded_after_the_deadline_and_blocks_its_step() {
             held.starts_with("rollingSync.steps: step 1") && held.contains(&state),
             "{workload}: {held}"
         );
-        // The sync, its pods and their news take some seconds more.
+        // The sync, its pods and the news of them take some seconds more.
         assert!(
             (seconds..seconds + 60.0).contains(&record.run.end_s),
             "{workload}: ends at {} s",
@@ -486,7 +486,7 @@ fn a_rollout_continues_when_a_degraded_application_becomes_ready() {
     );
     let [degraded, healthy] =
         [&record, &quick].map(|record| record.run.completion_s.expect("complete"));
-    // Requests and waits after conflicts are random; additional passes draw different ones.
+    // The times of requests and the waits after conflicts are random; additional passes change which ones are drawn.
     assert!(
         (degraded - healthy).abs() < 0.01,
         "and delay nothing: {degraded} s and {healthy} s"
@@ -520,7 +520,7 @@ fn a_commit_without_a_webhook_is_found_by_the_periodic_refresh() {
         ..Story::new("{}")
     }
     .play();
-    // 30 requests are within the burst of 100. News takes 1 s: for the annotation, and for the result of the
+    // 30 requests are within the burst of 100. News takes 1 s twice: for the annotation, and for the result of the
     // comparison.
     assert!(
         last_told(&with_webhook) < 10.0,
@@ -559,8 +559,9 @@ fn ten_operations_run_concurrently_and_offline_clusters_occupy_processors() {
         ..Story::new(faults)
     };
     let healthy = story("{}").play();
-    // Ten at a time, each for 4 s: the application controller is notified immediately when a cluster has applied. The
-    // tenth group begins after nine such times, preceded by the news of the first pass and the pass itself.
+    // Ten applications sync at a time, each for 4 s, because the application controller is notified immediately when a
+    // cluster has applied. The tenth group begins after nine such times, preceded by the news of the first pass and
+    // the pass itself.
     let told = last_told(&healthy);
     assert!((37.0..39.5).contains(&told), "the last is told at {told} s");
     let sick = story("{offline: {share: 40%}}").play();
@@ -611,7 +612,7 @@ fn an_application_that_argo_cd_skips_keeps_its_revision() {
         ..Story::new("{}")
     };
     let settled = skip("").play();
-    // Synced and Healthy, its row never waits for anything, so all others get the release.
+    // The row of an application that is Synced and Healthy never waits, so all others get the release.
     assert_eq!(
         settled.run.held(),
         "skipReconcile: skip-reconcile keeps Argo CD from canary-03"

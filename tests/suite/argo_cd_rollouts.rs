@@ -1,5 +1,5 @@
-//! Argo CD's RollingSync and its proposal as whole simulations of 1 000 applications: budgets and the order of steps
-//! hold in spite of failures, a stalled rollout names its step, and settings that Argo CD refuses are refused.
+//! Argo CD's RollingSync and its proposal as whole simulations of 1 000 applications: failures do not break budgets or
+//! the order of steps, a stalled rollout names its step, and settings that Argo CD rejects are rejected.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::common::{folder_with, loaded, peak_in_flight};
 /// 50 canaries, 150 in staging, 800 in production.
 const FLEET: [(&str, usize); 3] = [("canary", 50), ("staging", 150), ("prod", 800)];
 
-/// The value of `maxUpdate` in each step of [`STEPS`]: all, a number, 10 % of 800.
+/// The value of `maxUpdate` in each step of [`STEPS`]: all clusters, a number of clusters, and 10 % of 800.
 const BUDGETS: [usize; 3] = [50, 20, 80];
 
 const STEPS: &str = "steps:
@@ -60,7 +60,7 @@ fn rolling_update() -> String {
     ))
 }
 
-/// Applying is fast here, so that budgets and not the ten operation processors limit a step.
+/// Writes an experiment in which applying is fast, so that budgets and not the ten operation processors limit a step.
 fn folder(release: &str, faults: &str, strategy: &str, set: &str) -> TempDir {
     let groups: String = FLEET
         .iter()
@@ -144,12 +144,12 @@ fn assert_budgets_and_order(record: &RunRecord, what: &str) {
     }
 }
 
-/// Neither the client nor the CPU of the application controller limits a step.
+/// Settings with which neither the client nor the CPU of the application controller limits a step.
 const SHIPPED: &str = "argoCd: {generate: false, file: applicationset.yaml, applicationController: {clientQps: 0, syncsPerSecond: 1000000000000}}";
 const PROPOSED: &str = "argoCdProposal: {file: applicationset.yaml}";
 
 #[test]
-fn a_rollout_with_failed_pulls_respects_budgets_and_order_to_its_end() {
+fn a_rollout_with_failed_pulls_respects_budgets_and_the_order_of_steps() {
     for (strategy, set) in [(SHIPPED, rolling_sync()), (PROPOSED, rolling_update())] {
         for (release, faults) in [
             ("update", RELIABLE),
@@ -242,7 +242,7 @@ fn a_crash_after_healthy_was_seen_blocks_nothing_as_shipped() {
 }
 
 #[test]
-fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
+fn changed_parameters_without_a_new_revision_are_lost_unless_the_bug_is_fixed() {
     let lost = run(
         "update",
         RELIABLE,
@@ -274,7 +274,7 @@ fn parameters_alone_are_lost_unless_the_bug_is_fixed() {
 }
 
 #[test]
-fn a_policy_that_forbids_writing_a_changed_spec_stops_the_rollout_and_the_passes() {
+fn a_policy_that_forbids_spec_changes_stops_the_rollout_and_the_passes() {
     for options in ["{}", "{keepSpecChanges: true}"] {
         let strategy = format!(
             "argoCd: {{generate: false, file: applicationset.yaml, applicationsSync: create-only, options: {options}}}"

@@ -4,7 +4,7 @@ use std::fs;
 
 use super::common::{fleetsim, folder_with, text};
 
-/// An experiment with these strategies and this fleet.
+/// The output of `fleetsim check` for an experiment with this fleet and the rest of the file.
 fn checked(fleet: &str, rest: &str) -> String {
     let experiment = format!(
         "name: surprises\nquestion: ''\nseed: 1\nreplicates: 1\nhorizon: 1h\nfleet: {fleet}\nregistry: {{egress: 1 Gbit/s}}\n\
@@ -104,10 +104,10 @@ fn a_long_list_is_truncated_and_the_rest_is_counted() {
 }
 
 #[test]
-fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
+fn an_error_near_the_end_of_a_named_file_is_located_in_that_file() {
     let experiment = "name: x\nfleet: [{name: a}]\nrelease:\n  images: [{name: i, manifest: i.json}]\n  \
                       workloads: [{kind: Deployment, image: i}]\nstrategies: {a: {allAtOnce: {}}}\n";
-    // The error is after as many bytes as the experiment has.
+    // The position of the error in the file is beyond the length of the experiment.
     let blank = "\n".repeat(experiment.len() + 10);
     let manifest =
         format!("{blank}{{\"layers\": [{{\"digest\": \"sha256:a\", \"size\": \"big\"}}]}}\n");
@@ -122,7 +122,7 @@ fn an_error_far_down_in_a_named_file_is_shown_there_and_not_as_an_argument() {
     assert!(!messages.contains("--set"), "{messages}");
 }
 
-/// The fleet.yaml of one strategy selects two of five clusters.
+/// An experiment in which the fleet.yaml of one strategy selects only two of five clusters.
 const DIFFERENT_TARGETS: &str = "name: x\nquestion: q\nseed: 1\nreplicates: 2\nfleet: [{name: 'edge-{1..5}', nodes: 1}]\nrelease:\n  \
     kind: update\n  images: [{name: i, manifest: {layers: [{size: 1 MB}]}}]\n  workloads: [{kind: Deployment, image: i}]\n\
     strategies:\n  file: {rancherFleet: {file: fleet.yaml, accept: [helm.waitForJobs]}}\n  all: {allAtOnce: {}}\n";
@@ -187,7 +187,7 @@ fn results_list_accepted_fields_and_notes() {
 }
 
 #[test]
-fn results_without_notes_have_no_list_of_them() {
+fn results_without_notes_have_no_list_of_notes() {
     let experiment = DIFFERENT_TARGETS.replace(
         "file: fleet.yaml, accept: [helm.waitForJobs]",
         "maxUnavailable: 1",

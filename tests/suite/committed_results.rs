@@ -39,7 +39,7 @@ const EXAMPLE: &str = "03-documented-or-shipped";
 /// Maximum size of committed results in bytes.
 const MOST_BYTES: u64 = 12_000_000;
 
-/// Experiment and variant whose displayed run has 20 million events. With `CI` set, it is simulated.
+/// Experiment and variant whose displayed run has 20 million events. The run is simulated only if `CI` is set.
 const FOR_CI: (&str, &str) = (
     "04-registry-storm",
     "storm name=site-{0001..5000}; rate=200/s",
@@ -52,7 +52,7 @@ const FEWEST_RUNS: usize = 220;
 /// Minimum number of compared tables, without those that depend on omitted variants.
 const FEWEST_TABLES: usize = 66;
 
-/// Maximum number of omitted variants: the one in [`FOR_CI`], and four that Go programs decide.
+/// Maximum number of omitted variants: the one in [`FOR_CI`], and four whose schedulers are Go programs.
 const MOST_SKIPPED: usize = 5;
 
 /// Every experiment with its results folder.
@@ -135,7 +135,7 @@ fn sha256(bytes: &[u8]) -> String {
         .collect()
 }
 
-/// Why a variant is not simulated again here. `None`: it is simulated.
+/// The reason why a variant is not simulated again here. `None`: the variant is simulated.
 fn reason_to_skip(variant: &Variant, experiment: &Experiment) -> Option<&'static str> {
     let is_ci = std::env::var_os("CI").is_some();
     if variant.scenario.strategy.command().is_some() {
@@ -246,7 +246,7 @@ fn recorded(variant: &Variant, rows: &[RunRow]) -> VariantRecord {
     }
 }
 
-/// Counts of the comparisons.
+/// Numbers of comparisons that were made.
 #[derive(Default)]
 struct Compared {
     runs: usize,
@@ -256,7 +256,7 @@ struct Compared {
 }
 
 /// Simulates runs of an experiment again, compares them with their rows, and puts them into the records: all runs if
-/// `all`, otherwise the displayed one of every variant. Their time series are kept only if `all`.
+/// `all`, otherwise the displayed run of every variant. The time series of the runs are kept only if `all`.
 fn simulate_again(
     experiment: &Experiment,
     records: &mut [VariantRecord],
@@ -409,7 +409,7 @@ fn check_plan(folder: &Path, results: &Path) {
     let found = search_among(&experiment, plan, false, recorded).expect("nobody stops it");
     assert_eq!(found.runs, rows, "{at}: every run, once and in order");
     let committed = PlanRecord::read(results).expect("a plan");
-    // The result of an exhaustive search is not part of the folder's runs.
+    // The result of an exhaustive search cannot be computed from the folder's runs.
     let decided = PlanRecord {
         exhaustive: committed.exhaustive,
         ..found.plan
@@ -468,7 +468,7 @@ fn committed_files_have_the_checksums_that_their_provenance_lists() {
     }
 }
 
-/// Paths of images of results that a page shows, relative to the root.
+/// Paths of images in results that a page shows, relative to the root.
 fn shown_pictures() -> BTreeSet<String> {
     let pages = contents(&root().join("experiments"))
         .into_iter()

@@ -16,7 +16,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// A temporary folder with these files: name and text.
+/// Creates a temporary folder with the given files: name and text.
 pub(crate) fn folder_with(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -44,18 +44,18 @@ strategies: {strategies}
     )
 }
 
-/// The experiment in a folder or file, which must be valid.
+/// Loads the experiment in a folder or file, which must be valid.
 pub(crate) fn loaded(path: &Path) -> Experiment {
     load(path, &Overrides::default()).unwrap_or_else(|error| panic!("{}", error.render(false)))
 }
 
-/// The first run of the first variant of an experiment that consists of these files.
+/// The first run of the first variant of an experiment that consists of the given files.
 pub(crate) fn first_run(files: &[(&str, &str)]) -> RunRecord {
     let experiment = loaded(folder_with(files).path());
     sim::run(&experiment.variants[0], experiment.seed, 0).expect("the strategy starts no process")
 }
 
-/// Maximum number of these clusters that are updating at the same time: instructed and not yet ready.
+/// Maximum number of the given clusters that are updating at the same time: instructed and not yet ready.
 pub(crate) fn peak_in_flight<'r>(clusters: impl IntoIterator<Item = &'r ClusterRow>) -> usize {
     let mut changes: Vec<(f64, i32)> = Vec::new();
     for cluster in clusters {
@@ -86,7 +86,7 @@ pub(crate) fn journal_of(out: &Path) -> PathBuf {
     state_home().join("fleetsim").join(format!("{name}.runs"))
 }
 
-/// The program, called in `folder`.
+/// A command that calls the program in `folder`.
 pub(crate) fn fleetsim(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("fleetsim").expect("the program is built");
     command
@@ -152,7 +152,7 @@ pub(crate) fn contents(folder: &Path) -> Vec<(String, Vec<u8>)> {
     found
 }
 
-/// The program's output as text.
+/// The output of a program as text.
 pub(crate) fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("the program prints text")
 }
@@ -164,7 +164,7 @@ pub(crate) struct Block {
     pub(crate) text: String,
 }
 
-/// The fenced blocks of a page.
+/// All fenced blocks of a page.
 pub(crate) fn blocks(page: &str) -> Vec<Block> {
     let mut found = Vec::new();
     let mut open: Option<Block> = None;
@@ -190,7 +190,8 @@ pub(crate) fn blocks(page: &str) -> Vec<Block> {
     found
 }
 
-/// The command in a line of a block: after its prompt in `console`, and every line with a word in `sh` or `bash`.
+/// The command in a line of a block: in `console`, the text after the prompt; in `sh` or `bash`, every line that has a
+/// word.
 pub(crate) fn command<'l>(language: &str, line: &'l str) -> Option<&'l str> {
     match language {
         "console" => line.strip_prefix("$ "),
@@ -210,7 +211,8 @@ pub(crate) fn with_outputs(
 ) -> (String, usize) {
     let mut lines: Vec<String> = page.lines().map(str::to_owned).collect();
     let mut commands = 0;
-    // From the last to the first, so that earlier lines keep their numbers; commands run in their order.
+    // The outputs are replaced from the last to the first, so that earlier lines keep their numbers; the commands run
+    // in their order.
     let mut renewed: Vec<(std::ops::Range<usize>, Vec<String>)> = Vec::new();
     for Block {
         language,
@@ -278,7 +280,7 @@ pub(crate) fn python_with(requirements: &str) -> Option<PathBuf> {
     found
 }
 
-/// Returns whether a Python has these packages, `name==version`.
+/// Returns whether a Python has the given packages, written as `name==version`.
 fn has_packages(python: &Path, wanted: &[&str]) -> bool {
     let check = "import importlib.metadata as m, sys\n\
         sys.exit(any(m.version(r.split('==')[0]) != r.split('==')[1] for r in sys.argv[1:]))";

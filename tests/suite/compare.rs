@@ -1,4 +1,4 @@
-//! `fleetsim compare`: three changes as in pull requests, revisions of a repository, results, and limits.
+//! `fleetsim compare`: three changes as in pull requests, revisions of a repository, earlier results, and limits.
 
 use std::fs;
 use std::path::Path;
@@ -66,7 +66,7 @@ fn a_change_is_reviewed_with_its_cause_and_its_settings() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     let cases = [
-        // The limit of four clusters becomes ten, with two nodes each.
+        // This change raises the limit of four clusters to ten, with two nodes each.
         (
             "  maxUnavailable: 25%\n",
             20,
@@ -210,7 +210,7 @@ fn unfinished_runs_of_both_versions_are_said() {
 }
 
 #[test]
-fn results_are_only_compared_with_an_experiment_of_the_same_seed() {
+fn results_are_only_compared_with_an_experiment_with_the_same_seed() {
     let home = folder_with(&[]);
     version(&home.path().join("old"), TEN, 20);
     version(&home.path().join("new"), "  maxUnavailable: 25%\n", 20);
@@ -221,7 +221,7 @@ fn results_are_only_compared_with_an_experiment_of_the_same_seed() {
     let (printed, code) = compared(home.path(), &["results", "new"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("maxUnavailable: 10% → 25%"), "{printed}");
-    // The results have six runs; the comparison covers the two that both have.
+    // The results have six runs; the comparison covers the two runs that both versions have.
     let (printed, code) = compared(home.path(), &["results", "new", "--replicates", "2"]);
     let (fewer, _) = compared(home.path(), &["old", "new", "--replicates", "2"]);
     let after_names = |text: &str| text.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
@@ -305,7 +305,7 @@ fn versions_are_read_from_a_repository_without_checking_them_out() {
     assert!(missing.contains("needs a git repository"), "{missing}");
 }
 
-/// Runs the script of a shipped workflow like the pipeline.
+/// Runs the script of a shipped workflow as the pipeline would.
 #[cfg(unix)]
 pub(super) fn run_workflow(name: &str, home: &Path) -> Output {
     let program = assert_cmd::cargo::cargo_bin("fleetsim");

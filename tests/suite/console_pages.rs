@@ -1,7 +1,8 @@
 //! The commands in the `console` blocks of pages run in order in one folder, and print the output that the pages show.
 //!
 //! `UPDATE_DOCS=1 cargo test --test suite console_pages` writes their current output into the pages. Output on stderr
-//! (progress and notes) is not shown. Commands of all other pages are run too, or have a reason why they are not.
+//! (progress and notes) is not shown. The commands of all other pages are run by other tests, or are listed with the
+//! reason why no test runs them.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +19,7 @@ const PAGES: [&str; 3] = [
     "docs/scale-out.md",
 ];
 
-/// The output of a command on stdout. It must succeed.
+/// Returns the output of a command on stdout. The command must succeed.
 fn printed(command: &str, folder: &Path) -> String {
     let binary = cargo_bin("fleetsim");
     let programs = binary
@@ -42,7 +43,7 @@ fn printed(command: &str, folder: &Path) -> String {
 }
 
 #[test]
-fn the_commands_of_the_pages_run_and_print_what_they_show() {
+fn the_commands_of_the_pages_print_the_output_that_the_pages_show() {
     let home = tempfile::tempdir().expect("a temporary folder");
     for page in PAGES {
         let path = root().join(page);
@@ -63,7 +64,7 @@ fn the_commands_of_the_pages_run_and_print_what_they_show() {
     }
 }
 
-/// Pages whose own tests run their commands: the language of the block, and the beginning of the commands.
+/// Pages whose own tests run their commands: the page, the language of the block, and the beginning of the commands.
 const OWN_TESTS: [(&str, &str, &str); 8] = [
     ("docs/plan.md", "console", "fleetsim plan "),
     ("docs/forecast.md", "console", "fleetsim forecast "),

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::common::{fleetsim, folder_with, text};
 
-/// Offline clusters, three strategies and two worlds, as in experiment 07.
+/// An experiment with offline clusters, three strategies and two worlds, like experiment 07.
 const EXPERIMENT: &str = "
 name: luck
 replicates: 9

@@ -9,8 +9,8 @@ use fleetsim::results::{RunOutcome, RunRecord};
 
 use super::common::{first_run, peak_in_flight};
 
-/// A run of `clusters` clusters, one in ten of them labelled `stage: demoRollout` and `env: staging`, the others
-/// `stage: stable` and `env: prod`. Every cluster takes about the same time, so that waves stay apart.
+/// Simulates a rollout to `clusters` clusters, one in ten of them labelled `stage: demoRollout` and `env: staging`,
+/// the others `stage: stable` and `env: prod`. Every cluster takes about the same time, so that waves stay apart.
 fn run(clusters: usize, release: &str, rules: &str, strategy: &str) -> RunRecord {
     let few = clusters / 10;
     let text = format!(
@@ -56,7 +56,7 @@ pub(super) fn told_blindly(run: &RunRecord) -> usize {
         .count()
 }
 
-/// Number of clusters instructed in the first pass that instructed any.
+/// Number of clusters instructed in the first pass that instructs any cluster.
 fn first_pass(run: &RunRecord) -> u64 {
     run.passes
         .iter()
@@ -74,8 +74,8 @@ fn stages(run: &RunRecord) -> BTreeMap<&str, usize> {
     stages
 }
 
-/// The facts of a run: clusters instructed in the first pass, clusters instructed before any was ready, maximum in
-/// flight, and outcome.
+/// The facts of a run: clusters instructed in the first pass, clusters instructed before any cluster was ready,
+/// maximum number of clusters in flight, and outcome.
 type Facts = (u64, usize, usize, RunOutcome);
 
 fn facts(run: &RunRecord) -> Facts {
@@ -116,7 +116,7 @@ fn examples() -> Vec<Example> {
             clusters: 100,
             strategy: "maxUnavailable: 10%".to_owned(),
             documented: [(50, 50, 60, Complete), (50, 50, 60, Complete)],
-            // The second pass creates the other 50 with none ready.
+            // The second pass creates the other 50 deployments although no cluster is ready.
             shipped: [(50, 100, 100, Complete), (10, 10, 10, Complete)],
         },
         Example {
@@ -147,7 +147,7 @@ fn examples() -> Vec<Example> {
             strategy: "maxUnavailable: 0, maxUnavailablePartitions: 1, autoPartitionSize: 10%"
                 .to_owned(),
             documented: [(40, 40, 40, Complete), (40, 40, 40, Complete)],
-            // An update of available clusters is never allowed, so it stalls.
+            // An update of available clusters is never allowed, so the rollout stalls.
             shipped: [(40, 40, 40, Complete), (0, 0, 0, Stalled)],
         },
         Example {
@@ -316,8 +316,8 @@ fn the_next_partition_begins_only_when_the_one_before_is_ready_enough() {
     }
 }
 
-/// By hand: a pass takes 20 ms, plus 50 us per target and 5 ms per write; `createBundle` of rancher/fleet's
-/// `reconciler/bundle_controller.go` writes a deployment once with all decisions about it.
+/// The duration of a pass is computed by hand: 20 ms, plus 50 us per target and 5 ms per write; `createBundle` of
+/// rancher/fleet's `reconciler/bundle_controller.go` writes a deployment once with all decisions about it.
 #[test]
 fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
     for (release, limit, told) in [
@@ -334,8 +334,8 @@ fn a_pass_stages_and_promotes_a_cluster_in_one_write_and_writes_by_name() {
         // An update stages all clusters, and instructs as many as may be unavailable; a first deployment creates
         // `maxNew` and instructs them.
         let written = if release == "update" { 100 } else { 50 };
-        // Writes: a new bundle's finalizer, the release's content, a Secret and a write for each deployment, and the
-        // bundle's status.
+        // The writes are the finalizer, the content and the Secret of a new bundle, a write for each deployment, and
+        // the bundle's status.
         let finalizer = if release == "update" { 0 } else { 3 };
         let duration = f64::from(finalizer + 1 + 2 * written + 1) * 0.005;
         assert!(

@@ -2,7 +2,8 @@
 
 use super::common::{canaries_and_stores, fleetsim, folder_with, text};
 
-/// Argo CD without any latency: its passes request operations that end at the same instant, over and over.
+/// An experiment with Argo CD without any latency: its passes request operations that end at the same instant, again
+/// and again.
 fn without_latencies(strategies: &str) -> tempfile::TempDir {
     let controller = "controller: {request: 0 s, watchDelay: 0 s, clientQps: 0}";
     folder_with(&[(
@@ -18,7 +19,7 @@ const ARGO_CD: &str = "argo: {argoCd: {
     applicationController: {clientQps: 0, comparison: 0 s, idleSync: 0 s, syncsPerSecond: 1000000}}}";
 
 #[test]
-fn a_run_that_repeats_its_events_ends_with_the_event_the_time_and_the_zero_settings() {
+fn a_run_without_progress_fails_and_names_its_events_time_and_zero_settings() {
     let folder = without_latencies(&format!("{{{ARGO_CD}}}"));
     let output = fleetsim(folder.path())
         .args(["run", ".", "--out", "out"])

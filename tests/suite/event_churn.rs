@@ -1,5 +1,5 @@
-//! The event queue under the loads of its bench: the same events in the same order as from a sorted list, and the
-//! checksums that every queue must produce.
+//! The event queue under the loads of its benchmark: it returns the same events in the same order as a sorted list,
+//! and gives the checksums that every queue must give.
 
 #[path = "../../benches/churn/mod.rs"]
 mod churn;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use churn::{Churn, Load, Pending};
 use fleetsim::engine::EventQueue;
 
-/// The reference queue: a map sorted by time and order of scheduling.
+/// The reference queue: a map sorted by time, and then by the order of scheduling.
 #[derive(Default)]
 struct SortedMap {
     scheduled: u64,
@@ -41,7 +41,7 @@ impl Pending for SortedMap {
 #[test]
 fn the_queue_fires_the_same_events_as_a_sorted_map() {
     for load in [Load::Hold, Load::Cancel] {
-        // With 50,000, the first lists are too long to be sorted immediately.
+        // With 50,000 events, the first lists are too long to be sorted immediately.
         for pending in [1, 2, 10, 1_000, 50_000] {
             let fast = Churn::new(load, pending, EventQueue::new()).fire(20_000);
             let slow = Churn::new(load, pending, SortedMap::default()).fire(20_000);

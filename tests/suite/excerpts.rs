@@ -1,5 +1,5 @@
-//! Errors in files named by a stranger's experiment: the position and the reason are printed, but no content of a file
-//! that does not belong to the experiment, because errors end up in a log that others read.
+//! Errors in files that an untrusted experiment names: the position and the reason are printed, but no content of a
+//! file that does not belong to the experiment, because errors end up in a log that others can read.
 #![cfg(unix)]
 
 use std::fs;
@@ -38,7 +38,7 @@ const USES: [&str; 14] = [
     "inventory: {file: TABLE}",
 ];
 
-/// The other parts that an experiment needs.
+/// Parts that an experiment needs, used unless a case replaces them.
 const OTHERS: [(&str, &str); 3] = [
     ("inventory", "inventory: {file: clusters.csv}"),
     (
@@ -48,7 +48,8 @@ const OTHERS: [(&str, &str); 3] = [
     ("strategies", "strategies: {b: {allAtOnce: {}}}"),
 ];
 
-/// Files that pipelines or users have: with a secret as a value, a key or a number, or with only wrong syntax.
+/// Files that pipelines or users have: they contain a secret as a value, a key or a number, or just have invalid
+/// syntax.
 const CREDENTIALS: [&str; 18] = [
     "{\"auths\": {\"registry.example\": {\"auth\": \"s3cr3t\"}}}\n",
     "{\"type\": \"service_account\", \"s3cr3t\": \"s3cr3t\"}\n",
@@ -101,7 +102,7 @@ fn outside(content: &str) -> (TempDir, PathBuf) {
 }
 
 #[test]
-fn no_reason_quotes_a_file_outside_the_experiment() {
+fn no_error_quotes_a_file_outside_the_experiment() {
     let home = folder_with(&[]);
     let mut withheld = 0;
     for content in CREDENTIALS {
@@ -124,7 +125,7 @@ fn no_reason_quotes_a_file_outside_the_experiment() {
 }
 
 #[test]
-fn position_and_reason_are_still_reported() {
+fn errors_in_unquoted_files_still_have_position_and_reason() {
     let home = folder_with(&[]);
     for (part, content, reason, line) in [
         (USES[3], "{\n\"auths\": s3cr3t}\n", "not JSON", 2),
@@ -161,7 +162,7 @@ fn position_and_reason_are_still_reported() {
 }
 
 #[test]
-fn a_link_counts_as_the_file_that_it_points_to() {
+fn a_link_is_treated_like_its_target() {
     let home = folder_with(&[]);
     let (folder, file) = outside("{\"auths\": \"s3cr3t\"}\n");
     experiment(home.path(), USES[3], "m.json");
@@ -171,7 +172,7 @@ fn a_link_counts_as_the_file_that_it_points_to() {
     assert!(printed.contains("rollouts/shop/m.json:1:1"), "{printed}");
     assert!(!printed.contains(SECRET), "{printed}");
 
-    // A folder may also be a link, and so may the experiment itself.
+    // The folder, or the experiment itself, may also be a link.
     symlink(folder.path(), shop.join("linked")).expect("linked");
     experiment(home.path(), USES[3], "linked/creds.json");
     assert!(!checked(home.path()).contains(SECRET));
@@ -181,7 +182,7 @@ fn a_link_counts_as_the_file_that_it_points_to() {
     assert!(printed.contains("experiment.yaml:1:"), "{printed}");
     assert!(!printed.contains(SECRET), "{printed}");
 
-    // A file that belongs to the experiment is quoted.
+    // The errors quote a file that belongs to the experiment.
     fs::remove_file(shop.join("experiment.yaml")).expect("removed");
     experiment(home.path(), USES[3], "own.json");
     fs::write(shop.join("own.json"), "{\"auths\": \"mine\"}\n").expect("written");
@@ -224,7 +225,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     );
     git(at, &["add", "shared/tracked.json"]);
     git(at, &["add", "--force", "shared/forced.secret"]);
-    // Where `actions/checkout` stores the token of a job.
+    // This is the file in which `actions/checkout` stores the token of a job.
     git(
         at,
         &["config", "http.extraheader", "AUTHORIZATION: basic s3cr3t"],
@@ -259,7 +260,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
             "{name}: {printed}"
         );
     }
-    // If git does not answer, nothing is quoted.
+    // If git does not answer, the errors quote nothing.
     experiment(at, USES[3], "own.json");
     let output = fleetsim(at)
         .args(["check", "rollouts/shop"])
@@ -273,7 +274,7 @@ fn only_files_that_git_tracks_and_does_not_ignore_are_quoted() {
     );
 }
 
-/// A stranger's pull request names files of the machine that checks it.
+/// An untrusted pull request names files of the machine that checks it.
 #[test]
 fn the_workflows_print_no_credential() {
     for name in ["github.yml", "gitlab.yml"] {

@@ -22,7 +22,7 @@ strategies: {git: {rancherFleet: {maxUnavailable: 5}}, bound: {allAtOnce: {}}}
 ";
 
 #[test]
-fn results_become_a_trace_and_metrics_and_a_wrong_name_writes_nothing() {
+fn results_are_exported_as_a_trace_and_metrics_and_a_wrong_name_writes_nothing() {
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     let run = |arguments: &[&str]| {
         fleetsim(folder.path())

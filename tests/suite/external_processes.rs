@@ -1,5 +1,5 @@
-//! External processes that misbehave: they do not read, do not answer, start children, or do not let time pass. The
-//! run ends with a message, a signal ends it within two seconds, and no process is left.
+//! External processes that misbehave: they do not read, do not answer, start children, or never let simulated time
+//! advance. The run ends with a message, a signal ends the run within two seconds, and no process is left.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -12,10 +12,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::common::{fleetsim, folder_with, state_home, text};
 use super::external_scheduler::{experiment, python};
 
-/// Real time after which a run counts as hanging, even on a busy machine.
+/// Real time after which the program counts as hanging, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// Starts `fleetsim run EXPERIMENT` in this folder.
+/// Starts `fleetsim run EXPERIMENT` in the given folder.
 fn start(folder: &Path, experiment: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     command.env("XDG_STATE_HOME", state_home());
@@ -35,7 +35,7 @@ fn start(folder: &Path, experiment: &str) -> Child {
     command.spawn().expect("it is started")
 }
 
-/// The exit code and standard error of a program that must end within this time.
+/// Returns the exit code and the standard error of a program, which must end within `limit`.
 fn ended_within(limit: Duration, mut child: Child) -> (Option<i32>, String) {
     let began = Instant::now();
     while child.try_wait().expect("a child").is_none() {
@@ -50,7 +50,7 @@ fn ended_within(limit: Duration, mut child: Child) -> (Option<i32>, String) {
     (output.status.code(), text(&output.stderr))
 }
 
-/// The folder of an experiment whose process is this shell script.
+/// Creates the folder of an experiment whose process is the given shell script.
 fn scripted(script: &str, more: &str) -> tempfile::TempDir {
     folder_with(&[(
         "experiment.yaml",
@@ -72,7 +72,7 @@ fn refused(python: &str, program: &str, more: &str) -> String {
     messages
 }
 
-/// The processes that have written their ids into `pids`, once there are `count` of them.
+/// Returns the ids that processes have written into the file `pids`, once there are `count` of them.
 fn started(folder: &Path, count: usize) -> Vec<u32> {
     let began = Instant::now();
     loop {
@@ -97,7 +97,7 @@ fn is_running(pid: u32) -> bool {
         .is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
-/// Asserts that soon none of the processes is left.
+/// Asserts that all of the processes end soon.
 fn none_is_left(folder: &Path, count: usize, why: &str) {
     let began = Instant::now();
     let pids = started(folder, count);
@@ -116,13 +116,13 @@ fn none_is_left(folder: &Path, count: usize, why: &str) {
     }
 }
 
-/// It has children that only SIGKILL ends, one in its own session, and never answers.
+/// A script that never answers, and whose children end only on SIGKILL; one of them is in its own session.
 const FORKS: &str = "setsid sh -c 'echo $$ >> pids; while :; do sleep 60; done' & \
                      (trap '' HUP INT TERM; echo $(sh -c 'echo $PPID') >> pids; while :; do sleep 60; done) & \
                      echo $$ >> pids; while :; do sleep 60; done";
 
 #[test]
-fn a_process_that_does_not_read_a_long_message_is_ended_at_its_timeout() {
+fn a_process_that_never_reads_a_long_message_is_ended_at_its_timeout() {
     let folder = scripted("exec sleep 600", ", timeout: 1 s");
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file)
@@ -200,7 +200,7 @@ fn children_of_a_process_end_with_its_run() {
     }
 }
 
-/// The head of a program: it answers `hello`, and everything else with `ANSWER`.
+/// The beginning of a Python program that answers `hello` as expected, and everything else with `ANSWER`.
 fn answering(ready: &str, answer: &str) -> String {
     format!(
         "import json, sys\n\
@@ -212,14 +212,14 @@ fn answering(ready: &str, answer: &str) -> String {
 }
 
 #[test]
-fn time_must_advance() {
+fn a_process_must_let_simulated_time_advance() {
     let Some(python) = python() else { return };
     let message = refused(
         &python,
         &answering("{}", "{'wake': message['now'] + 1}"),
         "",
     );
-    // 10,000, and one for each of six targets.
+    // The limit is 10,000 answers, and one for each of six targets.
     let wanted = "time must move on: 10006 answers in a row without news took ";
     assert!(message.contains(wanted), "{message}");
     for ends in [
@@ -239,9 +239,9 @@ fn time_must_advance() {
 }
 
 #[test]
-fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
+fn a_scheduler_may_wake_up_any_number_of_times_while_time_advances() {
     let Some(python) = python() else { return };
-    // Every 20 ms for 10 min: 30,000 passes without news.
+    // The process asks to be called every 20 ms for 10 min, which makes 30,000 passes without news.
     let answer = "{'wake': message['now'] + 20_000_000} if message['now'] < 600_000_000_000 else \
                   {'deploy': [{'target': at, 'revision': 2} for at in range(6)] if message['now'] < 600_010_000_000 else []}";
     let strategy = format!("{{external: {{command: [{python:?}, program.py]}}}}");
@@ -254,7 +254,7 @@ fn a_scheduler_may_wake_up_as_often_as_it_likes_when_time_passes() {
 }
 
 #[test]
-fn an_answer_has_a_limit_of_size() {
+fn the_size_of_an_answer_is_limited() {
     let folder = scripted("head -c 150000000 /dev/zero | tr '\\0' x", "");
     let file = folder.path().join("experiment.yaml");
     let text = fs::read_to_string(&file)
@@ -307,7 +307,7 @@ fn a_program_next_to_an_experiment_is_found_from_any_folder() {
     }
 }
 
-/// One row of the results of a process with its own loop: column by column.
+/// The first row of a table in the results of a process with its own loop, by column.
 fn row_of(python: &str, fleet: &str, program: &str) -> std::collections::BTreeMap<String, String> {
     let strategy = format!("{{external: {{command: [{python:?}, program.py], loop: process}}}}");
     let text = experiment(&strategy)
@@ -320,8 +320,9 @@ fn row_of(python: &str, fleet: &str, program: &str) -> std::collections::BTreeMa
     reader.deserialize().next().expect("a row").expect("text")
 }
 
-/// A separate loop: instructs all targets immediately, instructs those that are ready again, and reports completion
-/// some time after the last of them; `EARLY` reports it at the start.
+/// A process with its own loop: it instructs all targets immediately, instructs each target once more when the target
+/// is ready, and reports completion some time after the last target is ready; with `EARLY`, it reports completion at
+/// the start.
 const OWN_LOOP: &str = r#"
 import json, sys
 
@@ -363,7 +364,7 @@ fn own_loop(settings: &str) -> String {
 }
 
 #[test]
-fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_target_is_ready() {
+fn a_process_reports_completion_but_not_before_the_last_target_is_ready() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}]";
     let seconds = |row: &std::collections::BTreeMap<String, String>, column: &str| {
@@ -382,7 +383,7 @@ fn completion_is_reported_when_the_process_reports_it_and_never_before_the_last_
 }
 
 #[test]
-fn a_process_knows_its_unreachable_targets_and_names_its_own_hold() {
+fn a_process_learns_its_unreachable_targets_and_reports_its_hold() {
     let Some(python) = python() else { return };
     let fleet = "[{name: 'c-{1..6}', nodes: 1}, {name: away, registered: false}, {name: frozen, paused: true}]";
     for settings in ["False, False, False", "False, False, True"] {
@@ -402,7 +403,7 @@ fn a_process_knows_its_unreachable_targets_and_names_its_own_hold() {
 
 #[test]
 fn a_long_name_of_a_rule_is_shortened() {
-    // 100 kB, which would be unreadable in a table.
+    // The explanation has 100 kB, which would be unreadable in a table.
     let script = "read q; echo '{\"ready\": {}}'; while read q; do case $q in *hold*) \
                   echo \"{\\\"hold\\\": {\\\"rule\\\": \\\"$(head -c 100000 /dev/zero | tr '\\0' x)\\\"}}\";; \
                   *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";
@@ -452,7 +453,7 @@ for line in sys.stdin:
     print(json.dumps(answer), flush=True)
 "#;
 
-/// The rows of `runs.csv` of an experiment with the process above: outcome and explanation.
+/// The rows of `runs.csv` of an experiment with the process [`WITH_A_TIMER`]: outcome and explanation.
 fn runs_with_a_timer(arguments: &str) -> Vec<(String, String)> {
     let python = python().expect("checked by the caller");
     let strategy =
@@ -487,7 +488,7 @@ fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
     if python().is_none() {
         return;
     }
-    // The result is the same whether the process announces its next action or is polled until the end.
+    // The result does not depend on whether the process announces its next action or is polled until the end.
     for arguments in ["", ", --silent"] {
         let runs = runs_with_a_timer(arguments);
         let mut stalled = 0;
@@ -499,7 +500,7 @@ fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
             if let [given, count, ready] = numbers[..] {
                 stalled += 1;
                 assert_eq!(outcome, "stalled");
-                // Two crashed clusters occupy both slots; otherwise all were instructed.
+                // Two crashed clusters occupy both slots, or all clusters were instructed.
                 assert!(given == count || given - ready == 2, "{detail}");
             } else {
                 assert_eq!((outcome.as_str(), detail.as_str()), ("complete", ""));
@@ -510,9 +511,9 @@ fn a_process_with_a_timer_runs_to_its_end_despite_crashing_clusters() {
 }
 
 #[test]
-fn a_process_with_a_delayed_view_completes_when_it_sees_its_last_target() {
+fn a_process_with_a_delayed_view_completes_when_it_observes_its_last_target() {
     let Some(python) = python() else { return };
-    // It instructs all targets, and its product sees each of them a minute after it is ready.
+    // The process instructs all targets, and its product sees each of them a minute after it is ready.
     let program = r#"
 import json, sys
 

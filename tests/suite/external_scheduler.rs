@@ -1,11 +1,11 @@
-//! Schedulers in separate processes: the documented example, and every rule that a process can break.
+//! Schedulers in separate processes: the documented example, and each rule of the protocol that a process can violate.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::common::{blocks, contents, fleetsim, folder_with, root, text};
 
-/// Six clusters, with this text as their strategy.
+/// An experiment with six clusters and the given text as its strategy.
 pub(crate) fn experiment(strategy: &str) -> String {
     format!(
         "
@@ -21,7 +21,7 @@ strategies:
     )
 }
 
-/// The tables that the program writes for this experiment.
+/// The tables that the program writes for the given experiment.
 fn tables(experiment: &Path, threads: &str) -> Vec<(String, Vec<u8>)> {
     let out = tempfile::tempdir().expect("a folder");
     let target = out.path().join("results");
@@ -62,7 +62,7 @@ fn the_documented_scheduler_gives_the_results_of_batches_byte_for_byte() {
     let (head, _) = written
         .split_once("strategies:\n")
         .expect("it compares strategies");
-    // Offline clusters that return make targets ready late, and out of order.
+    // Targets become ready late and out of order, because offline clusters return.
     let head = format!("{head}strategies:\n").replace(
         "faults: {",
         "faults: {offline: {share: 4%, return: 5 min}, ",
@@ -84,7 +84,8 @@ fn the_documented_scheduler_gives_the_results_of_batches_byte_for_byte() {
     }
 }
 
-/// Batches of two in a separate loop: all news reaches it 100 ms late, and its decisions take no time.
+/// A process with its own loop that updates batches of two: all news reaches it 100 ms late, and its decisions take no
+/// time.
 const OWN_LOOP: &str = r#"
 import json, sys
 
@@ -126,14 +127,14 @@ for line in sys.stdin:
 "#;
 
 #[test]
-fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
+fn a_process_with_its_own_loop_has_the_delay_that_it_declares() {
     let Some(python) = python() else { return };
     let own = format!("{{external: {{command: [{python:?}, own_loop.py], loop: process}}}}");
     let faults = "faults: {offline: {share: 20%, return: 3 min}, pullFailure: 10%}\nstrategies:";
     let own = experiment(&own)
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}");
-    // Without delayed news, a native pass that takes no time is the same loop.
+    // A native scheduler whose passes take no time makes the same decisions as the process, if news is not delayed.
     let native = experiment("{batches: {size: 2}}")
         .replace("strategies:", faults)
         .replace("c-{1..6}", "c-{01..60}")
@@ -194,7 +195,8 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
             "{name}"
         );
     }
-    // It reports completion when the news of the last cluster reaches it, which is also when fleetsim learns of it.
+    // The process reports completion when the news of the last cluster reaches it, which is also when fleetsim learns
+    // of the completion.
     let reported = column(&found, "runs.csv", &["completion_s"]);
     assert_eq!(column(&found, "runs.csv", &["reported_s"]), reported);
     assert!(
@@ -212,7 +214,7 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
         ["Rollout/app", "Complete", "True", "", ""].map(str::to_owned),
         "what it shows at its end"
     );
-    // It is notified of every cluster that is offline, and when it is back.
+    // The process is notified of every cluster that is offline, and of its return.
     let is_offline = |row: &&Vec<String>| row[0] == "true";
     let offline = column(&found, "clusters.csv", &["offline"])
         .iter()
@@ -235,7 +237,7 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
     );
     let passes_of =
         |tables: &[(String, Vec<u8>)]| column(tables, "passes.csv", &["replicate"])[0][0].clone();
-    // All passes of one answer are one row.
+    // All passes that one answer reports are one row.
     let passes = column(&found, "passes.csv", &["t_s", "passes"]);
     let times: std::collections::BTreeSet<&str> =
         passes.iter().map(|row| row[0].as_str()).collect();
@@ -256,7 +258,8 @@ fn a_process_with_its_own_loop_is_as_late_as_it_declares() {
     );
 }
 
-/// Runs an experiment whose process is this shell script; it must fail with status 1 and leave nothing behind.
+/// Runs an experiment whose process is the given shell script. The program must fail with status 1, and leave nothing
+/// behind. Returns the error.
 fn failure(script: &str) -> String {
     let strategy = format!("{{external: {{command: [sh, -c, {script:?}], timeout: 2 s}}}}");
     let folder = folder_with(&[("experiment.yaml", &experiment(&strategy))]);
@@ -341,7 +344,7 @@ fn a_process_that_breaks_a_rule_ends_its_run_with_the_rule_and_the_fix() {
 }
 
 #[test]
-fn a_program_that_does_not_exist_is_named() {
+fn a_nonexistent_program_is_named_in_the_error() {
     let folder = folder_with(&[(
         "experiment.yaml",
         &experiment("{external: {command: [no-such-program]}}"),
@@ -386,8 +389,8 @@ fn no_process_is_started_without_permission() {
 }
 
 #[test]
-fn the_other_runs_are_finished_and_saved() {
-    // The second replicate's process dies; repeating the command simulates only that run.
+fn after_a_failed_process_the_other_runs_are_finished_and_saved() {
+    // The process of the second replicate dies. When the command is repeated, it simulates only that run.
     let script = "read q; case $q in *'replicate 1'*) test -e mended || exit 9;; esac; echo '{\"ready\": {}}'; read q; \
                   echo '{\"deploy\": [{\"target\": 0, \"revision\": 2}]}'; while read q; do case $q in *hold*) \
                   echo '{\"hold\": {}}';; *bye*) echo '{\"bye\": {}}'; exit;; *) echo '{}';; esac; done";

@@ -8,7 +8,7 @@ use fleetsim::sim;
 
 use super::common::{folder_with, loaded};
 
-/// Neither the client nor the CPU of the application controller limits syncs.
+/// Settings with which neither the client nor the CPU of the application controller limits syncs.
 const ARGO_CD: &str = "argoCd: {generate: false, file: rolling-sync.yaml, applicationController: \
                        {clientQps: 0, syncsPerSecond: 1000000000000}}";
 
@@ -70,12 +70,13 @@ const STRATEGIES: [(&str, &str); 10] = [
     ("one-by-one", "oneByOne: {}"),
 ];
 
-/// Runs every strategy through an update of 20 canaries and 80 others, 3 nodes each, with these faults.
+/// Simulates an update of 20 canaries and 80 other clusters, with 3 nodes each and the given faults, for every
+/// strategy.
 fn run_all(faults: &str, workloads: &str) -> Vec<(&'static str, RunRecord)> {
     run_all_with("", faults, workloads)
 }
 
-/// Like [`run_all`], with these registry settings.
+/// Like [`run_all`], with the given registry settings.
 pub(super) fn run_all_with(
     registry: &str,
     faults: &str,
@@ -180,7 +181,7 @@ fn show(runs: &[(&str, RunRecord)]) -> String {
     runs.iter().map(line).collect()
 }
 
-/// Asserts how each strategy's run ends: its outcome, the number of finished targets, and the beginning of the
+/// Asserts how the run of each strategy ends: its outcome, the number of finished targets, and the beginning of the
 /// blocking rule. Every stalled run is detected long before the horizon.
 #[track_caller]
 fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) {
@@ -199,8 +200,8 @@ fn ends(runs: &[(&str, RunRecord)], expected: &[(&str, RunOutcome, u64, &str)]) 
             "{name} should be {outcome:?} with {done} done, held by `{held_by}`:\n{}",
             show(runs)
         );
-        // Under Cloud Foundry an instance that keeps crashing is restarted now and then, and a pass that sees all such
-        // instances starting continues.
+        // Under Cloud Foundry, an instance that keeps crashing is restarted from time to time, and a pass that finds
+        // all such instances starting continues the rollout.
         let may_last =
             run.outcome == RunOutcome::Complete || (*outcome, *name) == (Horizon, "cloud-foundry");
         assert!(
@@ -220,7 +221,8 @@ fn end_s(runs: &[(&str, RunRecord)], strategy: &str) -> f64 {
         .end_s
 }
 
-/// After an hour without a change, KubeFleet's member agent only looks every 900 s.
+/// Longest time after which a strategy notices a change: after an hour without changes, KubeFleet's member agent polls
+/// only every 900 s.
 fn longest_look(strategy: &str) -> f64 {
     if strategy.starts_with("kubefleet") {
         900.0
@@ -248,7 +250,7 @@ fn complete(runs: &[(&str, RunRecord)]) {
 }
 
 #[test]
-fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
+fn an_outage_of_half_of_the_fleet_delays_every_rollout_but_stops_none() {
     let whole = run_all("", POD);
     complete(&whole);
     let cut = run_all(
@@ -267,7 +269,8 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
             end_s(&cut, name),
             end_s(&managed, name),
         );
-        // The other half continues meanwhile within its limit; no rollout finishes before the region is back.
+        // The other half of the fleet continues meanwhile within its limit; no rollout finishes before the region is
+        // back.
         let most = whole + 3600.0 + 1000.0 + longest_look(name);
         assert!(
             cut > 3660.0 && cut < most,
@@ -278,8 +281,8 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
             "{name}: {managed} s when images still come, not {cut} s"
         );
     }
-    // All clusters were instructed before the outage; they report as soon as they are back, unless something has to be
-    // pulled again.
+    // All clusters were instructed before the outage. They report as soon as they are back, unless they have to pull
+    // something again.
     assert!(
         end_s(&managed, "all-at-once") < 3670.0,
         "{}",
@@ -288,7 +291,7 @@ fn an_outage_of_half_of_the_fleet_delays_every_rollout_and_stops_none() {
 }
 
 #[test]
-fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
+fn a_registry_outage_of_an_hour_delays_every_rollout_but_stops_none() {
     let whole = run_all("", POD);
     let down = run_all_with("windows: [{from: 20 s, for: 1h, down: true}]", "", POD);
     complete(&down);
@@ -298,8 +301,8 @@ fn a_registry_that_is_down_for_an_hour_delays_every_rollout_and_stops_none() {
     );
     for ((name, down), (_, whole)) in down.iter().zip(&whole) {
         let (end, usual) = (down.run.end_s, whole.run.end_s);
-        // It is back at 3 620 s. A pull that failed meanwhile retries at most 315 s after its last failure, which
-        // takes up to 150 s: five connection attempts of 30 s each.
+        // The region is back at 3 620 s. A pull that failed meanwhile is retried at most 315 s after its last failure,
+        // which takes up to 150 s: five connection attempts of 30 s each.
         let most = usual + 3600.0 + 470.0 * 2.0 + longest_look(name);
         assert!(
             end > 3620.0 && end < most,
@@ -406,8 +409,8 @@ fn all_products_but_argo_cd_complete_on_a_fleet_with_frequent_outages() {
 
 #[test]
 fn a_defect_stops_a_fleet_with_frequent_failures_like_any_other() {
-    // There is no last outage, and future outages do not help: a run is known to be stalled at the first time without
-    // a pending repair that matters.
+    // There is no last outage, and future outages cannot help a rollout. So a run counts as stalled at the first time
+    // at which no pending repair matters.
     let outages =
         "outages: {between: {weibull: {mean: 2 h, shape: 0.75}}, repair: {median: 5m, sigma: 1}}";
     let runs = run_all(&format!("{outages}, defect: {{share: 10%}}"), POD);
@@ -549,7 +552,7 @@ fn a_missing_tag_blocks_indefinitely() {
 }
 
 #[test]
-fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout() {
+fn a_late_defect_reaches_more_clusters_before_it_stops_a_rollout() {
     let at_once = run_all("defect: {share: 10%, kind: unready}", POD);
     let late = run_all(
         "defect: {share: 10%, kind: unready, detectedAfter: {min: 30 s, max: 5m}}",
@@ -602,7 +605,8 @@ fn a_defect_that_shows_late_has_reached_more_clusters_before_it_stops_a_rollout(
                 35,
                 "batch: 5 started target(s) not ready",
             ),
-            // Waves of 5, 10, 20 and 40 start before the first defect shows; 8 of these 75 clusters are defective.
+            // Waves of 5, 10, 20 and 40 clusters start before the first defect shows; 8 of the 75 clusters are
+            // defective.
             (
                 "doubling",
                 Stalled,
@@ -659,8 +663,8 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
             show(&daemons)
         );
     }
-    // 300 nodes, each of which is lost for 15 min twice a day: nearly always some cluster is not ready. Strategies
-    // that need all of them simultaneously take hours; the slowest reaches the horizon.
+    // There are 300 nodes, each of which is lost for 15 min twice a day, so some cluster is nearly always not ready.
+    // Strategies that need all clusters to be ready simultaneously take hours; the slowest reaches the horizon.
     let (_, last) = daemons.last().expect("one by one");
     assert_eq!(
         (last.run.outcome, last.run.end_s),
@@ -674,7 +678,7 @@ fn lost_nodes_are_replaced_under_a_deployment_and_waited_for_under_a_daemon_set(
 }
 
 #[test]
-fn slow_clusters_delay_and_stop_nothing() {
+fn slow_clusters_delay_rollouts_but_stop_none() {
     let (even, slow) = (
         run_all("", POD),
         run_all("slow: {share: 10%, factor: 10}", POD),

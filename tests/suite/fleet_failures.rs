@@ -1,7 +1,7 @@
 //! Applies that fail under Rancher Fleet, as whole simulations of a small fleet.
 //!
 //! An apply takes 1 s, and its pods answer their probe 180 to 190 s after they start. At most half of the ten clusters
-//! are unavailable at a time. The source shows that Fleet tries again (`docs/schedulers.md`).
+//! are unavailable at a time. Fleet's source shows that it retries (`docs/schedulers.md`).
 
 use fleetsim::results::{RunOutcome, RunRecord};
 use fleetsim::scenario::{Overrides, load};
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::common::{folder_with, loaded};
 
-/// The update of ten clusters with this `helm` of the fleet.yaml and these faults.
+/// Simulates the update of ten clusters with the given `helm` section of fleet.yaml and the given faults.
 fn update(helm: &str, faults: &str) -> RunRecord {
     let folder = folder(helm, faults, "");
     let experiment = loaded(folder.path());
@@ -40,7 +40,7 @@ strategies:
     folder_with(&[("experiment.yaml", &text), ("fleet.yaml", &bundle)])
 }
 
-/// Returns whether the bundle's `Ready` condition ever has this text in its message.
+/// Returns whether the message of the bundle's `Ready` condition ever contains `text`.
 fn shows(record: &RunRecord, text: &str) -> bool {
     record.statuses.iter().any(|row| {
         row.object == "Bundle/app" && row.condition == "Ready" && row.message.contains(text)
@@ -60,14 +60,15 @@ fn without_a_time_out_no_apply_fails() {
 }
 
 #[test]
-fn after_a_time_out_a_later_try_finds_the_pods_ready() {
+fn after_a_time_out_a_retry_finds_the_pods_ready() {
     let record = update("{timeoutSeconds: 60}", "{}");
     assert_eq!(record.run.outcome, RunOutcome::Complete);
     assert!(shows(
         &record,
         "[Cluster fleet-default/c-01: resource not ready: context deadline exceeded]"
     ));
-    // Two groups of five, one after the other. In each group, the third wait of 1 + 60 s sees the pods ready.
+    // Two groups of five clusters are updated one after the other. In each group, the third wait of 1 + 60 s ends when
+    // the pods are ready.
     let completion = record.run.completion_s.expect("it is complete");
     assert!(
         (2.0 * 181.0..2.0 * 200.0).contains(&completion),
@@ -76,7 +77,7 @@ fn after_a_time_out_a_later_try_finds_the_pods_ready() {
 }
 
 #[test]
-fn an_apply_that_is_rolled_back_never_succeeds() {
+fn a_rolled_back_apply_never_succeeds() {
     for helm in ["{timeoutSeconds: 60, atomic: true}", "{atomic: true}"] {
         let record = update(helm, "{}");
         assert_eq!(record.run.outcome, RunOutcome::Horizon, "{helm}");
@@ -104,7 +105,7 @@ fn with_atomic_an_apply_succeeds_if_pods_are_ready_in_time() {
 fn clusters_that_reject_the_apply_use_up_the_limit_and_are_named() {
     let faults = "{apply: [{clusters: [c-02, c-04], kind: rejected}]}";
     let record = update("{chart: ./chart}", faults);
-    // They occupy two of five slots; the other eight clusters use the rest.
+    // The two failed clusters occupy two of five slots; the other eight clusters use the remaining slots.
     assert_eq!(record.run.outcome, RunOutcome::Stalled);
     assert_eq!(record.run.targets_done, 8);
     let held = record.run.held();

@@ -1,4 +1,4 @@
-//! Repositories of strangers: `compare REVISION:PATH` reads their objects, but starts no program named in their
+//! Untrusted repositories: `compare REVISION:PATH` reads their objects, but starts no program named in their
 //! configuration, and makes no connection.
 #![cfg(unix)]
 
@@ -56,7 +56,7 @@ impl Home {
         self.0.path().join(name)
     }
 
-    /// A clone without files, in the folder `name`.
+    /// Creates a clone without files, in the folder `name`.
     fn partial_clone(&self, name: &str, options: &[&str]) -> PathBuf {
         let url = format!("file://{}", self.path("source").display());
         let mut arguments = vec!["clone", "--quiet", "--filter=blob:none"];
@@ -66,7 +66,7 @@ impl Home {
         self.path(name)
     }
 
-    /// Configures every program that a fetch would start to be the evil one.
+    /// Changes the repository's configuration so that each program that a fetch would start is the evil one.
     fn poison(&self, git_folder: &Path, url: &str) {
         let evil = self.path("evil").display().to_string();
         let config = git_folder.join("config").display().to_string();
@@ -115,12 +115,12 @@ impl Home {
 }
 
 #[test]
-fn a_bare_repository_inside_a_clone_has_no_effect() {
+fn a_bare_repository_inside_a_clone_is_ignored() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let inner = home.partial_clone("source/inner", &["--bare"]);
     home.poison(&inner, &format!("file://{}", source.display()));
-    // Needed because a repository does not store empty folders.
+    // The file is needed because a repository does not store empty folders.
     fs::write(inner.join("refs/heads/.keep"), "").expect("written");
     git(&source, &["add", "--force", "inner"]);
     git(&source, &["commit", "--quiet", "--message", "inner"]);
@@ -131,7 +131,7 @@ fn a_bare_repository_inside_a_clone_has_no_effect() {
         discovered.ends_with("/inner"),
         "git itself takes it: {discovered}"
     );
-    // The revision is that of the clone, and the path is relative to the current folder.
+    // The revision is looked up in the clone, and the path is relative to the current folder.
     let (printed, code) = home.compared(&clone, &["main:shop", "../shop"]);
     assert_eq!(code, 2, "{printed}");
     let no_file = "there is no file or folder `inner/shop` in the revision `main`";
@@ -156,7 +156,7 @@ fn objects_that_a_partial_clone_lacks_are_not_fetched() {
     {
         let clone = home.partial_clone(&format!("clone-{number}"), &["--no-checkout"]);
         home.poison(&clone.join(".git"), url);
-        // Permissions in the user's environment do not count either.
+        // Permissions in the user's environment are ignored too.
         let output = fleetsim(&clone)
             .args(["compare", "main:shop", "../shop"])
             .envs([
@@ -198,14 +198,14 @@ fn a_configuration_starts_no_program_if_objects_are_present() {
     let (printed, code) = home.compared(&source, &["main:shop", "../shop"]);
     assert_eq!(code, 0, "{printed}");
     assert!(printed.contains("No setting differs."), "{printed}");
-    // An error asks git about the file.
+    // To report the error, the program asks git about the file.
     fs::write(source.join("shop/shop.json"), "{\"auths\": {}}\n").expect("written");
     let (printed, code) = home.compared(&source, &["main:shop", "shop"]);
     assert_eq!(code, 2, "{printed}");
     assert!(printed.contains("1 | {\"auths\": {}}"), "{printed}");
 }
 
-/// This object contains only the size; `git cat-file blob` would allocate that much memory.
+/// The object contains only the size of the file; `git cat-file blob` would allocate that much memory.
 #[test]
 fn a_file_of_6_gb_in_a_revision_is_not_read() {
     let Some(home) = Home::new() else { return };
@@ -270,7 +270,7 @@ fn an_experiment_of_a_revision_only_reads_files_of_that_revision() {
 fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
-    // A change under review: a larger image, and a copy of it at the path of the old version.
+    // The change under review makes the image larger, and adds a copy of it at the path of the old version.
     let larger = MANIFEST.replace("10000000", "900000000");
     for folder in ["shop", "HEAD:shop"] {
         fs::create_dir_all(source.join(folder)).expect("made");
@@ -283,13 +283,13 @@ fn a_folder_with_the_name_of_a_revision_does_not_replace_it() {
         printed.contains("10 MB") && printed.contains("900 MB"),
         "{printed}"
     );
-    // A path that is not a revision is written with `./`.
+    // A path that looks like a revision is written with `./`.
     let (printed, _) = home.compared(&source, &["./HEAD:shop", "shop"]);
     assert!(!printed.contains("10 MB"), "{printed}");
 }
 
 #[test]
-fn a_replaced_object_is_read_as_committed() {
+fn git_replacements_of_objects_are_ignored() {
     let Some(home) = Home::new() else { return };
     let source = home.path("source");
     let old = git(&source, &["rev-parse", "HEAD:shop/shop.json"]);

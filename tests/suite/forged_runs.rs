@@ -33,7 +33,7 @@ strategies:
 const HEAD: usize = 48;
 static CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
-/// A user with a machine, whose saved runs are not visible to others.
+/// A user with an own machine, whose saved runs other users cannot see.
 struct User {
     home: TempDir,
 }
@@ -45,7 +45,7 @@ impl User {
         Self { home }
     }
 
-    /// A user with the experiment in `small`.
+    /// Creates a user who has the experiment in the folder `small`.
     fn with_experiment() -> Self {
         let user = Self::new();
         fs::create_dir(user.work().join("small")).expect("created");
@@ -61,7 +61,7 @@ impl User {
         self.home.path().join("state")
     }
 
-    /// The only journal of this user.
+    /// The only journal of the user.
     fn journal(&self) -> PathBuf {
         let mut entries = fs::read_dir(self.state().join("fleetsim")).expect("a folder");
         let journal = entries.next().expect("a journal").expect("readable");
@@ -69,7 +69,7 @@ impl User {
         journal.path()
     }
 
-    /// Runs the program after these shell commands.
+    /// Runs the program in a shell, after the given shell commands.
     fn fleetsim_behind(&self, shell: &str, args: &[&str]) -> Output {
         Command::new("sh")
             .args(["-c", &format!("{shell} exec \"$0\" \"$@\"")])
@@ -148,7 +148,7 @@ fn ten_times_faster(runs: &mut Vec<(RunId, RunRecord)>) {
 }
 
 #[test]
-fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
+fn results_are_not_reproduced_from_a_forged_journal_that_was_cloned_with_them() {
     let stranger = User::with_experiment();
     stranger.interrupt_a_study();
     stranger.forge(ten_times_faster);
@@ -162,7 +162,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
         "{stderr}"
     );
 
-    // Where earlier versions had their journals, and where a working copy could contain some.
+    // Earlier versions had their journals at the first path, and a working copy could contain journals at the others.
     let work = stranger.work();
     fs::write(work.join(".out.fleetsim-runs"), &forged).expect("written");
     for folder in ["state/fleetsim", ".local/state/fleetsim", "fleetsim"] {
@@ -189,7 +189,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
     let notes = stderr.matches(".out.fleetsim-runs is not used").count();
     assert_eq!(notes, 1, "{stderr}");
 
-    // The stranger's own saved runs are not trusted either, and stay unchanged.
+    // The saved runs of the stranger are not trusted either, and stay unchanged.
     fs::write(&place, &forged).expect("written");
     let output = stranger.fleetsim(&["reproduce", "out"]);
     let stderr = text(&output.stderr);
@@ -201,7 +201,7 @@ fn a_forged_journal_that_is_cloned_with_its_results_does_not_reproduce_them() {
     );
 }
 
-/// A change of saved runs.
+/// A function that changes saved runs.
 type Forgery = fn(&mut Vec<(RunId, RunRecord)>);
 
 #[test]
@@ -212,7 +212,7 @@ fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
     let forgeries: [Forgery; 4] = [
         |runs| runs.last_mut().expect("some").1.run.completion_s = Some(f64::NAN),
         |runs| runs.last_mut().expect("some").1.run.t50_s = Some(-1e9),
-        // A run under the number of another one, with a valid checksum.
+        // This forgery has a run under the number of another run, with a valid checksum.
         |runs| {
             runs.truncate(2);
             let first = runs[0].0;
@@ -220,7 +220,7 @@ fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
             runs[1].0 = first;
             ten_times_faster(runs);
         },
-        // Longer than the horizon.
+        // The run of this forgery is longer than the horizon.
         |runs| {
             runs.truncate(1);
             runs[0].1.run.end_s = 1e9;
@@ -242,10 +242,10 @@ fn an_impossible_or_misplaced_saved_run_is_simulated_again() {
     }
 }
 
-/// 139 bytes of an archive can become such a file: it has a length and no bytes. Four gigabytes of address space are
-/// enough for the program.
+/// An archive of 139 bytes can unpack to such a file: it has a length, but no bytes. Four gigabytes of address space
+/// are enough for the program.
 #[test]
-fn files_with_runs_that_would_expand_beyond_memory_allocate_none() {
+fn run_files_that_would_expand_beyond_memory_allocate_no_memory() {
     const TERABYTE: u64 = 1 << 40;
     let user = User::with_experiment();
     let little_memory = "ulimit -v 4000000;";
@@ -268,7 +268,7 @@ fn files_with_runs_that_would_expand_beyond_memory_allocate_none() {
     assert!(stderr.contains("out: reproduced byte for byte"), "{stderr}");
 }
 
-/// The study is simulated, and one line says that its runs are not saved, and why.
+/// Asserts that the study is simulated, and that one line says that its runs are not saved, and why.
 #[track_caller]
 fn goes_on_without_saving(user: &User, reason: &str, expected: &[(String, Vec<u8>)]) {
     let stderr = succeeds(&user.fleetsim(&["run", "small", "--out", "out"]));
@@ -301,7 +301,7 @@ fn without_a_private_folder_a_study_is_simulated_and_reports_that_nothing_is_sav
     fs::write(user.state(), "").expect("written");
     goes_on_without_saving(&user, "there is no folder for saved runs", &saved);
 
-    // A shard has its runs nevertheless.
+    // The runs of a shard are in its file nevertheless.
     for shard in ["1/2", "2/2"] {
         succeeds(&user.fleetsim(&["run", "small", "--shard", shard, "--out", "shards"]));
     }

@@ -1,5 +1,5 @@
-//! Manifests of images, each with one feature, and a container runtime's interpretation. Each is read in both ways: by
-//! an import, and as the `manifest` of an experiment.
+//! Manifests of images, each with one feature, and the interpretation that a container runtime gives to each. Every
+//! manifest is read by an import, and as the `manifest` of an experiment.
 //!
 //! The runtime's behaviour is that of containerd 301026e: layers and their compression `core/images/mediatypes.go`,
 //! layers with urls `core/remotes/docker/fetcher.go`; of the OCI image specification 1.1 for artifacts, digests and
@@ -16,7 +16,7 @@ use super::common::{fleetsim, folder_with, root, text};
 /// The outcome of reading a manifest.
 #[derive(Clone, Copy, Debug)]
 enum ManifestOutcome {
-    /// An image.
+    /// The manifest was read as an image.
     Image {
         listed: usize,
         /// Bytes that a node without any layer downloads.
@@ -26,7 +26,7 @@ enum ManifestOutcome {
         /// Number of layers with zstd.
         zstd: usize,
     },
-    /// An error at this line, with this field and a part of the reason.
+    /// The manifest was rejected with an error at this line, with this field and a part of the reason.
     Refused(usize, &'static str, &'static str),
 }
 
@@ -58,7 +58,7 @@ const ZSTD: ManifestOutcome = Image {
     zstd: 1,
 };
 
-/// Files that both ways read with the same outcome.
+/// Manifests that an import and an experiment read with the same outcome.
 const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("gzip", gzip(2, 50_000_000)),
     ("zstd", ZSTD),
@@ -140,7 +140,7 @@ const MANIFESTS: [(&str, ManifestOutcome); 27] = [
     ("no-layers", Refused(1, "", "the image has no layers")),
 ];
 
-/// Files that only an import resolves to the manifest of the platform.
+/// Files that only an import accepts, because it resolves them to the manifest of the platform.
 const IMPORTED: [(&str, ManifestOutcome); 4] = [
     ("index-attestation-unknown", gzip(1, 30_000_000)),
     ("index-attestation-of-platform", gzip(1, 30_000_000)),
@@ -172,7 +172,7 @@ fn in_an_experiment(name: &str) -> Result<ImageSpec, String> {
     image_of(folder.path()).map_err(|error| error.replace("app.json", &format!("{name}.json")))
 }
 
-/// The image of an import with this manifest.
+/// The image of an import with the given manifest.
 fn imported(name: &str) -> Result<ImageSpec, String> {
     let process =
         r#"{"pagination": {}, "resources": [{"guid": "g", "type": "web", "instances": 2}]}"#;
@@ -197,7 +197,7 @@ fn imported(name: &str) -> Result<ImageSpec, String> {
     }
 }
 
-/// The difference between the expected and the actual outcome. `None`: there is none.
+/// The difference between the expected and the actual outcome. `None`: the outcomes are equal.
 fn difference(
     way: &str,
     name: &str,
@@ -238,7 +238,7 @@ fn difference(
 }
 
 #[test]
-fn manifests_are_read_like_by_a_container_runtime() {
+fn manifests_are_read_as_by_a_container_runtime() {
     let mut differences = Vec::new();
     for (name, expected) in MANIFESTS {
         let found = in_an_experiment(name);
@@ -270,7 +270,7 @@ fn the_error_for_an_index_lists_its_platforms() {
 }
 
 #[test]
-fn a_layer_that_is_listed_twice_counts_once_in_explain() {
+fn explain_counts_a_repeated_layer_once() {
     let manifest = fs::read_to_string(file("repeated-layer")).expect("a manifest");
     let experiment = "name: x\nfleet: [{name: 'a{1..10}', nodes: 2}]\nrelease: {images: [{name: app, manifest: app.json}], \
                       workloads: [{kind: Deployment, image: app}]}\nstrategies: {all: {allAtOnce: {}}}\n";

@@ -5,7 +5,7 @@ use std::fs;
 use super::common::{fleetsim, text};
 
 #[test]
-fn the_experiment_of_every_product_is_valid_and_compares_its_own_setting() {
+fn the_experiment_for_every_product_is_valid_and_compares_a_setting_of_the_product() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let products = [
         (
@@ -42,11 +42,11 @@ fn the_experiment_of_every_product_is_valid_and_compares_its_own_setting() {
 }
 
 #[test]
-fn answers_come_from_options_and_input_lines_and_the_rest_has_defaults() {
+fn answers_are_read_from_options_and_input_lines_and_all_others_have_defaults() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let output = fleetsim(home.path())
         .args(["init", "mine", "--clusters", "40", "--settings", "1, 50%"])
-        // A number from the menu is also an answer.
+        // A number from the menu is also a valid answer.
         .write_stdin("4\n5\n\n\n20 ms\n")
         .output()
         .expect("run");

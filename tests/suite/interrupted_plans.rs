@@ -1,5 +1,5 @@
-//! Searches that are stopped, killed, short of runs, or directed at a folder that does not belong to them: nothing is
-//! lost, and the text states what happened.
+//! Searches that are interrupted or killed, run out of budget, or are directed at a folder that does not belong to
+//! them: no run is lost, and the text states what happened.
 #![cfg(unix)]
 
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, folder_with, journal_of, state_home, text};
 
-/// The winner needs 120 runs to be confirmed, long enough to be interrupted in the middle.
+/// The best setting needs 120 runs to be confirmed, which takes long enough to be interrupted in the middle.
 const EXPERIMENT: &str = r#"
 name: small
 seed: 7
@@ -69,7 +69,7 @@ fn until_some_runs_are_kept(folder: &Path, child: &mut Child) {
 }
 
 #[test]
-fn a_stopped_and_killed_search_resumes_and_ends_with_the_same_bytes() {
+fn an_interrupted_and_killed_search_resumes_and_ends_with_the_same_bytes() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let plan = |out| fleetsim(at, &["plan", ".", "--threads", "2", "--out", out]);
@@ -129,7 +129,7 @@ fn a_stopped_and_killed_search_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn a_search_that_ends_at_its_budget_reports_that_it_is_not_certain() {
+fn a_search_that_ends_at_its_budget_reports_an_uncertain_answer() {
     let folder = experiment(&format!("{EXPERIMENT}  runs: 5\n"));
     let (code, told, error) = finished(fleetsim(folder.path(), &["plan", "."]));
     assert_eq!(code, Some(99), "{error}");
@@ -173,7 +173,7 @@ fn plans_and_results_of_runs_do_not_replace_each_other() {
 }
 
 #[test]
-fn plan_reports_when_no_setting_ever_completes() {
+fn plan_reports_that_no_setting_completes() {
     let text = EXPERIMENT
         .replace("[10%, 25%, 100%]", "[0]")
         .replace("120", "3");

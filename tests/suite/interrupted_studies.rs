@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::common::{contents, folder_with, journal_of, state_home};
 
-/// Some hundred runs, long enough to be interrupted in the middle.
+/// The experiment has some hundred runs, which take long enough to be interrupted in the middle.
 const EXPERIMENT: &str = r#"
 name: small
 question: Does the study go on?
@@ -102,7 +102,7 @@ fn a_killed_study_resumes_and_ends_with_the_same_bytes() {
 }
 
 #[test]
-fn changing_a_value_of_the_experiment_discards_saved_runs_and_changing_a_comment_does_not() {
+fn only_changed_values_of_the_experiment_discard_saved_runs() {
     let folder = experiment();
     let at = folder.path();
     for (text, resumes) in [
@@ -152,7 +152,7 @@ fn two_studies_never_write_to_one_folder_simultaneously() {
     );
 }
 
-/// A limit on file size replaces the full disk: both make a write fail in the middle.
+/// A limit on file size simulates the full disk: both make a write fail in the middle.
 #[cfg(unix)]
 #[test]
 fn a_full_disk_stops_the_study_with_a_message_and_loses_no_run() {
@@ -208,11 +208,11 @@ fn precise_study(folder: &Path, out: &str, threads: &str) -> Command {
 }
 
 #[test]
-fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_threads() {
+fn a_killed_study_with_a_precision_resumes_with_the_same_bytes_on_any_threads() {
     let folder = precise_experiment();
     let at = folder.path();
     let mut killed = precise_study(at, "out", "2").spawn().expect("started");
-    // More than the ten runs that each variant begins with.
+    // The journal then has more than the ten runs that each variant begins with.
     until_kept(300_000, at, "out", &mut killed);
     killed.kill().expect("killed");
     killed.wait().expect("dead");
@@ -265,7 +265,8 @@ fn a_killed_study_with_a_precision_resumes_and_ends_with_the_same_bytes_on_any_t
             "{found:?}"
         );
     }
-    // A variant that never completes and never fails a pull is settled after a second look.
+    // A variant whose runs never complete and never fail a pull is settled when the precision is checked for the
+    // second time.
     assert_eq!((found[2].runs, found[2].reached), (15, true));
     assert!(found[0].runs > 15, "{found:?}");
     let reached = found.iter().filter(|found| found.reached).count();

@@ -32,7 +32,7 @@ strategies: {{s: {{rancherFleet: {{file: fleet.yaml}}}}}}
     )
 }
 
-/// Names of the targets.
+/// Names of the targets of an experiment with the given clusters.
 fn targets(written: &str, clusters: &[(&str, &str)]) -> Vec<String> {
     let files = [
         ("experiment.yaml", experiment(written)),
@@ -53,7 +53,7 @@ fn targets(written: &str, clusters: &[(&str, &str)]) -> Vec<String> {
         .collect()
 }
 
-/// Errors that `fleetsim check` prints for these files.
+/// Errors that `fleetsim check` prints for the given files.
 fn refused(written: &str, clusters: &[(&str, &str)], fleet_yaml: &str) -> String {
     let files = [
         ("experiment.yaml", experiment(written)),
@@ -234,7 +234,7 @@ fn a_file_that_is_not_a_fleet_yaml_is_refused() {
     }
 }
 
-/// Names of the targets of a GitRepo, or the errors.
+/// Names of the targets of a GitRepo, or the errors of loading it.
 fn of_git_repo(git_repo: &str) -> Result<Vec<String>, String> {
     let clusters = [
         ("fleet-local", "local"),
@@ -326,7 +326,7 @@ fn a_git_repo_decides_which_clusters_are_targets() {
             "targets: [{clusterName: x}]",
             "spec.targets: the targets select no cluster of the inventory",
         ),
-        // It is a group of `edge`.
+        // The group `lab` is in the namespace `edge`.
         (
             "targets: [{clusterGroup: lab}]",
             "spec.targets: the targets select no cluster of the inventory",

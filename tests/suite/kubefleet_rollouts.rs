@@ -27,7 +27,7 @@ spec:
       maxConcurrency: 200
       beforeStageTasks: [{type: Approval}]
 ";
-/// Name, clusters and resolved `maxConcurrency` of the stages.
+/// Name, number of clusters and resolved `maxConcurrency` of each stage.
 const STAGES: [(&str, usize, usize); 3] =
     [("canary", 20, 5), ("early", 180, 36), ("rest", 800, 200)];
 const PLACEMENT: &str = "kind: ClusterResourcePlacement
@@ -103,7 +103,7 @@ fn first_told(clusters: &[&ClusterRow]) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// The time at which the last cluster was ready; infinite if one was not.
+/// The time at which the last of the clusters became ready; infinite if one of them never did.
 fn all_ready(clusters: &[&ClusterRow]) -> f64 {
     clusters
         .iter()
@@ -111,8 +111,8 @@ fn all_ready(clusters: &[&ClusterRow]) -> f64 {
         .fold(0.0, f64::max)
 }
 
-/// Asserts the invariants of every staged run: the stages respect their limits, and a stage begins only after the
-/// previous one, its after-tasks and the stage's own before-tasks are done.
+/// Asserts the invariants of every staged run: each stage respects its limit, and begins only when the previous stage,
+/// the after-tasks of that stage and the before-tasks of this stage are done.
 fn check_stages(run: &RunRecord, approval_s: f64) {
     for (name, count, limit) in STAGES {
         let clusters = of_stage(run, name);
@@ -120,7 +120,8 @@ fn check_stages(run: &RunRecord, approval_s: f64) {
         let peak = peak_in_flight(clusters);
         assert!(peak <= limit, "{name}: {peak} at once");
     }
-    // Ten minutes pass after the canary. Two approvals are requested one after the other before the rest.
+    // There is a wait of ten minutes after the canary. Before the rest, two approvals are requested one after the
+    // other.
     let waits = [600.0, 2.0 * approval_s];
     for ((before, after), wait) in STAGES.iter().zip(&STAGES[1..]).zip(waits) {
         let begin = first_told(&of_stage(run, after.0));
@@ -151,8 +152,8 @@ fn a_staged_run_respects_the_limits_and_tasks_of_its_stages() {
         );
         check_stages(&run, 1200.0);
         for (name, _, limit) in STAGES {
-            // The work generator's queue has a hundred tokens and a few for each cluster; after that, ten clusters a
-            // second are instructed, and the first of them are ready before a large limit is reached.
+            // The work generator's queue has a burst of a hundred and a few for each cluster. After that, ten clusters
+            // a second are instructed, and the first of them are ready before a large limit is reached.
             let peak = peak_in_flight(of_stage(&run, name));
             assert!(
                 (limit.min(50)..=limit).contains(&peak),
@@ -353,7 +354,7 @@ fn a_rolling_update_never_exceeds_max_unavailable() {
             run.run.held()
         );
         let peak = peak_in_flight(&run.clusters);
-        // The work generator instructs ten clusters a second after its burst, and others become ready meanwhile.
+        // The work generator instructs ten clusters a second after its burst, and clusters become ready meanwhile.
         assert!(
             (50..=100).contains(&peak),
             "{faults}: {peak} of 10 % of 1 000"
@@ -459,7 +460,7 @@ fn a_max_unavailable_of_zero_never_updates_anything_as_shipped() {
             .held()
             .contains("maxUnavailable is 0, so no available cluster is ever updated")
     );
-    // One after the other, up to the first offline cluster.
+    // Clusters are updated one after the other, up to the first offline cluster.
     let documented = run("update", "offline: {share: 2%}", &strategy("documented"));
     assert_eq!(documented.run.outcome, RunOutcome::Stalled);
     assert!(documented.run.targets_done > 0);
@@ -683,7 +684,7 @@ fn invalid_configuration_is_refused_with_its_line_and_the_products_reason() {
 }
 
 #[test]
-fn a_stage_selects_clusters_by_the_name_that_kubefleet_labels_them_with() {
+fn a_stage_selects_clusters_by_the_name_label_that_kubefleet_adds() {
     let key = "kubernetes-fleet.io/member-name";
     let others =
         format!("{{matchExpressions: [{{key: {key}, operator: NotIn, values: [store-05]}}]}}");

@@ -47,7 +47,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
 ];
 
-/// The strategy with these settings, on a fleet to which `more` can add clusters.
+/// Loads an experiment whose strategy has the given settings, and to whose fleet `more` can add clusters.
 fn experiment(more: &str, settings: &str) -> Result<Experiment, LoadError> {
     let text = format!(
         "name: runs
@@ -82,7 +82,7 @@ fn run(more: &str, settings: &str) -> RunRecord {
         .expect("the strategy starts no process")
 }
 
-/// The times at which a condition of an object had this reason, in minutes.
+/// The times at which a condition of an object had the given reason, in minutes.
 fn at(run: &RunRecord, object: &str, condition: &str, reason: &str) -> Vec<f64> {
     let rows = run
         .statuses
@@ -139,7 +139,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
         told.iter().any(|at| *at < 12.0) && told.iter().any(|at| *at >= 60.0),
         "it was stopped in the middle"
     );
-    // The placement is named after the file, and reports that its clusters differ.
+    // The placement has the name of the file, and reports that its clusters differ.
     let differ = at(
         &run,
         "ClusterResourcePlacement/shop",
@@ -150,7 +150,7 @@ fn people_initialize_start_stop_and_resume_a_run() {
 }
 
 #[test]
-fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
+fn a_run_without_a_start_or_resumption_stalls_with_its_state() {
     let initialized = run("", "runs: [{file: run.yaml}]");
     assert_eq!(initialized.run.outcome, RunOutcome::Stalled);
     assert!(
@@ -200,7 +200,7 @@ fn a_run_that_is_not_started_or_resumed_stalls_with_its_state() {
 }
 
 #[test]
-fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked() {
+fn the_delete_stage_removes_resources_from_clusters_no_longer_picked() {
     let unpicked = "placements: [{name: shop, unpicked: {matchLabels: {gone: 'yes'}}}], runs: [{file: run.yaml, state: Run}]";
     let run = run("", unpicked);
     assert_eq!(
@@ -227,7 +227,7 @@ fn the_delete_stage_removes_the_resources_of_clusters_that_are_no_longer_picked(
         / 60.0;
     assert!(started[0] > last, "after all stages");
     let succeeded = at(&run, deletion, "Succeeded", "StageUpdatingSucceeded");
-    // It looks again after 15 s.
+    // The run checks again after 15 s.
     assert!(
         (0.25..0.27).contains(&(succeeded[0] - started[0])),
         "{started:?} {succeeded:?}"
@@ -251,7 +251,7 @@ fn a_cluster_without_an_agent_keeps_the_delete_stage_open() {
 }
 
 #[test]
-fn two_runs_of_one_placement_take_clusters_from_each_other() {
+fn two_runs_of_one_placement_roll_out_to_each_others_clusters() {
     // The second run rolls the old resources out again to the clusters that the first one is updating.
     let run = run(
         "",
@@ -359,7 +359,7 @@ fn the_example_runs_and_a_stop_delays_it() {
         run.run.completion_s.expect("it is complete")
     };
     let (at_once, stopped) = (completion(0), completion(1));
-    // Started after five minutes, and stopped for twenty.
+    // The run is started after five minutes, and stopped for twenty minutes.
     assert!(stopped > at_once + 20.0 * 60.0, "{at_once} s, {stopped} s");
 }
 
@@ -462,9 +462,9 @@ fn a_run_whose_status_would_be_too_large_does_not_begin() {
 }
 
 #[test]
-fn an_approval_that_comes_while_the_run_meets_a_conflict_is_not_lost() {
-    // The run looks again 300 s after its request, and for one watch delay its cache does not show the status that
-    // this pass wrote. An approval at that time meets a conflict, and is seen by the next pass.
+fn an_approval_during_a_write_conflict_is_not_lost() {
+    // The run polls 300 s after its request. For one watch delay, its cache does not show the status that this pass
+    // has written, so an approval at that time meets a conflict, and is seen by the next pass.
     let text = "name: runs
 seed: 1
 replicates: 1

@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 
 use super::failures::run_all_with;
 
-/// The version, and the hash of the experiment's results with it.
+/// The version of the model, and the hash of the experiment's results with this version.
 const RECORDED: (u32, &str) = (
     14,
     "33ba0c9562220093e83dfadd4ba501e33c3b745081dcba636a060b74e4186752",
@@ -16,7 +16,7 @@ const RECORDED: (u32, &str) = (
 
 #[test]
 fn results_change_only_with_the_model_version() {
-    // Every product, with limits of requests, drawn times and most kinds of faults.
+    // The experiment has every product, limits of requests, drawn times, and most kinds of faults.
     let registry = "egress: 2 Gbit/s, requests: {rate: 50/s, burst: 20}";
     let faults = "offline: {share: 5%}, pullFailure: 2%, regional: [{region: east, windows: [{from: 60 s, for: 10m}]}]";
     let workload = "{kind: Deployment, image: shop, replicas: 3, start: {median: 4 s, sigma: 0.4}}";
@@ -45,7 +45,7 @@ fn results_change_only_with_the_model_version() {
 }
 
 #[test]
-fn a_program_knows_its_dependencies_and_its_target() {
+fn provenance_describes_the_programs_dependencies_and_target() {
     let build = build_info();
     assert_eq!(build.cargo_lock_sha256.len(), 64);
     assert!(build.target.split('-').count() >= 3, "{}", build.target);

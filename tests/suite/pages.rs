@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::common::{contents, root};
 
-/// Limit of the length of prose lines.
+/// Maximum length of a line of prose.
 const COLUMNS: usize = 120;
 /// Maximum length of a table cell.
 const CELL: usize = 90;
@@ -36,7 +36,7 @@ pub(super) fn pages() -> Vec<(String, String)> {
     found
 }
 
-/// The lines that are too long. Code may be as long as needed, and so may a line that consists of a link.
+/// The lines that are too long. Lines of code may have any length, and so may a line that consists of a link.
 fn too_long(page: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut is_code = false;
@@ -55,7 +55,7 @@ fn too_long(page: &str) -> Vec<String> {
                 )
             }));
         } else {
-            // The cell that a number is from is named in a comment after it.
+            // A comment after a number, which names the cell that the number is from, is not part of the prose.
             let prose = line.split("<!--").next().unwrap_or_default();
             let columns = prose.chars().count();
             if columns >= COLUMNS && prose.trim_start_matches("- ").contains(' ') && !is_link(line)
@@ -67,7 +67,7 @@ fn too_long(page: &str) -> Vec<String> {
     found
 }
 
-/// A cell's text as displayed: only the words of a link.
+/// The text of a table cell as displayed: only the words of a link.
 fn shown(cell: &str) -> String {
     let mut parts = cell.split("](");
     let first = parts.next().expect("a split has a first part").to_owned();
@@ -116,7 +116,8 @@ fn anchors(page: &str) -> Vec<String> {
         .collect()
 }
 
-/// Returns whether a link from a page in `folder`, or from `text` itself, leads to a file and to a heading in it.
+/// Returns whether a link leads to an existing file, and to a heading in it. The link is in `text`, a page in
+/// `folder`.
 fn leads(folder: &Path, text: &str, link: &str) -> bool {
     let (path, anchor) = link
         .split_once('#')
@@ -171,7 +172,7 @@ fn links_that_the_program_prints_lead_to_headings() {
                     .contains(".md#")
                     .then(|| rest[..end].trim_end_matches('.'))
             });
-        // A link that ends in `#` is completed at run time.
+        // The program completes links that end in `#`.
         broken.extend(
             links
                 .filter(|link| !link.ends_with('#') && !leads(root(), "", link))
@@ -211,7 +212,7 @@ fn every_page_is_a_chapter_of_the_site() {
     assert_eq!(missing, [""; 0], "add them to site/SUMMARY.md");
 }
 
-/// The files that a page links to, each with the functions that the page names after it and before the next one.
+/// The files that a page links to. Each has the functions that the page names between this link and the next one.
 fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
     let mut found: Vec<(String, Vec<String>)> = Vec::new();
     for part in page.split('`') {
@@ -230,7 +231,7 @@ fn named_functions(page: &str) -> Vec<(String, Vec<String>)> {
 }
 
 #[test]
-fn functions_that_the_life_of_a_pull_names_are_in_the_files_it_names() {
+fn functions_named_in_the_life_of_a_pull_are_in_the_files_that_it_links() {
     let page = std::fs::read_to_string(root().join("docs/life-of-a-pull.md")).expect("the page");
     let mut missing = Vec::new();
     let mut checked = 0;

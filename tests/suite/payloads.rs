@@ -61,7 +61,7 @@ fn a_release_without_pods_completes_without_a_pull() {
 }
 
 #[test]
-fn a_pre_pull_without_images_does_not_hold_the_release() {
+fn a_pre_pull_without_images_does_not_delay_the_release() {
     let text = experiment("update", EMPTY, "distribution: {prePull: {}}\n");
     let experiment = loaded(folder_with(&[("experiment.yaml", &text)]).path());
     let run = sim::run(&experiment.variants[0], experiment.seed, 0)
@@ -99,15 +99,15 @@ fn a_product_reports_completion_after_its_last_target_is_ready() {
             continue;
         }
         let reported = run.reported_s.expect("reported");
-        // The end of a pass over 20 targets takes less than a second; a staged run looks every 15 s, an updater every
-        // 5.
+        // The end of a pass over 20 targets takes less than a second; a staged run polls every 15 s, an updater every
+        // 5 s.
         let most = match variant.strategy.as_str() {
             "staged" => 2.0 * 15.5,
             "cloud" => 2.0 * 5.5,
             _ => 2.0,
         };
-        // A pass of a rolling update lists bindings from the API server itself, and may see the last one before the
-        // watch shows it, which defines `completion_s`.
+        // A pass of a rolling update lists bindings from the API server itself. So it may see the last binding before
+        // the watch shows it, which is the time of `completion_s`.
         let least = if variant.strategy == "rolling" {
             -WATCH_DELAY.as_secs_f64()
         } else {

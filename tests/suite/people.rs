@@ -13,7 +13,7 @@ use super::common::{
 };
 use super::external_scheduler::python;
 
-/// Twelve clusters that are ready soon, two of them canaries.
+/// An experiment with twelve clusters that become ready soon; two of them are canaries.
 fn experiment(strategy: &str, changes: &str) -> String {
     canaries_and_stores(
         1,
@@ -27,7 +27,7 @@ const TWO_STAGES: &str = "{kubeFleetStaged: {stages: [
       {name: rest, labelSelector: {matchLabels: {ring: rest}}}], approvals: {after: never}}}";
 
 #[test]
-fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_supports_it() {
+fn a_stop_blocks_a_rollout_until_it_resumes_under_every_scheduler_with_stops() {
     let rings =
         "{matchExpressions: [{key: ring, operator: In, values: [canary, rest]}], maxUpdate: 1}";
     let argo = format!(
@@ -70,7 +70,8 @@ fn a_stop_blocks_a_rollout_until_it_is_resumed_under_every_scheduler_that_suppor
 
 #[test]
 fn agents_of_a_paused_bundle_apply_nothing_and_report_nothing() {
-    // All clusters are instructed immediately; those of the ring `rest` are offline until the bundle is stopped.
+    // All clusters are instructed immediately; the clusters of the ring `rest` are offline until the bundle is
+    // stopped.
     let offline = "\nfaults: {offline: {share: 40%, return: 5 min}}\n";
     let held = |changes: &str| {
         let text = experiment(
@@ -129,7 +130,7 @@ fn an_approval_at_a_time_lets_the_next_stage_begin() {
 
 #[test]
 fn new_labels_take_effect_during_a_rollout() {
-    // A cluster that changes its ring is then in another stage than the run recorded, and the run fails.
+    // A cluster that changes its ring is then in another stage than the run has recorded, so the run fails.
     let changes = "[{after: 1 min, relabel: {clusters: {matchLabels: {ring: canary}}, labels: {ring: rest}}}]";
     let run = first_run(&[("experiment.yaml", &experiment(TWO_STAGES, changes))]).run;
     assert_eq!(run.outcome, RunOutcome::Stalled);
@@ -232,8 +233,8 @@ fn only_run(folder: &Path) -> RunRecord {
         .unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A controller with its own loop, which takes no time. It updates the canaries, requests an approval, and continues.
-/// It shows each action of a person as a condition, with the time at which the news arrived.
+/// A process with its own loop, which takes no time. It updates the canaries, requests an approval, and continues. It
+/// shows each action of a person as a condition, with the time at which the news of the action arrived.
 const PEOPLE: &str = r#"
 import json, sys
 
@@ -308,7 +309,7 @@ fn a_process_is_notified_of_every_action_of_a_person_at_its_time() {
     );
     assert_eq!(acts[6], (16.0, r#"{"target": 0, "selected": false}"#));
     assert_eq!((acts[7].1, acts.len()), (approval, 8));
-    // 20 minutes after the last canary was ready, and then the others.
+    // The other clusters are instructed 20 minutes after the last canary is ready.
     let ready = |name: &str| -> f64 {
         let rows = run
             .clusters
@@ -339,7 +340,7 @@ fn a_process_is_notified_of_every_action_of_a_person_at_its_time() {
     assert!(run.clusters[0].instructed_s.is_none());
 }
 
-/// The news about people that the process received, with the times at which it arrived.
+/// The actions of people that the process was notified of, with the times of the notifications.
 fn acts(statuses: &[StatusRow]) -> Vec<(f64, &str)> {
     statuses
         .iter()
@@ -429,7 +430,7 @@ fn kubefleets_own_controller_receives_approvals_and_the_states_of_its_run() {
         .lines()
         .filter(|line| line.contains("Person"))
         .collect();
-    // The waiting began at 100 s, regardless of the window in which it was reported.
+    // The wait began at 100 s, regardless of the window in which it was reported.
     for (act, (at, wanted)) in acts
         .iter()
         .zip([(300, "stop"), (360, "stop"), (700, "canary")])

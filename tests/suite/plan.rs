@@ -99,7 +99,7 @@ fn plan_finds_the_setting_that_algebra_predicts() {
             runs, expected,
             "a run beyond the limit is proof, ten runs compare, 59 show 95% of all runs"
         );
-        // 100 Mbit/s = 12.5 MB/s each, up to the link's 125 MB/s.
+        // Each cluster receives 100 Mbit/s = 12.5 MB/s, up to the link's 125 MB/s in total.
         let by_hand = (12.5e6 * f64::from(clusters)).min(125e6);
         assert!(
             (egress / by_hand - 1.0).abs() < 0.01,
@@ -119,8 +119,8 @@ fn plan_finds_the_setting_that_algebra_predicts() {
 
 #[test]
 fn plan_finds_the_smallest_link_that_meets_a_limit() {
-    // By hand: five concurrent clusters need 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them; one of
-    // 250 Mbit/s doubles the 10 s of a pull in each of eight waves: 80 s more.
+    // By hand: five concurrent clusters need 5 * 100 Mbit/s. A link of 500 Mbit/s or more does not slow them down. A
+    // link of 250 Mbit/s doubles the 10 s of a pull in each of eight waves: 80 s more.
     let plan = BY_HAND.find("plan:").expect("a plan");
     let base = BY_HAND[..plan]
         .replace("maxNew: 1000", "maxNew: 1000, maxUnavailable: 5")
@@ -159,14 +159,14 @@ fn plan_finds_the_smallest_link_that_meets_a_limit() {
 }
 
 #[test]
-fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
+fn plan_finds_the_largest_fleet_that_completes_in_time_in_99_percent_of_runs() {
     let plan = BY_HAND.find("plan:").expect("a plan");
     let base = BY_HAND[..plan].replace(
         "fleet: [{name: \"c-{01..40}\", nodes: 1,",
         "clusters: 10\nfleet: [{name: \"c-{0001..}\", clusters: 100%, nodes: 1,",
     );
     let base = base.replace("rancherFleet: {maxNew: 1000}", "oneByOne: {}");
-    // One after the other: the time grows with the fleet.
+    // Clusters are updated one after the other, so the time grows with the fleet.
     let text = format!(
         "{base}plan: {{maximise: clusters, limits: [completion_p99 < 8min], search: {{clusters: [40, 5, 10, 20]}}}}\n"
     );
@@ -210,7 +210,7 @@ fn plan_finds_the_largest_fleet_that_is_done_in_time_in_99_percent_of_runs() {
     );
 }
 
-/// A small world with all kinds of randomness, with two link sizes and two strategies.
+/// A small world with all kinds of randomness, for two link sizes and two strategies.
 const NOISY: &str = r#"
 name: noisy
 seed: 11
@@ -265,12 +265,13 @@ fn an_exhaustive_search_agrees_and_needs_more_runs() {
     );
 }
 
-/// A search among the recorded runs of an experiment's strategy `from-git`, compared with the choice from all of them.
+/// Searches among the recorded runs of an experiment's strategy `from-git`, and compares the choice with that from all
+/// recorded runs.
 fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     let root = root();
     let experiment = load(&root.join("experiments").join(name), &Overrides::default());
     let mut experiment = experiment.unwrap_or_else(|error| panic!("{error}"));
-    // The bounds for pacing are not settings.
+    // The bounds for pacing are left out, because they are not settings.
     experiment
         .variants
         .retain(|variant| variant.strategy == "from-git");
@@ -280,7 +281,7 @@ fn among_recorded(name: &str, limit: &str) -> PlanRecord {
     for row in table {
         rows.entry(row.variant.clone()).or_default().push(row);
     }
-    // As many runs as were recorded, instead of the 59 that would show more about the limit.
+    // The plan uses as many runs as were recorded, rather than the 59 that would show more about the limit.
     let plan = Plan {
         limits: vec![Limit::parse(limit).expect("a limit")],
         objective: Objective::parse("completion_median").expect("a time"),
@@ -321,7 +322,7 @@ fn agrees(plan: &PlanRecord) -> bool {
 }
 
 #[test]
-fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them() {
+fn a_plan_over_recorded_runs_finds_the_same_answer_as_the_exhaustive_search() {
     for (limit, expected) in [
         ("peak_pulls < 200", "from-git maxUnavailable=10%"),
         ("peak_pulls < 100", "from-git maxUnavailable=5%"),
@@ -339,7 +340,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
             plan.exhaustive_runs
         );
     }
-    // Twenty runs cannot confirm a 95th percentile, whatever their values are.
+    // Twenty runs cannot confirm a limit on a 95th percentile, whatever their values are.
     let plan = among_recorded("01-max-unavailable", "peak_pulls_p95 < 500");
     assert_eq!(plan.questions[0].best, None);
     let candidates = &plan.questions[0].candidates;
@@ -351,7 +352,7 @@ fn the_recorded_runs_of_the_first_experiment_give_the_same_answer_as_all_of_them
 }
 
 #[test]
-fn planning_three_sizes_of_fleet_needs_at_most_half_of_the_runs() {
+fn a_plan_for_three_fleet_sizes_needs_at_most_half_of_the_runs() {
     for limit in [
         "peak_pulls < 200",
         "peak_pulls < 500",
@@ -499,7 +500,7 @@ fn a_rejected_setting_is_explained_with_its_rule_and_the_number_of_runs() {
         &format!("{slow}plan: {{limits: [peak_pulls < 10]}}\n"),
     )]);
     let (_, told, _) = output(fleetsim(folder.path()).args(["plan", "."]));
-    // The answer, and the list below the table.
+    // The text appears twice: in the answer, and in the list below the table.
     assert_eq!(
         told.matches("\nslow: 1 of 1 run did not finish, blocked by maxUnavailable.")
             .count(),

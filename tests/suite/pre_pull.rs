@@ -1,10 +1,10 @@
-//! A pre-pull before a rollout: the same bytes, earlier, and times relative to the release.
+//! Pre-pulls before a rollout: the bytes are the same, but transferred earlier, and times are relative to the release.
 
 use fleetsim::results::{RunOutcome, RunRecord};
 
 use super::common::first_run;
 
-/// Ten clusters of three nodes behind 100 Mbit/s that roll out 500 MB, one after the other.
+/// Simulates a rollout of 500 MB to ten clusters of three nodes behind 100 Mbit/s, one cluster after the other.
 fn run(distribution: &str, faults: &str) -> RunRecord {
     let text = format!(
         "name: pre-pull\nseed: 1\nreplicates: 1\n\
@@ -18,7 +18,7 @@ fn run(distribution: &str, faults: &str) -> RunRecord {
 }
 
 #[test]
-fn a_pre_pull_ends_the_storm_before_the_release() {
+fn a_pre_pull_transfers_the_images_before_the_release() {
     let plain = run("{direct: {}}", "{}");
     let ahead = run("{prePull: {clusters: 5, every: 1m}}", "{}");
     assert_eq!(
@@ -26,7 +26,8 @@ fn a_pre_pull_ends_the_storm_before_the_release() {
         (RunOutcome::Complete, RunOutcome::Complete)
     );
     assert!(plain.run.release_s.abs() < 1e-9);
-    // Three nodes of a cluster share 12.5 MB/s: 120 s; the second group begins a minute after the first.
+    // The three nodes of a cluster share 12.5 MB/s, so a pre-pull takes 120 s; the second group begins a minute after
+    // the first.
     assert!(
         (180.0..200.0).contains(&ahead.run.release_s),
         "{}",

@@ -79,13 +79,13 @@ fn files(product: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A rollout of a file: its targets and notes.
+/// The rollout that a file defines: its targets and notes.
 struct FoundRollout {
     targets: Vec<String>,
     notes: Vec<String>,
 }
 
-/// The rollout of an experiment whose strategy names a file in its folder, or the errors.
+/// Loads an experiment whose strategy names a file in its folder. Returns the rollout, or the errors.
 fn loaded(
     folder: &Path,
     name: &str,
@@ -141,7 +141,7 @@ fn imported(folder: &Path, name: &str, option: &str) -> Result<FoundRollout, Str
     })
 }
 
-/// The difference between the expected and the actual result of a file. `None`: there is none.
+/// The difference between the expected and the actual result of a file. `None`: the results are equal.
 fn difference(file: &Path, key: &str) -> Option<String> {
     let text = fs::read_to_string(file).expect("a file");
     let name = file
@@ -192,21 +192,21 @@ fn check(product: &str, key: &str, least: usize) {
 }
 
 #[test]
-fn files_of_rancher_fleet_have_the_targets_that_fleet_gives_them() {
+fn files_of_rancher_fleet_select_the_same_targets_as_fleet() {
     check("fleet", "rancherFleet", 40);
 }
 
 #[test]
-fn application_sets_have_the_targets_that_argo_cd_gives_them() {
+fn application_sets_select_the_same_targets_as_argo_cd() {
     check("argo-cd", "argoCd", 30);
 }
 
 #[test]
-fn files_of_kubefleet_have_the_targets_that_kubefleet_gives_them() {
+fn files_of_kubefleet_select_the_same_targets_as_kubefleet() {
     check("kubefleet", "kubeFleetRolling", 70);
 }
 
 #[test]
-fn files_of_cloud_foundry_have_the_targets_that_cloud_foundry_gives_them() {
+fn files_of_cloud_foundry_select_the_same_targets_as_cloud_foundry() {
     check("cloud-foundry", "cloudFoundry", 50);
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::upstream_controllers::programs;
 
-/// Returns whether the tables of fields are checked against this line of a list.
+/// Returns whether the tables of fields are checked against the given line of a list.
 fn is_listed(line: &str) -> bool {
     let path = line.split(',').nth(1).unwrap_or_default();
     let in_generator = path.strip_prefix("spec.generators[].").unwrap_or_default();

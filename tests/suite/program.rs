@@ -1,4 +1,5 @@
-//! The real program: its output, the input that it rejects, and that neither threads nor reruns change a byte.
+//! The real program: its output, the input that it rejects, and the stability of its results for any number of threads
+//! and for reruns.
 
 use std::fs;
 
@@ -89,7 +90,7 @@ const PARQUET: &[u8] = b"PAR1";
 
 #[cfg(feature = "parquet")]
 #[test]
-fn every_runs_series_is_the_same_on_any_number_of_threads_and_stays_when_charts_are_drawn_again() {
+fn the_series_of_every_run_is_equal_on_any_number_of_threads_and_after_redrawing() {
     let folder = experiment();
     let run = |threads: &str, out: &str| {
         let args = ["run", ".", "--series", "--threads", threads, "--out", out];
@@ -166,7 +167,7 @@ fn results_are_replaced_as_a_whole_or_reported_as_reproduced() {
 }
 
 #[test]
-fn results_with_a_set_value_record_it_and_reproduce_with_it() {
+fn set_values_are_recorded_and_used_to_reproduce_results() {
     let folder = folder_with(&[]);
     fs::create_dir(folder.path().join("experiments")).expect("made");
     fs::rename(experiment().keep(), folder.path().join("experiments/small")).expect("moved");
@@ -338,9 +339,9 @@ fn charts_are_redrawn_from_the_tables() {
 }
 
 #[test]
-fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
+fn runs_account_for_every_byte_that_leaves_the_registry() {
     let folder = experiment();
-    // With the collector, nodes would fetch configs of failed pulls again.
+    // If images were collected, nodes would fetch the configs of failed pulls again.
     let text = EXPERIMENT.replace("faults:", "node: {collectAfter: off}\nfaults:");
     fs::write(folder.path().join("experiment.yaml"), text).expect("written");
     fleetsim(folder.path())
@@ -367,7 +368,7 @@ fn every_byte_out_of_the_registry_is_accounted_for_in_the_runs() {
 }
 
 #[test]
-fn a_foreign_folder_is_refused_and_left_alone() {
+fn a_foreign_folder_is_rejected_and_left_unchanged() {
     let folder = experiment();
     fs::create_dir(folder.path().join("mine")).expect("a folder");
     fs::write(folder.path().join("mine/thesis.txt"), "years of work").expect("a file");
@@ -401,7 +402,7 @@ fn an_unwritable_folder_is_reported_before_the_simulation_starts() {
     );
 }
 
-/// Only root can mount a folder; otherwise this cannot be tested.
+/// This test needs root, because only root can mount a folder.
 #[cfg(target_os = "linux")]
 #[test]
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
@@ -470,7 +471,7 @@ fn a_junit_report_that_cannot_be_written_is_refused_before_the_simulation_starts
             .count();
         assert_eq!(left, 0, "no results, and no runs that were saved");
     }
-    // The folder for the results is created.
+    // The folder for the results does not exist yet, and is created.
     fleetsim(folder.path())
         .args(["run", ".", "--junit", "results/limits.xml"])
         .assert()
@@ -552,7 +553,7 @@ fn explain_prints_partitions_and_limits_in_numbers() {
     );
 }
 
-/// Ten clusters and every kind of step; small enough to check each number by hand.
+/// An ApplicationSet with ten clusters and every kind of step, small enough to check each number by hand.
 const SET: &str = r#"
 name: steps
 question: What would Argo CD do?
@@ -607,7 +608,8 @@ fn explain_prints_the_steps_of_an_application_set_in_numbers() {
         in_force.contains("  controller of every strategy\n    {clientBurst: 100, clientQps: 50, "),
         "{in_force}"
     );
-    // 35 % of 6 is 2.1, rounded down. Step 3 has no effect: the first step that selects an application counts.
+    // 35 % of 6 is 2.1, which is rounded down. Step 3 has no effect, because the first step that selects an
+    // application determines its step.
     assert_eq!(
         told,
         " ApplicationSet of 10 applications, RollingSync
@@ -731,7 +733,7 @@ fn results_have_a_copy_of_every_input() {
             > 5,
         "{resolved}"
     );
-    // The sigma is measured.
+    // The sigma is measured, not a guess.
     assert!(
         resolved
             .contains("    agent.reportDelay: \"{median: 500 ms, sigma: 0.5}\"  # default of rancherFleet: guess\n")
@@ -753,7 +755,7 @@ fn results_have_a_copy_of_every_input() {
 }
 
 #[test]
-fn guessed_links_and_columns_without_room_are_mentioned() {
+fn check_mentions_guessed_links_and_columns_that_do_not_fit() {
     let folder = experiment();
     let check = |folder: &TempDir| {
         text(
@@ -785,7 +787,7 @@ fn guessed_links_and_columns_without_room_are_mentioned() {
 }
 
 #[test]
-fn a_start_without_a_probe_is_mentioned() {
+fn check_mentions_container_starts_without_a_probe() {
     let check = |written: &str| {
         let experiment = EXPERIMENT.replace("readiness: {period: 10 s}", written);
         let files = [

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use super::common::root;
 
-/// Reading speed in words per second: 240 per minute.
+/// Reading speed of a newcomer in words per second: 240 words per minute.
 const WORDS_PER_SECOND: usize = 4;
 /// The time after which a newcomer gives up, in seconds.
 const PATIENCE: usize = 120;
@@ -78,8 +78,8 @@ const QUESTIONS: [Question; 10] = [
     },
 ];
 
-/// Number of words in the headings down to the section with `end`, and in this section down to it. `None`: it does not
-/// occur.
+/// Number of words in the headings above the section that contains `end`, plus the words in that section up to `end`.
+/// `None`: `end` does not occur.
 fn words_to(page: &str, end: &str) -> Option<usize> {
     let before = &page[..page.find(end)?];
     let is_heading = |line: &&str| line.starts_with('#');
@@ -126,9 +126,9 @@ fn ten_questions_of_a_newcomer_are_answered_within_two_minutes() {
 }
 
 #[test]
-fn words_are_counted_in_the_headings_and_in_the_section() {
+fn the_reading_time_counts_words_of_headings_and_of_the_section() {
     let page = "# A page\nx y z\n\n## Next\none two [three](four)\n";
-    // "# A page", "## Next", and the section with its heading: "## Next one two [three".
+    // The words are those of "# A page", "## Next", and of the section with its heading: "## Next one two [three".
     assert_eq!(words_to(page, "](four)"), Some(3 + 2 + 5));
     assert_eq!(words_to(page, "five"), None);
 }

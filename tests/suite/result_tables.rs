@@ -131,7 +131,7 @@ fn tables_have_a_column_for_each_factor_and_a_row_for_each_registry() {
     assert_eq!(described[0], "a-1 a-{1..3} north 2 10000000.0 0.02");
     assert_eq!(described[3], "b-1 b-{1..2}  1 5000000.0 0.03");
 
-    // The first limit fails for the strategy that instructs all clusters immediately.
+    // The strategy that instructs all clusters immediately exceeds the first limit.
     let asserted = json["assertions"].as_array().expect("a list");
     assert_eq!(
         (asserted.len(), &asserted[0]["holds"], &asserted[1]["holds"]),

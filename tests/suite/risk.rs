@@ -16,7 +16,7 @@ release:
 strategies: {once: {allAtOnce: {}}}
 ";
 
-/// The exit code, and the output from the verdicts on.
+/// Returns the exit code, and the output beginning with the verdicts.
 fn judged(limit: &str, replicates: &str) -> (Option<i32>, String) {
     let folder = folder_with(&[(
         "experiment.yaml",
@@ -55,9 +55,9 @@ fn a_risk_limit_holds_fails_or_is_undecided_with_the_matching_exit_code() {
 }
 
 #[test]
-fn stratified_failures_hit_as_many_runs_as_they_should() {
-    // Some cluster is offline in 1 - 0.99^10 = 9.6% of all runs: 1.9 of 20. With independent runs, the number is
-    // outside 1 to 3 in 26% of all studies.
+fn stratified_failures_occur_in_as_many_runs_as_expected() {
+    // In 1 - 0.99^10 = 9.6% of all runs, some cluster is offline: 1.9 of 20. With independent runs, the number would
+    // be outside 1 to 3 in 26% of all studies.
     let hit = |seed: u32, threads: &str| {
         let faults = "faults: {draws: stratified, offline: {share: 1%}}\n";
         let folder = folder_with(&[(

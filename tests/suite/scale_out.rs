@@ -13,8 +13,8 @@ use super::common::{contents, fleetsim, folder_with, python_with, root, state_ho
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_fleetsim");
 
-/// Long enough to kill a worker in the middle: four shards of some seconds each, longer than a worker takes to start,
-/// even on a busy machine.
+/// An experiment that takes long enough to kill a worker in the middle: four shards of some seconds each, longer than
+/// a worker takes to start, even on a busy machine.
 const EXPERIMENT: &str = "
 name: sweep
 replicates: 800
@@ -59,7 +59,7 @@ fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Number of names in a folder with this ending; 0 if the folder does not exist.
+/// Number of names in a folder that end in `ending`; 0 if the folder does not exist.
 fn count(folder: &Path, ending: &str) -> usize {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries
@@ -115,7 +115,7 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
         .stdout(Stdio::null())
         .stderr(Stdio::piped());
     let mut sweep = Started(sweep.spawn().expect("started"));
-    // Both workers are simulating a shard, and no shard is complete.
+    // Both workers are simulating a shard, and no shard is complete yet.
     until("both workers begin a shard", || {
         count(&at.join("shards"), ".fleetsim-new-study.lock") == 2
     });
@@ -146,7 +146,7 @@ fn a_sweep_with_dask_survives_a_killed_worker_and_has_the_bytes_of_a_single_run(
     );
 }
 
-/// This does not need Dask.
+/// This test does not need Dask.
 #[test]
 fn a_sweep_checks_its_arguments_before_it_simulates() {
     let folder = folder_with(&[("sweep.yaml", EXPERIMENT)]);

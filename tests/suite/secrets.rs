@@ -98,7 +98,7 @@ fn no_secret_in(folder: &Path) {
 }
 
 #[test]
-fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
+fn results_contain_no_secrets_and_their_inputs_reproduce_the_rollout() {
     let folder = folder_with(&[
         ("experiment.yaml", EXPERIMENT),
         ("fleet.yaml", FLEET_YAML),
@@ -123,7 +123,7 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
         "{stderr}"
     );
     no_secret_in(&at.join("out"));
-    // Helm values determine how often Fleet's agent polls, so a copy without them would have another rollout.
+    // Helm values determine how often Fleet's agent polls, so an experiment without them would have another rollout.
     let again = fleetsim(at)
         .args(["run", "out/inputs", "--out", "again"])
         .output()
@@ -152,7 +152,7 @@ fn no_secret_is_in_results_and_their_inputs_have_the_same_rollout() {
 }
 
 #[test]
-fn no_secret_is_in_a_page_that_simulates() {
+fn a_page_with_the_simulator_contains_no_secrets() {
     let folder = folder_with(&[
         ("experiment.yaml", EXPERIMENT),
         ("fleet.yaml", FLEET_YAML),
@@ -164,7 +164,7 @@ fn no_secret_is_in_a_page_that_simulates() {
         ("clusters.json", CLUSTERS),
     ]);
     let at = folder.path();
-    // The simulator itself is not started here; any bytes that look like it will do.
+    // The page contains the simulator, but does not start it here, so any bytes that look like it are sufficient.
     fs::write(at.join("engine.gz"), [0x1f, 0x8b, 8]).expect("written");
     let page = [
         "explore",
@@ -181,7 +181,7 @@ fn no_secret_is_in_a_page_that_simulates() {
 }
 
 #[test]
-fn no_secret_is_in_an_imported_experiment() {
+fn an_imported_experiment_contains_no_secrets() {
     let members = "{\"items\": [{\"apiVersion\": \"cluster.kubernetes-fleet.io/v1\", \"kind\": \"MemberCluster\", \
         \"metadata\": {\"name\": \"m\", \"annotations\": {\"t\": \"s3cr3t\"}}, \
         \"status\": {\"conditions\": [{\"type\": \"Joined\", \"status\": \"True\"}]}}]}";
@@ -271,7 +271,7 @@ fn no_secret_is_in_an_imported_experiment() {
     }
 }
 
-/// The lists of fields contain everything that our experiments need.
+/// The list of fields that are copied contains everything that our experiments need.
 #[test]
 fn the_copies_of_all_experiments_have_the_same_rollout() {
     let folders = ["experiments", "examples"]
@@ -286,7 +286,7 @@ fn the_copies_of_all_experiments_have_the_same_rollout() {
             continue;
         }
         let original = loaded(&folder);
-        // An experiment may be named after its folder.
+        // The name of an experiment may come from its folder.
         let home = tempfile::tempdir().expect("a folder");
         let copy = home.path().join(folder.file_name().expect("a name"));
         if original

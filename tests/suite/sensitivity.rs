@@ -23,7 +23,7 @@ strategies:
 assert: [{strategy: careful, limit: completion < 3 min}]
 "#;
 
-/// The experiment in its own folder below another one: a recorded command names the folder.
+/// Creates an experiment in its own subfolder, because a recorded command names the folder.
 fn experiment(more: &str) -> TempDir {
     let home = folder_with(&[]);
     fs::create_dir(home.path().join("small")).expect("made");
@@ -35,7 +35,7 @@ fn experiment(more: &str) -> TempDir {
     home
 }
 
-/// Standard output of a successful call.
+/// Returns the standard output of the program, which must succeed.
 fn said(folder: &Path, args: &[&str]) -> String {
     let output = fleetsim(folder)
         .args(args)
@@ -58,7 +58,7 @@ const ONLY: [&str; 8] = [
 ];
 
 #[test]
-fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_threads() {
+fn an_analysis_is_equal_on_any_number_of_threads_and_names_the_changed_decisions() {
     let home = experiment("");
     let [one, three] = ["1", "3"].map(|threads| {
         let out = format!("out-{threads}");
@@ -114,7 +114,7 @@ fn an_analysis_names_the_decisions_that_change_and_is_the_same_on_any_number_of_
 }
 
 #[test]
-fn an_unknown_constant_is_refused_with_the_known_ones() {
+fn an_unknown_constant_is_rejected_with_a_list_of_known_constants() {
     let home = experiment("");
     let call = fleetsim(home.path())
         .args(["sensitivity", "small", "--constant", "fleet.downlink"])
@@ -157,7 +157,7 @@ fn assumptions_are_those_of_the_model_or_of_an_experiment() {
 }
 
 #[test]
-fn drawn_constants_give_total_intervals_next_to_those_from_random_numbers() {
+fn with_drawn_constants_total_intervals_are_reported_as_well() {
     let home = experiment("uncertainty: {draws: 9}\n");
     let said = said(home.path(), &["run", "small", "--out", "out"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -1,4 +1,4 @@
-//! Studies in shards: for any number of shards, merging them gives the bytes of a single run, and incomplete, mixed or
+//! Studies in shards: merging any number of shards gives the same bytes as a single run, and incomplete, mixed or
 //! damaged shards are not merged.
 //!
 //! Tables, charts and page follow from the records of the runs, and drawing takes most of the time of a test. So one
@@ -89,7 +89,7 @@ fn assert_same(at: &Path, one: &str, other: &str) {
     assert!(different.is_empty(), "{different:?}");
 }
 
-/// Counts the simulated runs, and the displayed runs that are simulated again.
+/// Counts the simulated runs, and the displayed runs that are simulated again for their details.
 #[derive(Default)]
 struct Counted {
     runs: AtomicUsize,
@@ -141,7 +141,7 @@ fn the_merged_folder_has_the_bytes_of_a_single_run() {
     run(at, &["run", "luck.yaml", "--out", "single"]);
     simulate_shards(at, &["run", "luck.yaml"], 3, 1);
     let told = run(at, &["merge", "shards", "--out", "merged"]);
-    // Five replicates and three draws of four variants.
+    // There are five replicates and three draws of four variants.
     assert!(
         told.starts_with("merging 3 shards with 32 runs\n"),
         "{told}"
@@ -156,7 +156,7 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
     let at = folder.path();
     let (single, drawn, simulated) = records(at, None);
     assert_eq!(simulated, [32, 4]);
-    // A single shard knows the displayed runs. Several shards leave them to the merge.
+    // A study in a single shard knows which runs are displayed. Several shards leave the displayed runs to the merge.
     for (of, details) in [(1, 0), (2, 4), (3, 4), (7, 4)] {
         simulate_shards(at, &["run", "luck.yaml"], of, 1);
         let (merged, merged_drawn, simulated) = records(at, Some("shards"));
@@ -171,7 +171,7 @@ fn any_number_of_shards_gives_the_records_of_a_single_run() {
 }
 
 #[test]
-fn after_a_second_round_or_with_few_replicates_nothing_is_left_to_simulate() {
+fn after_a_second_round_or_with_few_replicates_no_run_is_left_to_simulate() {
     for (replicates, rounds) in [(5, 2), (2, 1)] {
         let folder =
             experiment(&EXPERIMENT.replace("replicates: 5", &format!("replicates: {replicates}")));
@@ -270,7 +270,7 @@ fn a_shard_has_the_same_bytes_every_time_and_is_not_simulated_twice() {
 }
 
 #[test]
-fn the_index_of_a_job_or_an_array_names_the_shard() {
+fn the_index_of_a_job_or_an_array_selects_the_shard() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let auto = |name: &str, index: &str| {
@@ -300,7 +300,7 @@ fn the_index_of_a_job_or_an_array_names_the_shard() {
 }
 
 #[test]
-fn shards_that_do_not_make_up_the_study_are_refused() {
+fn shards_that_do_not_form_the_study_are_rejected() {
     let folder = experiment(EXPERIMENT);
     let at = folder.path();
     let merge = ["merge", "shards", "--out", "merged"];

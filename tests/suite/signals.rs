@@ -1,5 +1,5 @@
-//! Ctrl-C and SIGTERM in the middle of a run, for every command that simulates: it ends within a second, keeps
-//! finished runs, and says how to resume.
+//! Ctrl-C and SIGTERM in the middle of a run, for every command that simulates: the command ends within a second,
+//! keeps finished runs, and says how to resume.
 #![cfg(unix)]
 
 use std::fs;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use super::common::{fleetsim, folder_with, text};
 
-/// Maximum time from a signal to the end.
+/// Maximum time from a signal to the end of the program.
 const PROMPT: Duration = Duration::from_secs(1);
 
 /// Processor time after which the program is in the middle of its first run of [`large`], which takes many seconds.
@@ -63,7 +63,7 @@ fn processor_time(child: &Child) -> Option<Duration> {
     Some(TICK * ticks)
 }
 
-/// Waits until the program has used `work` of processor time, or is waiting itself. On a busy machine that takes
+/// Waits until the program has used the processor time `work`, or is waiting itself. On a busy machine, this takes
 /// longer.
 fn let_work(child: &mut Child, work: Duration) {
     let mut most_used = Duration::ZERO;
@@ -110,7 +110,7 @@ fn interrupted(mut child: Child, after: Duration, signal: Signal) -> (Option<i32
     (output.status.code(), text(&output.stderr))
 }
 
-/// Fleet's status of a rollout that has just begun, for these clusters.
+/// Fleet's status of a rollout that has just begun, for the given number of clusters.
 fn status(clusters: usize) -> String {
     let deployment = |at: usize| {
         json!({
@@ -174,7 +174,7 @@ fn a_signal_in_the_middle_of_a_run_ends_every_simulating_command_within_a_second
     ]);
     let at = home.path();
     fs::write(at.join("engine.wasm.gz"), [0x1f, 0x8b]).expect("written");
-    // Results that claim to come from the large experiment.
+    // These results claim to come from the large experiment.
     let small = large("large", 4, "").replace("clusters: 100000", "clusters: 5");
     fs::write(at.join("small.yaml"), small).expect("written");
     let made = fleetsim(at)
@@ -252,7 +252,7 @@ fn a_signal_in_the_middle_of_a_run_ends_every_simulating_command_within_a_second
                 "{command:?}: {messages}"
             );
             let mut left = names();
-            // A folder for shards is empty.
+            // The folder for shards is allowed, because it is empty.
             left.retain(|name| {
                 !(name == "a"
                     && fs::read_dir(at.join(name)).is_ok_and(|mut all| all.next().is_none()))
@@ -287,7 +287,7 @@ fn a_signal_while_runs_of_shards_are_simulated_again_ends_the_merge() {
 }
 
 #[test]
-fn finished_runs_are_kept_when_a_signal_comes_in_the_middle_of_another_run() {
+fn finished_runs_are_kept_when_a_signal_arrives_during_another_run() {
     let home = folder_with(&[(
         "mixed.yaml",
         &large("mixed", 1, "sweep: {clusters: [10, 100000]}\n"),

@@ -1,5 +1,5 @@
-//! Results, shards, experiments and exports of strangers: whatever they contain, only the user's output is written, no
-//! link is followed, the program never waits for a pipe, and no control sequence reaches the terminal.
+//! Untrusted results, shards, experiments and exports: whatever they contain, the program writes only the user's
+//! output, follows no link, never waits for a pipe, and sends no control sequence to the terminal.
 #![cfg(unix)]
 
 use std::fs::{self, File};
@@ -39,7 +39,7 @@ fn results() -> TempDir {
     home
 }
 
-/// Runs the program and returns its output; it must not wait for input.
+/// Runs the program, which must not wait for input. Returns its output.
 fn called(at: &Path, args: &[&str]) -> Output {
     fleetsim(at)
         .args(args)
@@ -48,7 +48,7 @@ fn called(at: &Path, args: &[&str]) -> Output {
         .expect("run")
 }
 
-/// Asserts the exit code and a part of the error. Returns the error.
+/// Runs the program, and asserts its exit code and a part of its error. Returns the error.
 #[track_caller]
 fn refused(at: &Path, args: &[&str], code: i32, part: &str) -> String {
     let output = called(at, args);
@@ -58,7 +58,7 @@ fn refused(at: &Path, args: &[&str], code: i32, part: &str) -> String {
     stderr
 }
 
-/// Changes the provenance of results or a shard.
+/// Forges the provenance of results or of a shard.
 fn forge(folder: &Path, change: impl FnOnce(&mut Value)) {
     let path = folder.join("provenance.json");
     let mut provenance: Value =
@@ -122,7 +122,7 @@ fn a_recorded_command_writes_only_into_the_results() {
 }
 
 #[test]
-fn paths_and_links_in_results_lead_nowhere_else() {
+fn paths_and_links_in_results_do_not_lead_outside_the_folder() {
     let home = results();
     let (at, out) = (home.path(), home.path().join("out"));
     let sha256 = fleetsim::results::sha256(VICTIM.as_bytes());
@@ -174,7 +174,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
     );
     fs::rename(at.join("runs.csv"), out.join("runs.csv")).expect("moved back");
 
-    // So would a copy of an input.
+    // A copy of an input that is a link would also be copied.
     fs::remove_file(out.join("inputs/experiment.yaml")).expect("removed");
     symlink(at.join("victim.csv"), out.join("inputs/experiment.yaml")).expect("linked");
     refused(
@@ -192,7 +192,7 @@ fn paths_and_links_in_results_lead_nowhere_else() {
 }
 
 #[test]
-fn hidden_links_next_to_results_are_not_written_through() {
+fn no_file_is_written_through_hidden_links_next_to_results() {
     let home = results();
     let at = home.path();
     let commands = [
@@ -227,7 +227,7 @@ fn leftovers_of_a_killed_report_are_removed_by_the_next_one() {
     fs::write(at.join(".out.fleetsim-new-99-0.lock"), "").expect("written");
     fs::write(at.join(".out.fleetsim-new-study.lock"), "").expect("written");
     fs::create_dir(at.join(".out.fleetsim-new-98-1")).expect("made");
-    // Its process is still running.
+    // The process of this lock is still running.
     let in_use = at.join(".out.fleetsim-new-97-0.lock");
     let lock = File::create(&in_use).expect("written");
     lock.lock().expect("free");
@@ -281,11 +281,11 @@ fn a_provenance_with_more_variants_than_an_experiment_can_have_is_refused_quickl
         let began = Instant::now();
         let error = "it must have at most 10000 variants, but it has 200000";
         refused(at, command, 2, error);
-        // It used to take more than 20 s; this is an unoptimised program on a busy machine.
+        // This used to take more than 20 s; the program is not optimised, and the machine may be busy.
         let took = began.elapsed();
         assert!(took < Duration::from_secs(10), "{command:?}: {took:?}");
     }
-    // The maximum number of variants takes no time that grows quadratically.
+    // With the maximum number of variants, no step takes quadratic time.
     forge_variants(10_000);
     for command in [&["report", "out"][..], export] {
         let began = Instant::now();
@@ -387,7 +387,7 @@ fn an_export_keeps_devices_links_and_files_of_others() {
 }
 
 #[test]
-fn an_export_removes_the_leftovers_of_a_killed_one() {
+fn an_export_removes_the_leftovers_of_a_killed_export() {
     let home = results();
     let at = home.path();
     let hidden = [
@@ -480,7 +480,7 @@ fn an_invalid_table_is_named_with_line_and_column() {
 }
 
 #[test]
-fn inputs_that_are_missing_or_damaged_exit_with_2() {
+fn missing_or_damaged_inputs_end_with_exit_code_2() {
     let home = results();
     let at = home.path();
     fs::create_dir(at.join("empty")).expect("made");
@@ -616,7 +616,7 @@ fn names_questions_and_errors_contain_no_control_sequences() {
 }
 
 #[test]
-fn a_signal_leaves_nothing_whenever_it_comes() {
+fn a_signal_at_any_time_leaves_no_temporary_files() {
     let home = results();
     let at = home.path();
     let all = names(at);

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::common::{fleetsim, folder_with, root, text};
 
-/// An experiment with parts that a bomb replaces.
+/// An experiment whose fleet, release and other parts a case replaces.
 fn bomb(fleet: &str, release: &str, more: &str) -> String {
     format!("name: bomb\nfleet: [{fleet}]\nrelease:\n  {release}\n{more}\n")
 }
@@ -278,7 +278,7 @@ fn partitions_and_steps_that_select_every_cluster_count_towards_memory() {
 }
 
 #[test]
-fn an_option_changes_the_limit_and_fewer_concurrent_runs_stay_below_it() {
+fn the_limit_can_be_changed_and_fewer_concurrent_runs_stay_below_it() {
     let fleet = "{name: 'c{0001..2000}', nodes: 1}";
     let home = folder_with(&[("some.yaml", &bomb(fleet, RELEASE, STRATEGIES))]);
     let run = |memory: &str| {
@@ -336,7 +336,7 @@ fn the_experiments_of_this_repository_and_a_million_clusters_are_below_the_limit
         if folder.join("experiment.yaml").exists() {
             let experiment = load(&folder, &Overrides::default()).expect("valid");
             let estimate = MemoryEstimate::of_study(&experiment, 1);
-            // On two cores, without a note.
+            // On two cores, the command succeeds without a note.
             assert!(
                 estimate.with(2) < MOST_MEMORY,
                 "{}: {}",
@@ -370,7 +370,7 @@ fn the_experiments_of_this_repository_and_a_million_clusters_are_below_the_limit
     }
 }
 
-/// Events of `pods` pods on these nodes, all at the same instant.
+/// Events of `pods` pods on `nodes` nodes, all at the same instant.
 fn instant_events(pods: usize, nodes: usize) -> String {
     let mut events = String::new();
     for at in 0..pods {
@@ -404,7 +404,7 @@ fn instant_events(pods: usize, nodes: usize) -> String {
     events
 }
 
-/// A calibration of these events, without charts.
+/// Calibrates with the given events, without charts. Returns the output.
 fn calibrated(at: &Path, events: &str, more: &[&str]) -> Output {
     fleetsim(at)
         .args([
@@ -421,9 +421,9 @@ fn calibrated(at: &Path, events: &str, more: &[&str]) -> Output {
         .expect("run")
 }
 
-/// Comparing all pairs of pulls, or querying all open pulls at each event, used to take minutes.
+/// An earlier version took minutes, because it compared all pairs of pulls, or queried all open pulls at each event.
 #[test]
-fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
+fn a_calibration_of_150000_simultaneous_events_takes_seconds() {
     let events = instant_events(37_500, 1);
     assert_eq!(events.lines().count(), 150_000);
     let home = folder_with(&[
@@ -440,7 +440,8 @@ fn a_calibration_of_150000_events_of_one_instant_takes_seconds() {
     assert!(text(&refused.stderr).contains("one node has 37,500 containers"));
 }
 
-/// Each node had an entry for each layer, which took 22 GB; and the 32,768th image caused a panic.
+/// In an earlier version, each node had an entry for each layer, which took 22 GB; and the 32,768th image caused a
+/// panic.
 #[test]
 fn a_prediction_of_too_many_images_on_too_many_nodes_is_refused() {
     let mut events = String::new();

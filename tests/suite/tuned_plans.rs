@@ -1,5 +1,5 @@
-//! `fleetsim plan` with a limited number of tries: it finds the answer of algebra and of an exhaustive search, keeps
-//! its budget, and proposes exactly the strategy that it tried.
+//! `fleetsim plan` with a limited number of tries: it finds the answer that algebra and an exhaustive search give,
+//! stays within its budget, and proposes exactly the strategy that it tried.
 
 use std::fs;
 
@@ -74,7 +74,7 @@ fn best(plan: &PlanRecord) -> &Candidate {
 }
 
 #[test]
-fn two_settings_together_equal_those_of_algebra_and_of_an_exhaustive_search() {
+fn two_tuned_settings_equal_those_of_algebra_and_of_an_exhaustive_search() {
     let plan = searched(TWO_STAGES, true);
     assert_eq!(values(best(&plan)), ["5", "5"]);
     assert!(
@@ -163,7 +163,7 @@ fn the_budgets_of_runs_and_tries_are_respected() {
     }
 }
 
-/// A strategy of each product whose settings `auto` knows, with the name and the rest of the product's file.
+/// For each product, a strategy whose settings `auto` can find, with the name and the rest of the product's file.
 const PRODUCTS: [(&str, &str, &str); 6] = [
     (
         "rancherFleet: {partitions: [{name: a, clusterSelector: {matchLabels: {ring: canary}}}, {name: b, \
@@ -197,7 +197,7 @@ const PRODUCTS: [(&str, &str, &str); 6] = [
 ];
 
 #[test]
-fn the_proposed_strategy_is_the_one_that_was_tried() {
+fn the_proposed_strategy_equals_the_tried_one() {
     for (strategy, product, around) in PRODUCTS {
         let plan = "plan: {limits: [peak_not_ready <= 4], tries: 12, confirm: 5, search: {strategies.it: auto}}";
         let written =
@@ -330,7 +330,7 @@ fn the_page_shows_what_the_program_prints() {
             "UPDATE_DOCS=1 writes the page anew. Now:\n{now}"
         );
     }
-    // The settings of a product's file are the same as inline ones.
+    // The settings of a product's file are equal to the inline settings.
     let in_place = file
         .split("      maxUnavailablePartitions")
         .nth(1)

@@ -1,7 +1,8 @@
 //! `controller: upstream`: a product's own controller instead of the native scheduler.
 //!
-//! The real programs are built by `controllers/build`. Tests that need them look in `target/controllers` and are
-//! skipped with a message if it has none. If `FLEETSIM_CONTROLLERS` names a folder, they must be there.
+//! The real programs are built by `controllers/build`. Tests that need them look for them in `target/controllers`, and
+//! are skipped with a message if the folder has none. If `FLEETSIM_CONTROLLERS` names a folder, the programs must be
+//! there.
 
 use std::path::{Path, PathBuf};
 
@@ -68,7 +69,8 @@ pub(super) fn programs() -> Option<PathBuf> {
     None
 }
 
-/// The standard error and the exit code of the program for this experiment with programs from `programs`.
+/// Runs the program for an experiment, with the controllers from `programs`. Returns the exit code and the standard
+/// error.
 fn run(experiment: &Path, programs: &Path, more: &[&str]) -> (Option<i32>, String) {
     let mut command = fleetsim(experiment);
     command
@@ -237,7 +239,8 @@ fn rings(each: u32) -> String {
     ring("a", "canary") + &ring("b", "rest")
 }
 
-/// An experiment with `fleet` and a strategy of `product` twice: natively, and with the product's own controller.
+/// An experiment with `fleet` that has a strategy of `product` twice: with the native scheduler, and with the
+/// product's own controller.
 fn both(product: &str, strategy: &str, fleet: &str, others: &str) -> String {
     format!(
         "
@@ -275,7 +278,8 @@ struct Shown {
     reported_s: Option<f64>,
 }
 
-/// The native run and the upstream run, and the program's standard error.
+/// Runs an experiment natively and with the product's own controller. Returns both results, and the program's standard
+/// error.
 fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown, Shown, String) {
     let mut all = vec![("experiment.yaml", experiment)];
     all.extend(files);
@@ -311,7 +315,7 @@ fn run_both(programs: &Path, experiment: &str, files: &[(&str, &str)]) -> (Shown
     (shown("native"), shown("upstream"), messages)
 }
 
-/// Asserts that both runs are alike, with times within 1 % and a second.
+/// Asserts that both runs have equal results, with times within 1 % and a second.
 fn agree(native: &Shown, upstream: &Shown) {
     let counts = |shown: &Shown| {
         (
@@ -352,7 +356,7 @@ fn fleets_own_controller_runs_to_its_end_despite_crashing_clusters() {
 }
 
 #[test]
-fn partitions_by_cluster_group_reach_fleets_own_controller() {
+fn fleets_own_controller_receives_partitions_by_cluster_group() {
     let Some(programs) = programs() else { return };
     let groups = "clusterGroups:
   - {name: first, selector: {matchLabels: {ring: canary}}, labels: {tier: '1'}}
@@ -387,9 +391,9 @@ fn a_ring_that_returns_after_all_retries_is_updated_natively_and_by_argo_cds_own
 }
 
 #[test]
-fn a_peak_of_argo_cd_that_depends_on_milliseconds_has_a_note() {
+fn a_note_says_that_a_peak_of_argo_cd_depends_on_milliseconds() {
     let Some(programs) = programs() else { return };
-    // The first step's clusters are last by name, and ten Applications are written at a time.
+    // The clusters of the first step are last by name, and ten Applications are written at a time.
     let fleet = rings(8)
         .replace("name: 'a-", "name: 'z-")
         .replace("name: 'b-", "name: 'a-");
@@ -453,7 +457,7 @@ fn generators_that_argo_cds_own_controller_cannot_use_on_the_fleet_are_refused()
 }
 
 #[test]
-fn a_controller_that_is_missing_is_named_with_the_command_that_builds_it() {
+fn a_missing_controller_is_named_with_the_command_that_builds_it() {
     let folder = experiment("{s: {rancherFleet: {file: fleet.yaml, controller: upstream}}}");
     let (code, messages) = run(
         folder.path(),

@@ -24,7 +24,7 @@ fn with<T>(work: impl FnOnce(&mut Engine) -> T) -> T {
     ENGINE.with_borrow_mut(work)
 }
 
-/// Returns the address at which the page writes a text of `bytes` bytes, which the next call reads.
+/// Reserves space for a text of `bytes` bytes, which the page writes and the next call reads. Returns its address.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     with(|engine| {
@@ -45,7 +45,7 @@ pub extern "C" fn answer_length() -> usize {
     with(|engine| engine.answer.len())
 }
 
-/// Reads the experiment. Returns 0 if it cannot; the answer then contains the error.
+/// Reads the experiment. Returns 0 if the experiment is invalid; the answer then contains the error.
 #[unsafe(no_mangle)]
 pub extern "C" fn open(_bytes: usize) -> u32 {
     with(
@@ -62,7 +62,8 @@ pub extern "C" fn open(_bytes: usize) -> u32 {
     )
 }
 
-/// Accepts a question, which ends the previous one. Returns 0 if it is invalid; the answer then contains the error.
+/// Accepts a question, which ends the previous one. Returns 0 if the question is invalid; the answer then contains the
+/// error.
 #[unsafe(no_mangle)]
 pub extern "C" fn ask(_bytes: usize) -> u32 {
     with(|engine| {
@@ -96,7 +97,7 @@ pub extern "C" fn ask(_bytes: usize) -> u32 {
     })
 }
 
-/// Simulates one run. Returns 1 if there is an answer, and 2 if it is the last one.
+/// Simulates one run. Returns 1 if there is an answer, and 2 if it is the last answer to the question.
 #[unsafe(no_mangle)]
 pub extern "C" fn step() -> u32 {
     with(|engine| {

@@ -10,8 +10,8 @@
 //! - `simcore`: the engine of the DSLab simulators; an event goes to a component by its id.
 //! - `nexosim`: a model that schedules events for itself, on one thread. Each instant is a step with a barrier.
 //!
-//! These do more for an event than a queue does, and have features that fleetsim's engine lacks. The comparison only
-//! says what an event costs in each. The flow models of SimGrid and DSLab's network model are not on crates.io.
+//! These simulators do more for an event than a queue, and have features that fleetsim's engine lacks. The comparison
+//! only says what an event costs in each. The flow models of SimGrid and DSLab's network model are not on crates.io.
 
 mod nexo;
 
@@ -24,7 +24,7 @@ use rustix::time::{ClockId, clock_gettime};
 use serde::Serialize;
 use simcore::{Event, EventHandler, Simulation, SimulationContext, cast};
 
-/// The increments of the load in nanoseconds, used cyclically from index 1 on.
+/// The increments of the load in nanoseconds, used cyclically, starting at index 1.
 #[derive(Clone)]
 pub(crate) struct Increments {
     all: Rc<Vec<u64>>,
@@ -60,13 +60,13 @@ impl Increments {
     }
 }
 
-/// CPU seconds of this process over all threads.
+/// CPU time of this process over all threads, in seconds.
 pub(crate) fn cpu_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9
 }
 
-/// CPU seconds of a bare heap.
+/// CPU time of a bare heap under the load, in seconds.
 fn heap(pending: u32, events: u32) -> f64 {
     let mut increments = Increments::new();
     let mut heap: BinaryHeap<Reverse<(u64, u32, u32)>> = (0..pending)
@@ -109,7 +109,8 @@ fn desru(pending: u32, events: u32) -> f64 {
         again(&mut scheduler, Rc::clone(&increments), Rc::clone(&fired));
     }
     let start = cpu_seconds();
-    // One event per pending event and second of simulated time.
+    // Each pending event fires about once per second of simulated time, so `events` events take this number of
+    // seconds.
     scheduler.run_until_max_time(f64::from(events) / f64::from(pending));
     (cpu_seconds() - start) * f64::from(events) / f64::from(*fired.borrow())
 }
@@ -155,7 +156,7 @@ fn simcore(pending: u32, events: u32) -> f64 {
 fn main() {
     println!("simulator,pending,ns,heap_ns,ratio");
     type Peer = (&'static str, fn(u32, u32) -> f64, u32);
-    // The largest load for each simulator.
+    // The largest number of pending events for each simulator.
     let peers: [Peer; 3] = [
         ("desru", desru, 100_000),
         ("simcore", simcore, 1_000_000),

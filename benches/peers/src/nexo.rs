@@ -1,4 +1,4 @@
-//! The load for nexosim: one model per pending event, which schedules its next event itself.
+//! The load for nexosim: there is one model per pending event, and the model schedules its next event itself.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::{Increments, cpu_seconds};
 
 #[derive(Serialize, Deserialize)]
 struct Firing {
-    /// The waits between its events, in nanoseconds.
+    /// The waits between the model's events, in nanoseconds.
     waits: Vec<u64>,
     used: usize,
 }
@@ -37,7 +37,7 @@ impl Firing {
     }
 }
 
-/// CPU seconds of `events` events. Each model uses sixteen of the increments, starting at its own offset.
+/// CPU time of `events` events, in seconds. Each model uses sixteen of the increments, starting at its own offset.
 pub(crate) fn run(pending: u32, events: u32) -> f64 {
     let mut increments = Increments::new();
     let mut bench = SimInit::with_num_threads(1);

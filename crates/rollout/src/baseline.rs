@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn one_by_one_is_a_batch_of_one() {
+    fn one_by_one_has_batches_of_one_target() {
         let mut story = Story::new(Baseline::OneByOne, 3);
         for target in 0..3 {
             assert_eq!(story.pass(), [target]);
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn each_wave_has_twice_as_many_targets_as_the_one_before() {
+    fn each_wave_has_twice_as_many_targets_as_the_previous_one() {
         for (first, waves) in [
             (1, vec![1, 2, 4, 8, 5]),
             (3, vec![3, 6, 11]),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_target_that_is_not_ready_blocks_the_next_wave_and_is_named() {
+    fn an_unready_target_blocks_the_next_wave_and_is_named() {
         let mut story = Story::new(Baseline::Doubling(1), 3);
         story.pass();
         let hold = story.hold().expect("it waits");

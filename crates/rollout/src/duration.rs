@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn durations_are_parsed_and_formatted_like_in_go() {
+    fn durations_are_parsed_and_formatted_as_in_go() {
         let cases = [
             // text, nanoseconds, as Go writes it
             ("1h30m0.5s", 5_400_500_000_000, "1h30m0.5s"),

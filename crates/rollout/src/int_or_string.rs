@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_an_int_and_a_quoted_one_a_string() {
+    fn an_unquoted_number_is_an_int_and_a_quoted_number_a_string() {
         let cases = [
             // written, meaning, why
             ("10", Some(IntOrString::Int(10)), "a number"),

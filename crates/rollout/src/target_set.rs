@@ -183,7 +183,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_behaves_like_an_ordered_set(
+        fn a_target_set_behaves_like_an_ordered_set(
             size in prop::sample::select(vec![1_u32, 63, 64, 65, 4_095, 4_096, 4_097, 300_000]),
             steps in vec((any::<u32>(), 0..3_u8), 0..200),
         ) {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "7 is below 7")]
-    fn an_index_outside_is_refused() {
+    fn an_index_outside_the_set_is_rejected() {
         TargetSet::new(7).insert(7);
     }
 }

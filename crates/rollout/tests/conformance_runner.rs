@@ -109,7 +109,7 @@ fn too_few_cases_are_an_error_unless_arguments_filter_them() {
 }
 
 #[test]
-fn only_existing_cases_run_compressed_or_not() {
+fn existing_cases_run_whether_compressed_or_not() {
     let expected = "rancher-fleet/limit: 2 of 2 agree\nrancher-fleet/traces: 1 of 1 agree\n3 passed, 0 failed\n";
     let files = [
         ("rancher-fleet/limit.json", LIMIT),
@@ -270,7 +270,7 @@ fn the_arguments_of_cargo_test_are_understood() {
 
 #[test]
 #[should_panic(expected = "limit.json.gz: ")]
-fn a_damaged_file_does_not_count_as_agreement() {
+fn a_damaged_case_file_is_not_counted_as_passed() {
     let folder = TempDir::new().expect("a folder for the test");
     fs::write(folder.path().join("limit.json.gz"), "not packed").expect("it can be written");
     let _ = rancher_fleet::suites(folder.path());

@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a data rate must be finite")]
-    fn a_rate_is_finite() {
+    fn an_infinite_rate_is_rejected() {
         let _ = BytesPerSec::new(f64::INFINITY);
     }
 }

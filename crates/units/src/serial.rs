@@ -436,7 +436,7 @@ mod tests {
     proptest::proptest! {
         /// Editor and program agree on every text, except on numbers that are out of range.
         #[test]
-        fn patterns_accept_the_texts_that_are_read(
+        fn schema_patterns_accept_exactly_the_texts_that_the_program_reads(
             text in r"[ +]?[0-9.]{0,3}[0-9_]{0,2} ?(ns|us|ms|s|m|min|h|d|B|kB|MiB|GB|bit/s|Gbit/s|Mbps|MB/s|/s|/min|%|x)?([0-9]s)? ?",
         ) {
             fn agree<T: WithUnit + JsonSchema>(text: &str) {

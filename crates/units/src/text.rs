@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_and_amounts_are_read_as_people_write_them() {
+    fn rates_and_sizes_are_read_as_people_write_them() {
         assert_eq!(
             BytesPerSec::parse("10 Gbit/s"),
             Ok(BytesPerSec::from_gbit(10.0))

@@ -169,7 +169,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_and_points_add_up() {
+    fn durations_and_points_in_time_add_up() {
         let start = SimTime::from_secs(5);
         let end = start + SimDuration::from_millis(1500);
         assert_eq!(end - start, SimDuration::from_millis(1500));

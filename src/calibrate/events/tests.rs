@@ -80,7 +80,7 @@ fn near(found: Option<f64>, expected: f64) -> bool {
 }
 
 #[test]
-fn times_come_from_the_names_of_events() {
+fn times_are_derived_from_the_names_of_events() {
     let (starts, _) = read(&pod("a", 1.0, PULLED));
     let start = &starts[0];
     assert!(
@@ -146,7 +146,7 @@ fn log_lines_of_the_exporter_and_events_of_other_objects_are_counted() {
 }
 
 #[test]
-fn init_containers_pull_on_their_own() {
+fn pulls_of_init_containers_are_separate_pulls() {
     let init = "spec.initContainers{migrate}";
     let text = [
         event(

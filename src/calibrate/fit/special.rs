@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_equal_the_published_ones() {
+    fn special_functions_equal_published_values() {
         // -Euler's constant; ψ(1/2) = -γ - 2 ln 2; table 6.1 of Abramowitz and Stegun.
         for (x, expected) in [
             (1.0, -0.577_215_664_9),

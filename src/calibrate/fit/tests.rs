@@ -123,7 +123,7 @@ fn a_true_family_is_rejected_as_rarely_as_the_level_states() {
 }
 
 #[test]
-fn the_distances_follow_the_definition() {
+fn goodness_of_fit_distances_follow_their_definition() {
     // Exponential with mean 1 at ln 2 and ln 4: F = 1/2 and 3/4. D = 1/2 (before the first value). A² = -2 - (1/2)
     // [ln(1/2) + ln(1/4) + 3 (ln(3/4) + ln(1/2))] = -2 + (2.079442 + 2.942488) / 2 = 0.510965.
     let sorted = [std::f64::consts::LN_2, 2.0 * std::f64::consts::LN_2];
@@ -135,7 +135,7 @@ fn the_distances_follow_the_definition() {
 }
 
 #[test]
-fn values_that_no_family_fits_are_used_unchanged_with_a_warning() {
+fn values_that_fit_no_family_are_used_unchanged_with_a_warning() {
     let two_peaks: Vec<f64> = drawn(law(Family::Lognormal, 1.0, 0.05), 200, 1)
         .into_iter()
         .chain(drawn(law(Family::Lognormal, 30.0, 0.05), 200, 2))

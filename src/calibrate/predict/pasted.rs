@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_simulated_pull_takes_as_long_as_the_text_states() {
+    fn a_simulated_pull_has_the_duration_that_the_text_states() {
         let text = "node:\n  pullConstant: 1 s\n  unpackPerLayer: 0 s\n  unpackRate: 100 MB/s\nregistry:\n  perConnection: \
                     unlimited\n";
         let images = [vec![

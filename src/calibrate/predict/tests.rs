@@ -69,7 +69,7 @@ fn predicted(starts: &[ContainerStart]) -> Vec<f64> {
 }
 
 #[test]
-fn a_pull_in_the_world_takes_as_long_as_the_fitted_formula_predicts() {
+fn a_simulated_pull_has_the_duration_of_the_fitted_formula() {
     for (count, compressed, uncompressed) in [
         (1, 60e6, 150e6),
         (4, 60e6, 150e6),
@@ -115,7 +115,7 @@ fn pulls_of_one_node_wait_for_each_other_and_shared_images_are_pulled_once() {
 }
 
 #[test]
-fn an_image_that_was_there_before_the_events_is_not_pulled() {
+fn an_image_present_before_the_events_is_not_pulled() {
     let mut present = pod("a", "n", "unknown:1", 3);
     (present.was_present, present.pull_s, present.size) = (true, None, None);
     let found = predicted(&[pod("b", "n", "1x20000000x40000000", 0), present]);

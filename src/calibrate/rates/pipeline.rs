@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_beyond_the_knee_take_longer() {
+    fn bytes_beyond_the_page_cache_take_longer() {
         let at = [0.0, 0.0, 1e-6, 0.0, 3e-6];
         // 2 MB fit; the other 4 MB take 1 + 3 s each: 6 · 1 + 4 · 3.
         let layer = LayerBytes::new(0.0, 3e6);

@@ -140,7 +140,7 @@ fn published_pull_times_give_the_published_rates() {
 }
 
 #[test]
-fn a_disk_behind_memory_is_found() {
+fn a_disk_behind_the_page_cache_is_detected() {
     // EKS c5a.4xlarge of the same source: 300 to 335 MB/s up to about 7 GB, then 132 MB/s.
     let rows = [
         (1.18, 3.9),
@@ -164,7 +164,7 @@ fn a_disk_behind_memory_is_found() {
 }
 
 #[test]
-fn one_image_gives_one_rate_and_the_rest_keeps_its_default() {
+fn one_image_determines_one_rate_and_other_rates_keep_their_defaults() {
     let truth = [0.3, 0.025, 1.0 / 120e6, 0.0, 0.0];
     let chosen = fitted(&[pulls(
         "shop",
@@ -200,7 +200,7 @@ fn images_with_equal_layer_counts_do_not_determine_the_time_per_layer() {
 }
 
 #[test]
-fn layers_that_a_node_has_are_not_pulled_again() {
+fn layers_that_a_node_already_has_are_not_pulled_again() {
     let layer = |digest: &str, size: f64| KnownLayer {
         digest: Some(digest.to_owned()),
         compressed: size,

@@ -370,7 +370,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_texts_that_ruby_reads_as_dates_or_symbols_count_as_such() {
+    fn only_texts_that_ruby_reads_as_dates_or_symbols_are_treated_as_such() {
         for (text, class) in [
             ("2026-01-02", Some("date")),
             ("2026-1-2 10:00:00 Z", Some("date")),

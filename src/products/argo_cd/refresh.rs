@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_is_noticed_within_five_minutes_and_by_few_applications_at_once() {
+    fn a_commit_is_noticed_within_five_minutes_by_few_applications_at_a_time() {
         let (settings, luck) = (ApplicationControllerSettings::default(), Streams::new(1, 0));
         let first =
             |nth: usize| first_refresh(&settings, &luck, &format!("shop-{nth}")).as_secs_f64();

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_waiting_attempt_applies_when_another_has_applied() {
+    fn a_waiting_sync_starts_when_another_sync_has_applied() {
         let settings = ApplicationControllerSettings {
             kubectl_parallelism: 1,
             ..Default::default()

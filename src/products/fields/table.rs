@@ -255,7 +255,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_has_a_step_for_each_field_list_and_map() {
+    fn a_field_path_has_a_step_for_each_field_list_and_map() {
         use FieldStep::{Field, Items, Values};
         let field = |name: &str| Field(name.to_owned());
         assert_eq!(
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_has_a_source_and_fields_that_decide_have_an_effect() {
+    fn every_row_has_a_source_and_deciding_fields_have_an_effect() {
         let rows = rows();
         assert!(rows.len() > 1_700, "{}", rows.len());
         for row in rows {

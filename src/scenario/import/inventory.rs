@@ -387,7 +387,7 @@ mod tests {
     }
 
     #[test]
-    fn clusters_whose_agent_never_reported_are_not_registered() {
+    fn clusters_without_any_agent_report_are_not_registered() {
         let seen = r#"{"lastSeen": "2026-03-02T08:00:00Z", "namespace": "cattle-fleet-system"}"#;
         for (status, is_registered, why) in [
             (format!(r#""agent": {seen}"#), true, "it has reported"),
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn yaml_is_read_as_json_and_names_of_digits_stay_as_they_are() {
+    fn yaml_is_read_like_json_and_names_of_digits_stay_text() {
         let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  \
                     metadata: {name: 0008, namespace: fleet-default, labels: {store: 0008, tier: \"1\"}}\n  \
                     spec: {}\n  status: {namespace: x}\n";

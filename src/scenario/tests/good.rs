@@ -14,7 +14,7 @@ use crate::world::{
 };
 
 #[test]
-fn the_full_example_loads_with_every_value_at_its_path() {
+fn the_full_example_loads_and_every_value_has_its_path() {
     let experiment = load_text(SKETCH).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(
         (
@@ -752,7 +752,7 @@ fn missing_settings_default_to_containerd_and_a_plain_registry() {
 }
 
 #[test]
-fn crashed_containers_are_restarted_like_on_their_platform() {
+fn crashed_containers_are_restarted_as_on_their_platform() {
     let text = |node: &str| {
         SKETCH
             .replace("  bound: {", "  app: {cloudFoundry: {}}\n  bound: {")

@@ -62,7 +62,7 @@ fn errors_in_files_that_an_experiment_names_have_a_position_in_that_file() {
 }
 
 #[test]
-fn a_backoff_with_which_argo_cd_would_repeat_nothing_is_refused() {
+fn a_backoff_that_prevents_all_retries_of_argo_cd_is_rejected() {
     let text = SKETCH.replace(
         "bound: {allAtOnce: {}}",
         "bound: {argoCd: {file: set.yaml}}",
@@ -130,7 +130,7 @@ fn exceptions_of_argo_cd_name_each_entry_of_the_fleet_once() {
 }
 
 #[test]
-fn all_problems_are_reported_together_like_by_a_compiler() {
+fn all_problems_are_reported_together_as_by_a_compiler() {
     let text = SKETCH
         .replace("egress: 10 Gbit/s", "egress: 10")
         .replace("kind: update", "kind: upgrade")
@@ -236,7 +236,7 @@ fn missing_sections_are_also_reported() {
 }
 
 #[test]
-fn a_sweep_that_explodes_is_refused() {
+fn a_sweep_with_too_many_combinations_is_rejected() {
     let values: Vec<String> = (1..=101).map(|n| n.to_string()).collect();
     let values = values.join(", ");
     let text = SKETCH.replace(
@@ -252,7 +252,7 @@ fn a_sweep_that_explodes_is_refused() {
 }
 
 #[test]
-fn a_sweep_of_worlds_that_would_not_fit_is_refused() {
+fn a_sweep_of_worlds_that_exceed_the_memory_is_rejected() {
     let values: Vec<String> = (1..=101).map(|n| format!("{n} Gbit/s")).collect();
     let text = SKETCH.replace("0900", "199999").replace("0001", "100000");
     let text = text.replace(
@@ -271,7 +271,7 @@ proptest! {
 
     /// Reading modified files that an experiment names ends with an experiment or with problems, never with a panic.
     #[test]
-    fn no_damage_of_other_files_makes_reading_panic(
+    fn reading_damaged_files_of_an_experiment_never_panics(
         which in 0..4_usize, at in 0..300_usize, len in 0..40_usize, insert in "[ -~\n]{0,12}", truncate in any::<bool>()
     ) {
         let files = [("shop-v2.json", MANIFEST), ("shop-v1.json", PREVIOUS), ("clusters.json", CLUSTERS), ("fleet.yaml", FLEET_YAML)];
@@ -291,7 +291,7 @@ proptest! {
 
     /// Reading a modified good file ends with an experiment or with problems, never with a panic.
     #[test]
-    fn no_damage_makes_reading_panic(
+    fn reading_a_damaged_experiment_never_panics(
         at in 0..SKETCH.len(), len in 0..40_usize, insert in "[ -~\n]{0,12}|[\u{0}-\u{ff}]{0,4}", truncate in any::<bool>()
     ) {
         let mut text = SKETCH.replace("0900", "0009").replace("{001..100}", "{001..003}");

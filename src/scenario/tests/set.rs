@@ -24,7 +24,7 @@ fn refused(arguments: &[&str]) -> Vec<String> {
 }
 
 #[test]
-fn values_replace_those_in_the_experiment_and_in_the_files_that_it_names() {
+fn set_values_replace_those_in_the_experiment_and_its_files() {
     let experiment = load_with(&[
         "registry.egress=unlimited",
         "fleet[0].downlink=20 Mbit/s",
@@ -98,7 +98,7 @@ fn a_disk_has_the_values_of_its_class() {
 }
 
 #[test]
-fn problems_point_at_the_argument() {
+fn errors_in_set_values_point_at_the_argument() {
     assert_eq!(
         refused(&["registry.egress=0", "registry.egres=1 Gbit/s"]),
         [
@@ -141,7 +141,7 @@ fn problems_point_at_the_argument() {
 }
 
 #[test]
-fn a_value_replaces_a_sweep() {
+fn a_set_value_replaces_a_sweep() {
     let swept = load_with(&[]).expect("valid").variants.len();
     let experiment =
         load_with(&["strategies.defaults.rancherFleet.maxUnavailable=3"]).expect("valid");

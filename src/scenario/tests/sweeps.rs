@@ -91,7 +91,7 @@ fn one_group_may_be_swept_by_itself() {
 }
 
 #[test]
-fn a_sweep_of_the_world_makes_a_world_for_each_value() {
+fn a_swept_setting_of_the_world_gives_a_world_for_each_value() {
     let text = SKETCH.replace(
         "sweep: {",
         "sweep: {registry.egress: [1 Gbit/s, 2 Gbit/s], faults.offline.share: [0%, 10%], ",
@@ -117,7 +117,7 @@ fn a_sweep_of_the_world_makes_a_world_for_each_value() {
 }
 
 #[test]
-fn ways_of_distribution_are_chosen_by_key_and_can_be_swept() {
+fn distribution_methods_are_chosen_by_key_and_can_be_swept() {
     let text = SKETCH
         .replace("registry: {egress: 10 Gbit/s,", "regions: [{name: eu, bandwidth: 1 Gbit/s}]\nregistry: {cdn: {}, egress: 10 Gbit/s,")
         .replace("nodes: 3, downlink", "nodes: 3, region: eu, downlink")

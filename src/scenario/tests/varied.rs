@@ -67,7 +67,7 @@ fn check(path: &Path, text: &str) {
 }
 
 #[test]
-fn a_constant_at_its_own_value_or_of_another_strategy_has_no_effect() {
+fn a_constant_at_its_current_value_or_of_an_unused_strategy_has_no_effect() {
     let world = |registry: &str, node: &str, site: &str, more: &str| {
         SKETCH
             .replace("0900", "0009")

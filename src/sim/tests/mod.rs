@@ -295,7 +295,7 @@ fn report_words(product: &str, shows: &Shows) -> [usize; 3] {
 }
 
 #[test]
-fn rancher_fleet_follows_its_recordings() {
+fn the_rancher_fleet_scheduler_reproduces_recorded_decisions() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("fleet") {
         let file = recording
@@ -430,7 +430,7 @@ fn replay_argo_cd(recording: &Recording, played: &Recording, shows: &mut Shows) 
 }
 
 #[test]
-fn argo_cd_follows_its_recordings() {
+fn the_argo_cd_scheduler_reproduces_recorded_decisions() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for recording in recordings("argocd") {
         let verdict = unless_it_panics(|| replay_argo_cd(&recording, &recording, &mut shows));
@@ -489,7 +489,7 @@ fn refuse_no_pass(played: &mut Recording) {
 }
 
 #[test]
-fn a_wrong_rule_does_not_agree() {
+fn a_wrong_rule_does_not_reproduce_a_recording() {
     let recordings = recordings("argocd");
     for (id, wrong, difference) in WRONG {
         let Some(recording) = recordings.iter().find(|recording| recording.id == *id) else {
@@ -515,7 +515,7 @@ const FIRST_READ: SimDuration = SimDuration::from_millis(100);
 const AT_ONCE: &str = ", snapshotDelay: 0 s, placementDelay: 0 s";
 
 #[test]
-fn kubefleet_follows_its_recordings() {
+fn the_kubefleet_schedulers_reproduce_recorded_decisions() {
     let (mut verdicts, mut shows) = (BTreeMap::new(), Shows::default());
     for mut recording in recordings("kubefleet") {
         let file = recording.hello.files.get_mut("rollout.yaml");

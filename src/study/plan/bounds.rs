@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn looks_never_use_more_than_the_whole_error() {
+    fn repeated_looks_never_spend_more_than_the_total_error() {
         for (p, error) in [(0.5, 0.05), (0.95, 0.01), (0.99, 0.05)] {
             let mut budget = ErrorBudget::new(error);
             let mut last = None;
@@ -409,7 +409,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_n_runs_allow_the_nth_root_of_the_error() {
+    fn if_all_n_runs_succeed_the_bound_is_the_nth_root_of_the_error() {
         for (n, error) in [(20_usize, 0.05_f64), (10, 0.05), (59, 0.05), (299, 0.05)] {
             let expected = libm::pow(error, 1.0 / n as f64);
             assert!(

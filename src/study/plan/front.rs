@@ -116,7 +116,7 @@ mod tests {
     use crate::engine::{Streams, dist};
 
     #[test]
-    fn the_front_follows_the_definition() {
+    fn the_pareto_front_follows_its_definition() {
         for seed in 0..300 {
             let mut stream = Streams::new(seed, 0).stream_nth("front", "points", 0);
             let mut draw = || (dist::unit(&mut stream) * 6.0) as i64;

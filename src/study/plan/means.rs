@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_values_are_bounded_after_the_runs_that_show_a_rare_event() {
+    fn equal_values_get_a_bound_once_rare_events_would_have_shown() {
         assert_eq!(runs_to_see(0.05), 59);
         assert!(
             upper(&[100.0; 71], 0.05).is_infinite(),

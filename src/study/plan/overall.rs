@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_exact_and_one_winner_needs_no_comparison() {
+    fn values_of_settings_are_exact_and_a_single_winner_needs_no_comparison() {
         let names = ["a".to_owned(), "b".to_owned()];
         let winner = |at: usize, setting| Winner {
             variant: &names[at],

@@ -64,7 +64,7 @@ fn of_rules(
 }
 
 #[test]
-fn only_constants_whose_path_exists_take_part() {
+fn only_constants_with_an_existing_path_are_analysed() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let names: Vec<&str> = varied
@@ -95,7 +95,7 @@ fn only_constants_whose_path_exists_take_part() {
 }
 
 #[test]
-fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
+fn the_downlink_determines_a_time_of_bytes_divided_by_rate() {
     let record = analysed(2, &["fleet[*].downlink", "faults.nodeLoss.grace"], 0);
     let row = record
         .effects
@@ -117,7 +117,7 @@ fn the_downlink_decides_a_time_that_is_bytes_over_rate() {
 }
 
 #[test]
-fn bisection_finds_the_value_at_which_an_assertion_breaks() {
+fn bisection_finds_the_value_at_which_an_assertion_fails() {
     let record = analysed(2, &["fleet[*].downlink"], 0);
     let decision = record
         .decisions
@@ -151,7 +151,7 @@ fn bisection_finds_the_value_at_which_an_assertion_breaks() {
 }
 
 #[test]
-fn the_screening_equals_one_by_hand_on_any_number_of_threads() {
+fn the_screening_equals_a_manual_calculation_on_any_number_of_threads() {
     let only = ["fleet[*].downlink", "node.pullConstant"];
     let record = analysed(1, &only, 2 * 3 * 8);
     assert_eq!(record.trajectories, 8);
@@ -218,7 +218,7 @@ fn a_variant_has_the_same_effects_alone_and_together_with_other_products() {
 }
 
 #[test]
-fn all_parts_together_take_at_most_the_runs_of_the_budget() {
+fn all_parts_of_an_analysis_together_stay_within_the_budget() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let varied = varied(home.path());
     let all = SensitivityRules {

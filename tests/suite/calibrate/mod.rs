@@ -77,8 +77,8 @@ fn latencies_and_rates_of_a_stream_with_all_pitfalls_are_recovered() {
             "--predict",
         ],
     );
-    // Standard errors of the medians of about 95 values: 1.25 sigma / sqrt(95) is 1.0% and 1.5%; the bounds are three
-    // standard errors.
+    // The standard errors of the medians of about 95 values are 1.25 sigma / sqrt(95), which is 1.0% and 1.5%; the
+    // bounds are three standard errors.
     for (name, truth, bound) in [
         ("scheduled_to_pulling", TO_PULLING_S, 0.03),
         ("pulled_to_started", TO_STARTED_S, 0.05),
@@ -281,7 +281,7 @@ fn the_same_files_give_the_same_bytes_and_charts_can_be_redrawn() {
 }
 
 #[test]
-fn a_calibration_is_reproduced_from_its_provenance() {
+fn a_calibration_can_be_reproduced_from_its_provenance() {
     let home = events();
     fs::rename(
         home.path().join("events.jsonl"),
@@ -325,7 +325,7 @@ fn a_calibration_is_reproduced_from_its_provenance() {
 }
 
 #[test]
-fn metrics_and_columns_are_calibrated_together() {
+fn prometheus_metrics_and_csv_columns_are_calibrated_together() {
     let response = |result: &str| {
         format!(
             "{{\"status\":\"success\",\"data\":{{\"resultType\":\"matrix\",\"result\":[{result}]}}}}"
@@ -516,7 +516,7 @@ fn a_rollout_is_predicted_from_the_events_of_another() {
     );
 }
 
-/// Writes a stream to standard input of `calibrate`, part by part, and returns its peak memory.
+/// Writes a stream to the standard input of `calibrate`, part by part. Returns the peak memory of the process.
 #[cfg(target_os = "linux")]
 fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize, u64) {
     let home = folder_with(&[]);
@@ -557,7 +557,7 @@ fn memory_for(arguments: &[&str], parts: impl Iterator<Item = String>) -> (usize
 #[cfg(target_os = "linux")]
 fn streams_are_never_held_in_memory_as_a_whole() {
     const PARTS: usize = 400;
-    // An exporter repeats its events, and so does a list that is merged from several.
+    // An exporter repeats its events, and so does a list that is merged from several lists.
     let lines = benchmark(1).text();
     let objects: Vec<&str> = lines
         .lines()
@@ -584,7 +584,7 @@ fn streams_are_never_held_in_memory_as_a_whole() {
         _ => format!("{series},"),
     });
     let events = ["--events", "-", "--resamples", "20", "--no-charts"];
-    // The program itself, which is larger in a test build.
+    // This is the memory of the program itself, which is larger in a test build.
     let (_, program) = memory_for(&events, std::iter::once(lines.clone()));
     for (name, (written, most)) in [
         (

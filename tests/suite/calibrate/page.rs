@@ -9,7 +9,7 @@ use super::stream::{benchmark, small};
 
 const PAGE: &str = "docs/calibrate.md";
 
-/// A folder with files of the names that the page uses.
+/// A folder with all files that the page's commands read.
 fn home() -> tempfile::TempDir {
     let events = small(1).text();
     let manifest =
@@ -41,9 +41,9 @@ fn home() -> tempfile::TempDir {
     ])
 }
 
-/// Commands of other programs are not run.
+/// Commands of other programs on the page are not run.
 #[test]
-fn the_commands_of_the_page_run_and_print_what_it_shows() {
+fn the_commands_of_the_page_print_the_output_that_it_shows() {
     let page = fs::read_to_string(root().join(PAGE)).expect("the page");
     let home = home();
     let (now, commands) = with_outputs(&page, |language, command| {

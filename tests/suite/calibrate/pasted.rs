@@ -19,7 +19,8 @@ fn images_with_equal_layer_counts_leave_no_default_in_the_pasted_settings() {
         .enumerate()
     {
         for pod in 0..6 {
-            // 120 layers of 20 ms: the model's own 25 ms would add 3 s.
+            // The images have 120 layers of 20 ms each. If the model's default of 25 ms per layer were not replaced,
+            // it would add 3 s to each pull.
             stream.pod(
                 "node-a",
                 f64::from(pod) * 60.0 + nth as f64 * 600.0,
@@ -39,7 +40,7 @@ fn images_with_equal_layer_counts_leave_no_default_in_the_pasted_settings() {
         entry(&rates["parameters"], "name", "part of each layer")["value"].is_null(),
         "{rates}"
     );
-    // It is pasted nevertheless, and so is the rate of a connection, which the fit lacks.
+    // The setting is pasted nevertheless, and so is the rate of a connection, which is not part of the fit.
     for setting in [
         "node.pullConstant",
         "node.unpackPerLayer",
@@ -90,7 +91,7 @@ fn settings_fitted_to_sizes_alone_are_as_accurate_as_the_fit() {
     }
     let home = folder_with(&[("events.jsonl", &stream.text())]);
     let record = calibrated(home.path(), &["--events", "events.jsonl"]);
-    // The pasted settings are as accurate as the fit.
+    // Simulated pulls with the pasted settings are as accurate as the fit.
     let [fitted, simulated] =
         ["median_error", "simulated_error"].map(|error| number(&record["rates"][error]));
     assert!((fitted - simulated).abs() < 0.01, "{fitted} {simulated}");
@@ -131,7 +132,7 @@ fn a_start_after_an_init_container_with_lost_events_is_not_start_overhead() {
                 "Started container migrate",
             );
         }
-        // The init container runs for 18 s.
+        // The init container has run for 18 s at this time.
         stream.event(
             &name,
             main,

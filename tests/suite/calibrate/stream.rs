@@ -5,7 +5,7 @@
 
 use fleetsim::engine::{EntityKey, Stream, Streams, dist};
 
-/// The true values: latencies in seconds (medians), and the pull model.
+/// The true values of the stream: latencies in seconds (medians), and the pull model.
 pub(crate) const TO_PULLING_S: f64 = 0.44;
 pub(crate) const TO_STARTED_S: f64 = 0.08;
 pub(crate) const CONSTANT_S: f64 = 0.25;
@@ -25,11 +25,11 @@ pub(crate) struct EventStream {
 /// The kubelet's version, by the content of its messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kubelet {
-    /// 1.18: neither duration nor size.
+    /// Kubelet 1.18, whose messages have neither duration nor size.
     Bare,
-    /// 1.26: a duration that includes the wait.
+    /// Kubelet 1.26, whose messages have a duration that includes the wait.
     Duration,
-    /// 1.30 and later.
+    /// Kubelet 1.30 and later, whose messages have both durations and the size.
     Full,
 }
 
@@ -160,7 +160,7 @@ impl EventStream {
         started
     }
 
-    /// Removes the events of the last pod with this reason, as an exporter does with old events.
+    /// Removes the events of the last pod that have the given reason, as an exporter does with old events.
     fn discard(&mut self, reason: &str) {
         let pod = format!("\"name\":\"shop-{:04}\"", self.pods);
         let is_gone = |line: &String| {
@@ -179,7 +179,8 @@ impl EventStream {
         );
     }
 
-    /// Adds a pod whose init container pulls, whose main container fails once, and which restarts.
+    /// Adds a pod with an init container that pulls an image, and with a main container that fails once and is
+    /// restarted.
     fn awkward(&mut self, node: &str, at: f64) {
         let (init, main) = ("spec.initContainers{migrate}", "spec.containers{shop}");
         let pod = "awkward";
@@ -290,12 +291,12 @@ impl EventStream {
     }
 }
 
-/// A rollout over six nodes of images with 9 and 60 layers and eight sizes, with every pitfall.
+/// A rollout over six nodes of images with 9 and 60 layers, in eight sizes, with every pitfall of real streams.
 pub(crate) fn benchmark(seed: u64) -> EventStream {
     of_nodes(seed, 0..6)
 }
 
-/// The same on one node.
+/// Like [`benchmark`], but on one node.
 pub(crate) fn small(seed: u64) -> EventStream {
     of_nodes(seed, 4..5)
 }

@@ -19,7 +19,7 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
         );
         assert!(peak_in_flight(&run.clusters) <= 100);
         assert_eq!(run.passes[0].promoted, 1, "the request starts one instance");
-        // 10 % and 50 % of 1 000, and the rest.
+        // The steps are 10 % and 50 % of 1 000 instances, followed by the rest.
         let stages = [
             (0..100, "step 1 (10 %)"),
             (100..500, "step 2 (50 %)"),
@@ -36,8 +36,8 @@ fn a_canary_pauses_after_each_step_until_a_user_continues() {
         for pair in stages.windows(2) {
             let (before, after) = (pair[0].0.clone(), pair[1].0.clone());
             let pause = told_between(&run, after).0 - ready_by(&run, before);
-            // Seen in the pass after the last instance is ready, continued ten minutes later, and done in the pass
-            // after that.
+            // A pass sees that the last instance is ready, the deployment is continued ten minutes later, and it is
+            // done in the pass after that.
             assert!(
                 (600.0..=611.0).contains(&pause),
                 "a pause of {pause} s before {}",
@@ -83,7 +83,7 @@ fn the_status_of_a_deployment_equals_that_of_the_api() {
     );
     let times: Vec<f64> = shown(&run).into_iter().map(|(at, _)| at).collect();
     let paused = [times[4] - times[3], times[7] - times[6]];
-    // Ten minutes, noticed at the next tick of 5 s.
+    // The user waits for ten minutes, and the next tick of 5 s notices the action.
     assert!(
         paused.iter().all(|paused| (600.0..606.0).contains(paused)),
         "{paused:?}"
@@ -93,7 +93,7 @@ fn the_status_of_a_deployment_equals_that_of_the_api() {
         Some(times[8].to_bits()),
         "completion is reported by this status"
     );
-    // A deployment that is never continued: the reason for the stall is the status.
+    // For a deployment that is never continued, the reason for the stall is the status.
     let run = run_with("update", "", &format!("{{{STEPS}}}"), &[]);
     let shown = shown(&run);
     let (_, last) = shown
@@ -114,7 +114,7 @@ fn the_status_of_a_deployment_equals_that_of_the_api() {
 }
 
 #[test]
-fn a_canary_that_is_never_continued_stalls_with_that_reason() {
+fn a_canary_that_no_user_continues_stalls_with_that_reason() {
     let run = run("update", "", &format!("{{{STEPS}}}"));
     assert_eq!((run.run.outcome, told(&run)), (RunOutcome::Stalled, 100));
     assert_eq!(

@@ -18,7 +18,7 @@ use super::common::loaded;
 
 const CLUSTERS: usize = 1000;
 
-/// Writes an experiment with this strategy to a folder.
+/// Writes an experiment with the given strategy to a folder.
 fn write(folder: &Path, release: &str, faults: &str, strategy: &str) {
     let text = format!(
         "name: cloud-foundry
@@ -50,7 +50,7 @@ fn run(release: &str, faults: &str, strategy: &str) -> RunRecord {
     run_with(release, faults, strategy, &[])
 }
 
-/// Runs the same experiment, with parts of it replaced.
+/// Runs the experiment of this module, with parts of its text replaced.
 fn run_with(release: &str, faults: &str, strategy: &str, changes: &[(&str, &str)]) -> RunRecord {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), release, faults, strategy);
@@ -75,7 +75,7 @@ fn told(run: &RunRecord) -> usize {
         .count()
 }
 
-/// The times at which the first and the last of these instances were instructed.
+/// The times at which the first and the last of the given instances were instructed.
 fn told_between(run: &RunRecord, instances: std::ops::Range<usize>) -> (f64, f64) {
     let times = run.clusters[instances]
         .iter()
@@ -94,7 +94,7 @@ fn ready_by(run: &RunRecord, instances: std::ops::Range<usize>) -> f64 {
 
 const STEPS: &str = "strategy: canary, maxInFlight: 100, canarySteps: [{instance_weight: 10}, {instance_weight: 50}]";
 
-/// A folder with the request `body` as a file.
+/// Creates a folder with an experiment whose strategy names a file with the request `body`.
 fn with_file(body: &str, strategy: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     write(folder.path(), "update", "", strategy);

@@ -1,4 +1,4 @@
-//! Requests in files and inline: what the product refuses, quotas, and precedence of settings.
+//! Deployment requests in files and inline: what Cloud Foundry rejects, quotas, and which settings take precedence.
 
 use fleetsim::results::RunOutcome;
 
@@ -83,8 +83,8 @@ fn requests_that_the_product_rejects_are_refused_with_their_line_and_its_message
 }
 
 #[test]
-fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
-    // The request is within the quota, but its first pass is not: one instance at first, then two.
+fn a_quota_without_room_for_an_additional_instance_blocks_indefinitely() {
+    // The request is within the quota, but its first pass exceeds it: one instance at first, then two.
     let quota = "quota: {organization: {name: ACME, totalInstances: 1005}}";
     let run = run(
         "update",
@@ -101,9 +101,9 @@ fn a_quota_that_is_too_small_for_the_surge_blocks_indefinitely() {
 }
 
 #[test]
-fn each_quota_blocks_a_whole_run_and_is_named() {
-    // The step of one instance is within the quota. Then 999 old instances remain, and ten more are wanted; each has 1
-    // 024 MB.
+fn each_quota_can_block_a_run_and_is_named() {
+    // The step of one instance is within the quota. Then 999 old instances remain, and ten more are to be started,
+    // with 1 024 MB each.
     let wants = "the pass needs 1010 instances";
     let wants_memory = "the pass needs 1034240 MB";
     let cases = [

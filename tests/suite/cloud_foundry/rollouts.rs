@@ -71,7 +71,7 @@ fn a_rolling_update_never_starts_more_than_max_in_flight() {
             "the request starts the first batch"
         );
         assert_eq!(run.run.failed_pulls > 0, !faults.is_empty());
-        // Only the updater's period starts passes.
+        // Passes start every 5 s, which is the updater's period, and at no other time.
         for (index, pass) in run.passes.iter().enumerate() {
             assert!(
                 (pass.t_s - 5.0 * index as f64).abs() < 1e-9,
@@ -125,7 +125,7 @@ fn the_file_can_set_how_often_an_instance_restarts_immediately() {
 
 #[test]
 fn a_deployment_grows_while_crashing_instances_appear_to_start() {
-    // About ten of 1 000 crash indefinitely, and all of them fit into the 20 in flight.
+    // About ten of 1 000 instances crash indefinitely, and all of them fit into the 20 in flight.
     let short = ("horizon: 24h", "horizon: 30m");
     let at_once = run_with(
         "update",
@@ -280,7 +280,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
             end.waiting, CLUSTERS as u64,
             "{pulls}: all run the old revision"
         );
-        // The old image is still on the nodes: requests for it occur only if every start asks the registry.
+        // The old image is still on the nodes, so requests for it occur only if every start asks the registry.
         let new = run
             .clusters
             .iter()
@@ -303,7 +303,7 @@ fn a_cancelled_deployment_has_all_its_old_instances_again() {
 }
 
 #[test]
-fn documented_rules_replace_one_for_one() {
+fn documented_rules_replace_instances_one_for_one() {
     let run = run("update", "", "{maxInFlight: 50, rules: documented}");
     assert_eq!(
         (run.run.outcome, told(&run)),
@@ -313,7 +313,7 @@ fn documented_rules_replace_one_for_one() {
 }
 
 #[test]
-fn a_rolling_deployment_that_fits_at_first_fits_to_its_end() {
+fn a_rolling_deployment_within_its_quota_stays_within_it() {
     let quota = |limit: u32| {
         format!("{{maxInFlight: 10, quota: {{space: {{name: shop, totalInstances: {limit}}}}}}}")
     };
@@ -349,7 +349,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
         .expect("the strategy starts no process");
     assert_eq!(run.run.outcome, RunOutcome::Complete, "{}", run.run.held());
     let (mut long, mut short) = (0, 0);
-    // The first row is the user's request.
+    // The first row is the user's request, not a pass of the updater.
     for pair in run.passes[1..].windows(2) {
         let next = pair[0].t_s + pair[0].duration_s.max(5.0);
         assert!(
@@ -366,7 +366,7 @@ fn a_pass_that_outlasts_the_period_is_followed_immediately_and_shifts_the_period
 }
 
 #[test]
-fn instances_on_shared_cells_cost_one_copy_per_cell() {
+fn instances_on_shared_cells_download_one_copy_per_cell() {
     let on = |cells: &str| {
         let distribution = format!("distribution: {{{cells}}}\nrelease:");
         super::run_with(

@@ -4,12 +4,12 @@ use fleetsim::results::RunOutcome;
 
 use super::{CLUSTERS, run_with, told};
 
-/// All clusters start at the same speed.
+/// Replacement for the experiment's text: all clusters start pods at the same speed.
 const ALIKE: (&str, &str) = ("agent: {", "node: {startSpread: 0}\nagent: {");
 
 const WORKLOAD: &str = "start: 4 s, readiness: {period: 10 s}";
 
-/// An app whose instances answer after `start`, and must answer within `timeout`.
+/// An app whose instances answer `start` after they begin to run, and must answer within `timeout`.
 fn with_timeout(start: &str, timeout: &str) -> String {
     format!("start: {start}, startTimeout: {timeout}")
 }
@@ -34,7 +34,7 @@ fn instances_that_start_in_time_are_healthy_once_they_answer() {
 }
 
 #[test]
-fn instances_that_miss_their_start_timeout_hold_the_deployment() {
+fn instances_that_miss_their_start_timeout_block_the_deployment() {
     let workload = with_timeout("70 s", "60 s");
     let run = run_with(
         "update",
@@ -47,6 +47,7 @@ fn instances_that_miss_their_start_timeout_hold_the_deployment() {
         ],
     );
     assert_ne!(run.run.outcome, RunOutcome::Complete);
-    // The updater adds as many instances as are routable (none here), and does not add any while all look unhealthy.
+    // The updater adds as many instances as are routable (none here), and adds none while all instances look
+    // unhealthy.
     assert_eq!((run.run.targets_done, told(&run)), (0, 40));
 }

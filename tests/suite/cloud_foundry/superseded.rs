@@ -6,10 +6,11 @@ use super::{CLUSTERS, STEPS, load_in, most_lacking, run, run_with, told, with_fi
 use crate::common::{fleetsim, peak_in_flight};
 
 #[test]
-fn superseding_a_paused_canary_loses_instances_and_more_with_the_purge_defect() {
-    // Step 1 had 500 new instances: 501 old ones and 500 of the canary, 1001 in all. The first pass, at 5 s, has no
-    // routable instance yet and one instance too many; it removes the 500. As shipped, they are still counted, so one
-    // more of the 501 is removed: 500 of 1000 are left. Without the defect 501 are left.
+fn superseding_a_paused_canary_loses_instances_especially_with_the_purge_defect() {
+    // Step 1 had 500 new instances, so there are 501 old instances and 500 canary instances, 1001 in total. In the
+    // first pass, at 5 s, no new instance is routable yet, and there is one instance too many; the pass removes the
+    // 500. As shipped, the removed instances are still counted, so one more of the 501 is removed: 500 of 1000 are
+    // left. Without the defect, 501 are left.
     for (bugs, lacking) in [("", 500), (", upstreamBugs: {purge: false}", 499)] {
         let supersedes = "supersedes: {instances: 500, state: PAUSED}";
         let run = run(
@@ -39,8 +40,8 @@ fn the_purge_defect_can_remove_the_last_instance_that_serves() {
         );
         most_lacking(&run("update", "", &strategy))
     };
-    // One old instance and 1000 of the canary, one more than is kept, and no new instance is routable yet. The purge
-    // removes the 1000; with the defect, the surplus instance is also removed from the oldest process.
+    // There are one old instance and 1000 canary instances, one more than is kept, and no new instance is routable
+    // yet. The purge removes the 1000; with the defect, the surplus instance is also removed from the oldest process.
     assert_eq!((lost("purge: true"), lost("purge: false")), (1000, 999));
 }
 
@@ -49,7 +50,7 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
     let strategy = |bugs: &str| {
         format!("{{maxInFlight: 100, supersedes: {{instances: 300, state: DEPLOYING}}{bugs}}}")
     };
-    // Passes of different lengths would draw different latencies.
+    // Passes of different lengths would draw different latencies, so all passes have the same length.
     let run = |strategy: &str| {
         run_with(
             "update",
@@ -71,12 +72,13 @@ fn superseding_a_rolling_deployment_keeps_the_capacity() {
         shipped.run.completion_s, plain.run.completion_s,
         "interim instances are old instances"
     );
-    // The trap fails the pass that would finish, and by then all instances are routable.
+    // The defect `interimTrap` fails the pass that would finish the deployment, but all instances are already routable
+    // by then.
     assert_eq!(shipped.run.completion_s, mended.run.completion_s);
 }
 
 #[test]
-fn a_cancelled_deployment_falls_back_on_the_rolling_one_that_it_superseded() {
+fn a_cancelled_deployment_returns_to_the_superseded_rolling_deployment() {
     let supersedes = "supersedes: {instances: 300, state: DEPLOYING}";
     let run = run(
         "update",
@@ -110,12 +112,12 @@ fn a_crash_also_stops_a_deployment_that_supersedes_another() {
         "{}",
         run.run.held()
     );
-    // The canary's 400 are gone, and so is the surplus instance: they are never replaced.
+    // The 400 canary instances are removed, and so is the surplus instance: they are never replaced.
     assert!(run.passes.last().expect("there are passes").unavailable > 0);
 }
 
 #[test]
-fn a_superseded_deployment_that_cannot_be_is_refused() {
+fn an_impossible_superseded_deployment_is_rejected() {
     let cases = [
         (
             "{supersedes: {instances: 1001, state: PAUSED}}",

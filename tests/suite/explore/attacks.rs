@@ -1,4 +1,4 @@
-//! Requests to the server that come from elsewhere, or are malformed.
+//! Requests to the server that come from other origins, or are malformed.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ strategies: {batches: {batches: {size: 500}}}
 "#;
 
 #[test]
-fn foreign_and_malformed_requests_get_nothing() {
+fn foreign_and_malformed_requests_are_rejected() {
     let served = Served::begin(EXPERIMENT);
     let (host, path) = (&served.host, &served.path);
     let body = question("a", &[]).to_string();
@@ -37,7 +37,7 @@ fn foreign_and_malformed_requests_get_nothing() {
     let get = |path: &str, lines: &str| format!("GET {path} HTTP/1.1\r\n{lines}\r\n");
     let long = "x".repeat(20_000);
     let cases = [
-        // Requests from other origins.
+        // These requests come from other origins.
         (
             get(path, "Host: attacker.example\r\n"),
             403,
@@ -128,7 +128,7 @@ fn foreign_and_malformed_requests_get_nothing() {
             405,
             "may I ask?",
         ),
-        // Malformed and huge requests.
+        // These requests are malformed or huge.
         ("\0\x01\x02\r\n\r\n".to_owned(), 400, "no request"),
         ("GET\r\n\r\n".to_owned(), 400, "half a line"),
         (
@@ -184,7 +184,7 @@ fn foreign_and_malformed_requests_get_nothing() {
             "{what}: nothing of the experiment"
         );
     }
-    // A body of megabytes, and a body that never arrives.
+    // One request has a body of several megabytes, the other a body that never arrives.
     let mut huge =
         format!("POST {ask} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 3000000\r\n\r\n")
             .into_bytes();
@@ -201,7 +201,7 @@ fn foreign_and_malformed_requests_get_nothing() {
         "{:?}",
         start.elapsed()
     );
-    // It still serves its own page, with the headers that restrict its use.
+    // The server still serves its own page, with the headers that restrict what the page may do.
     let page = served.send(get(path, &format!("Host: {host}\r\n")).as_bytes());
     assert!(page.starts_with("HTTP/1.1 200 "));
     for line in [
@@ -215,7 +215,7 @@ fn foreign_and_malformed_requests_get_nothing() {
 }
 
 #[test]
-fn ten_readers_at_once_get_equal_answers() {
+fn ten_concurrent_readers_get_equal_answers() {
     let served = Served::begin(EXPERIMENT);
     let answers: Vec<_> = std::thread::scope(|scope| {
         let reader = |at: usize| {
@@ -243,7 +243,7 @@ fn ten_readers_at_once_get_equal_answers() {
 }
 
 #[test]
-fn a_newer_question_of_a_page_stops_the_older_one() {
+fn a_newer_question_from_a_page_stops_the_older_question() {
     let served = Served::begin(LARGE);
     let question = |set: &str| serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": [set]});
     let mut older = served.connect();
@@ -269,7 +269,7 @@ fn a_newer_question_of_a_page_stops_the_older_one() {
     );
 }
 
-/// Ticks of the server's processor time.
+/// The server's processor time, in ticks.
 #[cfg(target_os = "linux")]
 fn spent(served: &Served) -> u64 {
     let stat = fs::read_to_string(format!("/proc/{}/stat", served.program.id())).expect("it runs");
@@ -282,7 +282,7 @@ fn spent(served: &Served) -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_closed_page_stops_its_work() {
+fn closing_a_page_stops_its_simulations() {
     let served = Served::begin(LARGE);
     let question = serde_json::json!({"id": 1, "page": "p", "before": "batches", "after": "batches", "set": ["registry.egress=1 Gbit/s"]});
     assert_eq!(
@@ -314,7 +314,8 @@ fn ctrl_c_ends_the_server() {
     assert_eq!(served.program.wait().expect("it ends").code(), Some(130));
 }
 
-/// Connections without the token took all slots: 32 connections that sent a byte now and then blocked the owner.
+/// In an earlier version, connections without the token occupied all slots: 32 connections that sent a byte now and
+/// then blocked the owner.
 #[test]
 fn slow_connections_do_not_block_the_owner() {
     let served = Served::begin(EXPERIMENT);
@@ -346,7 +347,7 @@ fn slow_connections_do_not_block_the_owner() {
     for drip in &mut drips {
         drip.set_read_timeout(Some(Duration::from_secs(2)))
             .expect("a timeout");
-        // Its head had five seconds in total.
+        // The server allows five seconds in total for the head of a request.
         let end = std::io::Read::read_to_end(drip, &mut Vec::new());
         assert!(
             end.is_ok_and(|read| read < 1_000) || drip.write_all(b"G").is_err(),
@@ -355,7 +356,7 @@ fn slow_connections_do_not_block_the_owner() {
     }
 }
 
-/// The rest of a refused request is read, but not indefinitely.
+/// The server reads the rest of a refused request, but not indefinitely.
 #[test]
 fn a_refused_request_that_continues_slowly_is_closed() {
     let served = Served::begin(EXPERIMENT);
@@ -369,13 +370,13 @@ fn a_refused_request_that_continues_slowly_is_closed() {
 }
 
 #[test]
-fn a_newer_question_and_a_closed_page_stop_a_run_in_its_middle() {
+fn a_newer_question_or_a_closed_page_stops_a_run_midway() {
     let large = EXPERIMENT.replace(
         "fleet:\n  - {name: \"store-{01..40}\",",
         "clusters: 40\nfleet:\n  - {name: \"store-{000001..}\", clusters: 100%,",
     );
     let served = Served::begin(&large);
-    // A run of 100,000 clusters takes many seconds.
+    // One run of 100,000 clusters takes many seconds.
     let mut page = served.connect();
     page.write_all(
         served

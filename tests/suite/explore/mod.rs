@@ -39,13 +39,13 @@ sweep: {strategies.careful.rancherFleet.maxUnavailable: [10%, 50%]}
 assert: [completion_p95 < 4h]
 "#;
 
-/// The variant that pages open with.
+/// The variant that is selected when a page opens.
 const FIRST: &str = "careful maxUnavailable=10%";
 
 /// A running server with the folder of its experiment.
 struct Served {
     program: Child,
-    /// `127.0.0.1:PORT`, and the path with the token.
+    /// `127.0.0.1:PORT` of the server, and the path with the token.
     host: String,
     path: String,
     _folder: tempfile::TempDir,
@@ -98,7 +98,7 @@ impl Served {
         String::from_utf8_lossy(&answer).into_owned()
     }
 
-    /// The request with a question.
+    /// The HTTP request that asks `question`.
     fn request(&self, question: &Value) -> String {
         let body = question.to_string();
         format!(
@@ -110,7 +110,7 @@ impl Served {
         )
     }
 
-    /// Asks, and reads the first `count` answers at most.
+    /// Asks a question, and reads at most `count` answers.
     fn ask(&self, question: &Value, count: usize) -> Vec<Value> {
         let mut stream = self.connect();
         stream
@@ -135,7 +135,7 @@ impl Drop for Served {
     }
 }
 
-/// A question from the first variant.
+/// The page's request to change settings of the first variant.
 fn question(page: &str, set: &[&str]) -> Value {
     json!({"id": 1, "page": page, "before": FIRST, "after": FIRST, "set": set})
 }
@@ -191,10 +191,11 @@ fn an_answer_has_curves_measures_and_settings_to_paste() {
     };
     assert_eq!(row("completion_p95 < 4h")["holds"], json!([true, true]));
     let pulls = row("peak pulls");
-    // 10% of 40 clusters are 4, and 25% are 10; a Deployment of 2 replicas updates one pod at a time.
+    // 10% of 40 clusters are 4, and 25% are 10. Each cluster has one pull at a time, because a Deployment of 2
+    // replicas updates one pod at a time.
     assert_eq!(pulls["values"], json!(["4 pulls", "10 pulls"]));
     assert_eq!(pulls["difference"], "+6 pulls");
-    // The link is full in both, except for rounding.
+    // The link is full before and after the change, except for rounding.
     assert_eq!(row("peak egress")["sign"], 0);
     assert_eq!(
         row("completion")["sign"],
@@ -254,7 +255,7 @@ fn errors_equal_those_of_set_with_the_position_and_the_fix() {
             .expect("text")
             .starts_with("at most 100 settings")
     );
-    // No other file is read, and no command is started.
+    // These settings make the server read no other file, and start no command.
     for set in [
         "inventory=/etc/passwd",
         "release.images[0].manifest=/etc/passwd",

@@ -1,4 +1,4 @@
-//! The page in a real browser, from a server and as a single file: the same page with different engines.
+//! The page in a real browser, from a server and as a single file: the page is the same, only the engines differ.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use super::{EXPERIMENT, Served, engine, page_file};
 use crate::common::folder_with;
 use crate::report_page::browser::{self, Page};
 
-/// Waits until an expression is true.
+/// Waits until a JavaScript expression is true.
 fn until(page: &mut Page, condition: &str) {
     let start = Instant::now();
     while !page.is(condition) {
@@ -23,7 +23,7 @@ fn until(page: &mut Page, condition: &str) {
 
 const ANSWERED: &str = "!document.querySelector('.answers').classList.contains('stale') && /^\\d/.test(document.getElementById('progress').textContent)";
 
-/// The texts of a row of the table.
+/// The texts of the table row with this heading.
 fn row(page: &mut Page, heading: &str) -> Vec<String> {
     let cells = page.text(&format!(
         "[...[...document.querySelectorAll('#measures tbody tr')].find((row) => row.cells[0].textContent === '{heading}').cells].map((cell) => cell.textContent).join('|')"
@@ -35,7 +35,7 @@ fn row(page: &mut Page, heading: &str) -> Vec<String> {
 fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     until(page, ANSWERED);
     assert_eq!(page.text("document.title"), "How <many> clusters at once?");
-    // Without a change, before and after are equal.
+    // Without a change, the values before and after are equal.
     assert_eq!(row(page, "peak pulls")[1..3], ["4 pulls", "4 pulls"]);
     // The swept setting has a slider with its values: 10% and 50% of 40 clusters, each with one pull at a time.
     let slider = "document.querySelector('#groups input[type=range]')";
@@ -66,7 +66,7 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
         "the interval leaves out zero: {:?}",
         row(page, "completion")
     );
-    // A typed value that is not in the sweep; for an invalid value the server returns the error.
+    // The test types a value that is not in the sweep. For an invalid value, the server returns the error.
     let input = "document.querySelector('#groups .value input')";
     page.evaluate(&format!(
         "{input}.focus(); {input}.value = '25%'; {input}.dispatchEvent(new Event('change'))"
@@ -92,7 +92,7 @@ fn explored(page: &mut Page, is_foreign: impl Fn(&str) -> bool) {
     page.evaluate("document.getElementById('reset').click()");
     until(page, &format!("{ANSWERED} && !location.hash"));
     assert_eq!(row(page, "peak pulls")[2], "4 pulls");
-    // Every control has a name, and so does every heading and table.
+    // Every control has an accessible name, and so does every heading and table.
     let nameless = "[...document.querySelectorAll('input, select, button')].filter((one) => !(one.labels?.length || one.getAttribute('aria-label') || one.textContent.trim())).length";
     assert_eq!(page.whole(nameless), 0, "controls without a name");
     for attribute in [
@@ -140,7 +140,7 @@ fn a_reader_explores_the_page_of_a_server() {
             .iter()
             .any(|start| url.starts_with(start))
     });
-    // A link opens with the settings that it was copied with.
+    // A copied link opens the page with the settings at the time of copying.
     let link = format!("{}#set=registry.egress%3D100+Mbit%2Fs", served.address());
     let mut page = Page::open_at(&browser, &link, 1280, 900);
     until(&mut page, ANSWERED);
@@ -180,7 +180,7 @@ fn the_unit_of_egress_follows_the_answer_and_long_names_fit_a_phone() {
 }
 
 #[test]
-fn a_reader_explores_a_page_that_is_one_file() {
+fn a_reader_explores_a_page_in_a_single_file() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };

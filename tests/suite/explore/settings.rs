@@ -11,7 +11,7 @@ use super::{EXPERIMENT, Served, engine, page_file, question};
 use crate::common::{fleetsim, folder_with};
 use crate::report_page::browser::{self, Page};
 
-/// Settings and their values: of a sweep, links, faults, the start, and constants.
+/// Settings and their values: those of a sweep, links, faults, the start, and constants.
 const CHOICES: [(&str, &[&str]); 17] = [
     (
         "strategies.careful.rancherFleet.maxUnavailable",
@@ -50,7 +50,7 @@ const CHOICES: [(&str, &[&str]); 17] = [
     ("seed", &["1", "18446744073709551615", "123456789"]),
 ];
 
-/// Random choices, the same in every test: xorshift with the shifts of Marsaglia (2003).
+/// Random choices, which are the same in every test: xorshift with the shifts of Marsaglia (2003).
 fn settings(count: usize) -> Vec<Vec<String>> {
     let mut state = 88_172_645_463_325_252_u64;
     let mut below = |most: usize| {
@@ -75,7 +75,8 @@ fn settings(count: usize) -> Vec<Vec<String>> {
     (0..count).map(|_| one()).collect()
 }
 
-/// The rows of `runs.csv` of one variant, without the columns that name it: `variant`, `strategy`, `setting`.
+/// The rows of `runs.csv` for one variant, without the columns that name the variant: `variant`, `strategy`,
+/// `setting`.
 fn measures(csv: &str, variant: &str) -> Vec<String> {
     let rows = csv
         .lines()
@@ -84,7 +85,7 @@ fn measures(csv: &str, variant: &str) -> Vec<String> {
         .collect()
 }
 
-/// The measures of `fleetsim run` for the first strategy with these settings, through the library that it calls.
+/// The measures of `fleetsim run` for the first strategy with the given settings, through the library that it calls.
 fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
     let overrides = Overrides {
         set: set.to_vec(),
@@ -115,7 +116,7 @@ fn of_run(folder: &std::path::Path, set: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn the_server_gives_the_measures_of_run_for_100_settings() {
+fn for_100_settings_the_server_returns_the_measures_of_the_run_command() {
     let served = Served::begin(EXPERIMENT);
     let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
     for set in settings(100) {
@@ -133,7 +134,7 @@ fn the_server_gives_the_measures_of_run_for_100_settings() {
 }
 
 #[test]
-fn the_program_also_gives_these_measures() {
+fn the_command_run_also_gives_the_measures_of_the_library() {
     for set in settings(4) {
         let folder = folder_with(&[("experiment.yaml", EXPERIMENT)]);
         let mut run = fleetsim(folder.path());
@@ -156,7 +157,7 @@ fn the_program_also_gives_these_measures() {
 }
 
 #[test]
-fn the_simulator_in_a_page_gives_the_measures_of_run_for_100_settings() {
+fn for_100_settings_the_simulator_in_a_page_returns_the_measures_of_the_run_command() {
     let (Some(engine), Some(browser)) = (engine(), browser::find()) else {
         return;
     };
@@ -171,7 +172,7 @@ fn the_simulator_in_a_page_gives_the_measures_of_run_for_100_settings() {
     assert_eq!(page.complaints(), [""; 0]);
 }
 
-/// The table of runs that the page offers, after an answer for these settings.
+/// The table of runs that the page offers after an answer for the given settings.
 fn csv_of(page: &mut Page, set: &[String]) -> String {
     let encoded = |text: &String| {
         text.bytes()

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::{cell, grouped, row_of};
 
-/// The text with current values in the marked columns of its tables.
+/// The text of a README with current values in the marked columns of its tables.
 pub(super) fn current(text: &str, results: &Path) -> String {
     let mut columns: Vec<&str> = Vec::new();
     let mut lines: Vec<String> = Vec::new();
@@ -50,7 +50,7 @@ fn row(cells: &str, names: &str, columns: &[&str], results: &Path) -> String {
     )
 }
 
-/// The cell of a column such as `reachable_ready_s time ci @2`.
+/// The text of a cell in a column such as `reachable_ready_s time ci @2`.
 fn written(column: &str, variants: &[&str], results: &Path) -> String {
     let mut words = column.split(' ');
     let (measure, form) = (
@@ -133,7 +133,7 @@ fn written(column: &str, variants: &[&str], results: &Path) -> String {
     }
 }
 
-/// Three digits in a suitable unit.
+/// A time with three digits in a suitable unit.
 fn time(seconds: f64, ends: Option<[Option<f64>; 2]>, brackets: (&str, &str)) -> String {
     let units = [
         ("s", 1.0, 100.0),

@@ -38,7 +38,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::common::root;
 
-/// Allowed units of a number, and their size in the unit of the tables.
+/// The allowed units of a number, and their size in the unit of the tables.
 const UNITS: [(&str, f64); 14] = [
     ("min", 60.0),
     ("ms", 1e-3),
@@ -56,7 +56,7 @@ const UNITS: [(&str, f64); 14] = [
     ("", 1.0),
 ];
 
-/// Minimum number of checked numbers in texts; those in whole tables are additional.
+/// Minimum number of checked numbers in texts, in addition to those in whole tables.
 const FEWEST: usize = 100;
 
 /// A number in a text: its digits and unit, the position of the digits, and the parts of its comment.
@@ -120,7 +120,7 @@ fn rows_of(path: &Path) -> Rows {
     Arc::clone(read.entry(path.to_owned()).or_insert_with(parse))
 }
 
-/// The row that contains a cell.
+/// The table row that contains the cell.
 fn row_of(results: &Path, cell: &[&str]) -> BTreeMap<String, String> {
     let &[table, variant, measure, _] = cell else {
         panic!("a cell has four parts")
@@ -152,7 +152,8 @@ fn cell(results: &Path, cell: &[&str]) -> Option<f64> {
     })
 }
 
-/// The value of a number: that of its cell, or its ratio or difference to that of another variant.
+/// The value of a number in a text: the value of its cell, or its ratio to, or difference from, the cell of another
+/// variant.
 fn value(results: &Path, parts: &[&str]) -> f64 {
     let own = cell(results, &parts[..4]).unwrap_or_else(|| panic!("{parts:?} is empty"));
     let Some(relation) = parts.get(4) else {
@@ -168,7 +169,7 @@ fn value(results: &Path, parts: &[&str]) -> f64 {
     }
 }
 
-/// A number with the same number of decimals as `like`, and separators.
+/// A number with as many decimals as `like`, and with thousands separators.
 fn written(value: f64, like: &str) -> String {
     grouped(
         value,
@@ -177,7 +178,7 @@ fn written(value: f64, like: &str) -> String {
     )
 }
 
-/// A number with decimals and separators.
+/// A number with this many decimals, and with thousands separators.
 fn grouped(value: f64, decimals: usize) -> String {
     let text = format!("{value:.decimals$}");
     let (whole, rest) = text.split_at(text.find('.').unwrap_or(text.len()));

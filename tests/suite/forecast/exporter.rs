@@ -6,7 +6,7 @@
 use fleetsim::results::{ClusterRow, RunRecord};
 use serde_json::{Value, json};
 
-/// The release: 2026-03-01T15:00:00Z.
+/// Time of the release, 2026-03-01T15:00:00Z, in seconds since 1970.
 const RELEASE: i64 = 1_772_377_200;
 
 /// A product with an export format.
@@ -27,7 +27,7 @@ pub(super) const ALL: [Exported; 5] = [
     Exported::CloudFoundry,
 ];
 
-/// A time of a run in RFC 3339.
+/// A time in the run, in RFC 3339.
 pub(super) fn time(seconds: f64) -> String {
     jiff::Timestamp::from_second(RELEASE + seconds.floor() as i64)
         .expect("a time of this century")
@@ -43,7 +43,7 @@ struct Shown<'r> {
 }
 
 impl Exported {
-    /// The strategy of the experiment.
+    /// The strategy of the product in the experiment.
     pub(super) const fn strategy(self) -> &'static str {
         match self {
             Self::Fleet => "rancherFleet: {maxUnavailable: 20%}",
@@ -154,7 +154,7 @@ fn application_set(targets: &[Shown<'_>]) -> Value {
         "spec": {"generators": []}, "status": {"applicationStatus": rows}})
 }
 
-/// A condition that is true since a time, if there is one.
+/// A condition that is true since the given time. `None` without a time.
 fn condition(kind: &str, since: Option<f64>) -> Option<Value> {
     since.map(|at| json!({"type": kind, "status": "True", "lastTransitionTime": time(at)}))
 }

@@ -15,15 +15,15 @@ use super::common::{fleetsim, folder_with, loaded, root, text, with_outputs};
 use super::upstream_controllers::{BUNDLE, SET, programs};
 use exporter::{ALL, Exported, time};
 
-/// The shares of ready targets at the cuts.
+/// The shares of ready targets at which rollouts are cut off.
 const CUTS: [f64; 4] = [0.1, 0.3, 0.6, 0.9];
 
-/// An experiment of 24 targets.
+/// An experiment with 24 targets and the default strategy of the product.
 fn experiment(product: Exported) -> (TempDir, VariedExperiment) {
     experiment_with(product.strategy(), &[])
 }
 
-/// The same with a strategy, and its files.
+/// An experiment with 24 targets, a strategy, and the files of the strategy.
 fn experiment_with(strategy: &str, files: &[(&str, &str)]) -> (TempDir, VariedExperiment) {
     let text = format!(
         "
@@ -52,7 +52,7 @@ strategies: {{it: {{{strategy}}}}}
     (folder, varied)
 }
 
-/// A rollout in a world whose constants are drawn from their ranges.
+/// Simulates the true rollout, in a world whose constants are drawn from their ranges.
 fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     let names: Vec<&str> = varied
         .constants()
@@ -70,7 +70,8 @@ fn truth(varied: &VariedExperiment, world: u32) -> RunRecord {
     sim::run(&experiment.variants[0], seed, 0).expect("no process")
 }
 
-/// The time at which a share of the targets was ready, but before the end: the last targets may become ready together.
+/// The time at which a share of the targets was ready. It is before the end of the rollout, even if the last targets
+/// become ready together.
 fn cut(run: &RunRecord, share: f64) -> f64 {
     let mut ready: Vec<f64> = run.clusters.iter().filter_map(|row| row.ready_s).collect();
     ready.sort_by(f64::total_cmp);
@@ -126,14 +127,14 @@ fn unconditioned(
     ))
 }
 
-/// The number of intervals at each cut that contain the true value, and their mean width as a share of the
-/// unconditioned one.
+/// The number of intervals at each cut that contain the true value, and their mean width as a share of the width of
+/// the unconditioned interval.
 fn covered(product: Exported, worlds: std::ops::Range<u32>, draws: u32) -> [(u32, f64); 4] {
     let (folder, varied) = experiment(product);
     covered_by(product, (folder.path(), &varied), &varied, worlds, draws)
 }
 
-/// The same if the forecasts use one experiment, and the true rollouts another one.
+/// Like [`covered`], but forecasts use one experiment, and the true rollouts another one.
 #[expect(
     clippy::print_stdout,
     reason = "the measured coverage is what the heavy run is for"
@@ -187,7 +188,7 @@ fn coverage_of_cut_rollouts() {
         .into_iter()
         .filter(|product| only.is_empty() || only == format!("{product:?}"))
     {
-        // The likelihood was tuned on the worlds 0 to 49.
+        // Other worlds than 0 to 49 are used, on which the likelihood was tuned.
         let found = covered(product, 100..100 + worlds, draws);
         let held: u32 = found.iter().map(|(held, _)| held).sum();
         assert!(
@@ -197,9 +198,10 @@ fn coverage_of_cut_rollouts() {
     }
 }
 
-/// One cut of three rollouts of each product. Of ten intervals, one may miss; the run above measures the share.
+/// Checks one cut of three rollouts of each product. One of ten intervals may miss; [`coverage_of_cut_rollouts`]
+/// measures the share.
 #[test]
-fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
+fn forecasts_of_cut_off_rollouts_contain_the_end_and_are_narrower_than_unconditioned_ones() {
     for product in ALL {
         let (folder, varied) = experiment(product);
         let (low, high) = unconditioned(folder.path(), product, &varied, 19);
@@ -229,8 +231,8 @@ fn forecasts_of_cut_rollouts_contain_the_end_and_are_narrower_than_before() {
     }
 }
 
-/// The product's own controller decides, and the forecast uses the native rules. Two worlds; with `FORECAST_WORLDS=25
-/// FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
+/// The product's own controller decides, and the forecast uses the native rules. The test has two worlds; with
+/// `FORECAST_WORLDS=25 FORECAST_DRAWS=39 FORECAST_PRODUCT=Fleet`, this is the run that docs/forecast.md quotes.
 #[test]
 fn forecasts_of_rollouts_by_the_products_own_controllers_contain_the_end() {
     if programs().is_none() {
@@ -483,7 +485,7 @@ fn changed(
 }
 
 #[test]
-fn a_rollout_that_is_over_or_stopped_is_refused_with_the_reason() {
+fn a_finished_or_stopped_rollout_is_rejected_with_the_reason() {
     let refused = |(shown, code): (String, i32), parts: &[&str]| {
         assert_eq!(code, 2, "{shown}");
         for part in parts {
@@ -602,7 +604,7 @@ fn a_complete_rollout_has_no_future_load() {
 
 /// Stage `canary` was approved after 5 minutes, where the experiment expects 2 hours.
 #[test]
-fn an_observed_approval_is_not_waited_for() {
+fn a_forecast_does_not_wait_for_an_observed_approval() {
     let strategy = |after: &str| {
         format!(
             "kubeFleetStaged: {{approvals: {{after: {after}}}, stages: [{{name: canary, labelSelector: {{matchLabels: \
@@ -689,7 +691,7 @@ fn a_canary_continues_from_the_step_that_the_deployment_shows() {
 }
 
 #[test]
-fn a_target_that_failed_stays_failed_and_is_left_out() {
+fn a_failed_target_stays_failed_and_is_left_out() {
     let folder = cut_folder(Exported::Fleet);
     let path = folder.path().join("status.json");
     let status = std::fs::read_to_string(&path).expect("written");
@@ -798,7 +800,8 @@ fn errors_in_exports_have_a_position_and_a_fix() {
     );
 }
 
-/// `kubectl get bundledeployments -A` also shows the deployments of each cluster's own agent.
+/// The export is that of `kubectl get bundledeployments -A`, which also has the deployments of each cluster's own
+/// agent.
 #[test]
 fn deployments_of_fleets_agents_are_left_out_and_other_bundles_are_refused() {
     let folder = cut_folder(Exported::Fleet);

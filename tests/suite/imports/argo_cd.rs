@@ -1,4 +1,4 @@
-//! Exported Applications of Argo CD: their own settings, the set, and the state of their clusters.
+//! Exported Applications of Argo CD: their own settings, their ApplicationSet, and the state of their clusters.
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn set_without_steps() -> String {
     )
 }
 
-/// A set as returned by the API server.
+/// An ApplicationSet as returned by the API server.
 fn set_object() -> Value {
     let text = "
 apiVersion: argoproj.io/v1alpha1
@@ -120,7 +120,7 @@ fn applications_without_a_set_or_automated_sync_wait_for_a_user() {
 }
 
 #[test]
-fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
+fn a_skipped_application_keeps_its_status_and_its_step() {
     let mut apps = applications(14);
     let skip = |value: &str| json!({"argocd.argoproj.io/skip-reconcile": value});
     apps[1]["metadata"]["annotations"] = skip("true");
@@ -145,7 +145,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
     let line = "skipReconcile:\n        - {name: shop-eu-01, sync: Synced, health: Healthy}\n";
     assert!(strategies(folder.path()).contains(line));
     let run = printed(folder.path(), "run out --replicates 1");
-    // Its row is Healthy because of its last status, so the second step begins.
+    // The row of the skipped application is Healthy because of its last status, so the second step begins.
     assert!(run.contains("13 of 14 clusters are ready after"), "{run}");
 
     printed(
@@ -161,7 +161,7 @@ fn an_application_that_is_skipped_keeps_its_status_and_its_step() {
 }
 
 #[test]
-fn applications_of_a_cluster_that_is_skipped_are_skipped() {
+fn applications_of_a_skipped_cluster_are_skipped() {
     let apps = applications(3);
     let cluster = |at: usize, annotations: Value| {
         json!({"server": format!("https://10.0.{at}.1:6443"), "name": format!("c{at}"), "config": {},
@@ -188,7 +188,7 @@ fn applications_of_a_cluster_that_is_skipped_are_skipped() {
 }
 
 #[test]
-fn a_set_with_its_applications_is_the_strategy_and_the_export_gives_the_rest() {
+fn an_export_of_a_set_and_its_applications_gives_the_strategy_and_the_fleet() {
     let mut apps = applications(5).as_array().expect("a list").clone();
     for app in &mut apps {
         app["apiVersion"] = "argoproj.io/v1alpha1".into();
@@ -222,7 +222,7 @@ fn a_set_with_its_applications_is_the_strategy_and_the_export_gives_the_rest() {
     let explained = printed(folder.path(), "explain out");
     assert!(explained.contains("step 1: 5 applications"), "{explained}");
 
-    // Two files with the same content.
+    // The same content is in two files.
     let words = "--applications apps.json --strategy set.json --replace -o two-files";
     let files = printed(folder.path(), &format!("import {words}"));
     assert!(files.contains("from set.json: the strategy"), "{files}");
@@ -339,7 +339,7 @@ fn clusters_in_a_cloud_have_the_links_of_that_cloud() {
 }
 
 #[test]
-fn a_release_by_commit_is_noted_as_polled_with_the_alternative() {
+fn a_note_on_a_release_by_commit_names_the_polling_and_the_alternative() {
     let mut tags = applications(3);
     for app in tags.as_array_mut().expect("a list") {
         app["spec"]["source"]["targetRevision"] = "v1.2.0".into();

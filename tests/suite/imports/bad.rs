@@ -1,4 +1,5 @@
-//! Bad input: malformed, truncated, empty, huge, or of another kind. There is one clear error, and nothing is written.
+//! Bad input: malformed, truncated, empty, huge, or of the wrong kind. The program prints one clear error, and writes
+//! nothing.
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -10,7 +11,7 @@ use super::exports::{
 use super::{folder, json, names, printed, refused};
 use crate::common::loaded;
 
-/// An option, the other options that it needs, and a valid file for it.
+/// An option, the other options that the option needs, and a valid file for the option.
 fn options() -> Vec<(&'static str, &'static str, String)> {
     vec![
         ("--fleet", "", json(&fleet_clusters(4))),
@@ -261,7 +262,7 @@ fn exports_that_no_option_reads_are_named_with_the_fix() {
 }
 
 #[test]
-fn options_that_do_not_fit_together_are_refused() {
+fn conflicting_options_are_rejected() {
     let folder = folder(&files("{}"));
     for (words, message) in [
         ("--image bad.json", "no fleet is named; add one of --fleet"),
@@ -297,7 +298,7 @@ fn options_that_do_not_fit_together_are_refused() {
 }
 
 #[test]
-fn a_strategy_that_the_product_refuses_is_refused_in_the_users_own_file() {
+fn a_strategy_that_the_product_rejects_is_located_in_the_users_file() {
     let strategy = "rolloutStrategy:\n  maxNew: 3\n  maxUnavailable: ten\n";
     let error = is_refused("--strategy", "--fleet good.json", strategy);
     assert!(

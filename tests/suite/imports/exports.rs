@@ -25,7 +25,7 @@ fn noise(manager: &str, name: &str) -> Value {
     }])
 }
 
-/// A manifest as printed by `crane manifest`, with layers of these names and sizes in megabytes.
+/// A manifest as printed by `crane manifest`, with layers of the given names and sizes in megabytes.
 pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     let layer = |(name, megabytes): &(&str, u64)| {
         json!({
@@ -44,12 +44,12 @@ pub(super) fn manifest(layers: &[(&str, u64)]) -> String {
     serde_json::to_string(&manifest).expect("values can be written")
 }
 
-/// The new version of the image in these tests: 90 MB, 30 MB of them new.
+/// The new version of the image in these tests: 90 MB, of which 30 MB are new.
 pub(super) fn new_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-2", 30)])
 }
 
-/// The version before it.
+/// The version of the image before [`new_image`].
 pub(super) fn old_image() -> String {
     manifest(&[("base", 40), ("runtime", 20), ("app-1", 29)])
 }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use super::common::{fleetsim, text};
 
-/// A folder with these files.
+/// Creates a folder with the given files.
 fn folder(files: &[(&str, String)]) -> TempDir {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for (name, text) in files {
@@ -30,7 +30,7 @@ fn json(value: &Value) -> String {
     serde_json::to_string(value).expect("values can be written")
 }
 
-/// The program's output for these arguments.
+/// The output of the program for the given arguments.
 fn printed(folder: &Path, words: &str) -> String {
     let assert = fleetsim(folder)
         .args(words.split_whitespace())

@@ -22,7 +22,7 @@ fn page_with(page: &str, printed: &[String]) -> String {
         .iter()
         .enumerate()
         .filter(|(_, block)| block.language == "sh");
-    // From the last to the first, so that earlier lines keep their numbers.
+    // The blocks are replaced from the last to the first, so that earlier lines keep their numbers.
     for ((at, block), printed) in commands.zip(printed).collect::<Vec<_>>().into_iter().rev() {
         let end = block.line + 1 + block.text.lines().count() + 1;
         let recorded = blocks
@@ -41,7 +41,7 @@ fn page_with(page: &str, printed: &[String]) -> String {
 }
 
 #[test]
-fn the_page_shows_what_its_commands_print() {
+fn the_page_shows_the_current_output_of_its_commands() {
     let page = fs::read_to_string(root().join(PAGE)).expect("readable");
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(60))),

@@ -10,7 +10,7 @@ use super::exports::{
 use super::{folder, json, printed, refused};
 use crate::common::loaded;
 
-/// A GitRepo of `fleet-default` with this specification.
+/// A GitRepo of the namespace `fleet-default` with the given specification.
 fn git_repo(spec: &str) -> String {
     format!(
         "apiVersion: fleet.cattle.io/v1alpha1\nkind: GitRepo\nmetadata: {{name: shop, namespace: fleet-default}}\n\
@@ -18,7 +18,7 @@ fn git_repo(spec: &str) -> String {
     )
 }
 
-/// Cluster groups `eu`, each in a namespace and with a selector.
+/// Cluster groups named `eu`, each with its namespace and selector.
 fn groups(of: &[(&str, &str)]) -> String {
     let group = |(namespace, selector): &(&str, &str)| {
         format!(
@@ -90,7 +90,7 @@ fn a_paused_git_repo_pauses_its_clusters() {
 }
 
 #[test]
-fn missing_cluster_groups_are_requested() {
+fn an_import_asks_for_missing_cluster_groups() {
     let repo = git_repo("targets: [{clusterGroup: eu}]");
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),
@@ -332,7 +332,7 @@ fn clusters_that_a_fleet_yaml_does_not_select_are_left_out_for_all_strategies() 
         folder.path(),
         "import --fleet clusters.json --strategy fleet.yaml -o out",
     );
-    // Every third of store-0001 to store-0009 is in the region eu.
+    // Every third of the clusters store-0001 to store-0009 is in the region eu.
     assert!(
         imported.contains("note: left out: 6 clusters not selected by fleet.yaml\n"),
         "{imported}"

@@ -1,4 +1,5 @@
-//! Every source in its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets, manifests.
+//! Every source in all its forms: standard input, YAML, several documents, indexes, GitRepo targets, Secrets,
+//! manifests.
 
 use std::fs;
 use std::io::Write;
@@ -134,7 +135,7 @@ fn an_index_next_to_its_manifests_is_followed() {
 }
 
 #[test]
-fn nodes_set_their_number_and_runtime() {
+fn exported_nodes_determine_the_number_of_nodes_and_the_runtime() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(3))),
         ("nodes.json", json(&nodes())),
@@ -342,7 +343,7 @@ fn an_existing_deployment_is_converted_to_its_request() {
 }
 
 #[test]
-fn a_rolling_placement_is_its_own_strategy() {
+fn a_rolling_placement_is_also_the_strategy() {
     let placement = "apiVersion: placement.kubernetes-fleet.io/v1beta1\nkind: ClusterResourcePlacement\nmetadata: {name: shop}\n\
         spec:\n  policy: {placementType: PickN, numberOfClusters: 3}\n  strategy: {type: RollingUpdate, rollingUpdate: {maxUnavailable: 1}}\n\
         status: {placementStatuses: [{clusterName: aks-member-006}, {clusterName: aks-member-002}, {clusterName: aks-member-001}]}\n";
@@ -367,7 +368,7 @@ fn a_rolling_placement_is_its_own_strategy() {
 #[test]
 fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
     let folder = folder(&[("clusters.json", json(&fleet_clusters(4)))]);
-    // It waits for its standard input, after creating its hidden folder.
+    // The import waits for its standard input, after creating its hidden folder.
     let mut waiting = Command::new(env!("CARGO_BIN_EXE_fleetsim"));
     waiting
         .args(["import", "--fleet", "-", "-o", "out"])
@@ -419,7 +420,7 @@ fn leftovers_of_a_killed_import_are_removed_by_the_next_one() {
 }
 
 #[test]
-fn an_agents_time_in_the_future_makes_no_other_agent_late() {
+fn the_future_time_of_one_agent_makes_no_other_agent_late() {
     let mut clusters = fleet_clusters(41);
     clusters["items"][5]["status"]["agent"]["lastSeen"] = "9999-03-02T08:00:00Z".into();
     let folder = folder(&[("clusters.json", json(&clusters))]);
@@ -432,7 +433,7 @@ fn an_agents_time_in_the_future_makes_no_other_agent_late() {
 }
 
 #[test]
-fn agents_that_have_been_silent_for_long_are_offline_by_name() {
+fn agents_without_recent_reports_are_offline_by_name() {
     let mut clusters = fleet_clusters(41);
     for (at, seen) in [
         (5, "2026-02-27T08:00:00Z"),
@@ -514,7 +515,7 @@ fn an_earlier_import_is_replaced_on_request_only() {
     );
 }
 
-/// A set whose template computes the label that its steps select.
+/// An ApplicationSet whose template computes the label that its steps select.
 const LABELS_OF_TEMPLATE: &str = "\
 apiVersion: argoproj.io/v1alpha1
 kind: ApplicationSet
@@ -603,7 +604,7 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         ("set.yaml", APPLICATION_SET.to_owned()),
     ]);
     let imported = printed(folder.path(), "import --fleet clusters.json -o out");
-    // Numbers 3 and 12 are paused, and 7 has no agent in either case.
+    // Clusters 3 and 12 are paused, and 7 has no agent in either case.
     assert!(
         imported.contains("7 of the clusters cannot be updated: 2 paused, 5 without agent"),
         "{imported}"
@@ -621,16 +622,16 @@ fn agents_that_never_reported_and_dead_clusters_are_counted_by_all_importers() {
         offline
     };
     assert_eq!(counted("--members members.json"), 2);
-    // One is Unknown; one of the failed clusters has an application.
+    // One cluster is Unknown; one of the failed clusters has an application.
     let options = "--applications apps.json --clusters known.json --strategy set.yaml";
     assert_eq!(counted(options), 2);
 }
 
 #[test]
-fn exports_are_read_in_the_forms_in_which_people_store_them() {
+fn exports_are_read_in_all_common_forms() {
     let [first, second] = [fleet_clusters(4), fleet_clusters(9)];
     let rest: Vec<_> = second["items"].as_array().expect("a list")[4..].to_vec();
-    // `jq -s . page1.json page2.json`
+    // The output of `jq -s . page1.json page2.json`.
     let slurped =
         serde_json::json!([first, {"kind": "ClusterList", "apiVersion": "v1", "items": rest}]);
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
@@ -650,7 +651,7 @@ fn exports_are_read_in_the_forms_in_which_people_store_them() {
     let wanted: Vec<String> = (1..9).map(|at| format!("store-{at:04}")).collect();
     assert_eq!(targets(folder.path()), wanted);
 
-    // As YAML 1.1 writers print names that consist of digits.
+    // Names that consist of digits, as YAML 1.1 writers print them.
     let yaml = "apiVersion: v1\nkind: List\nitems:\n- apiVersion: fleet.cattle.io/v1alpha1\n  kind: Cluster\n  metadata:\n    \
                 labels: {store: 0008}\n    name: 0008\n    namespace: fleet-default\n  status: {namespace: x}\n";
     fs::write(folder.path().join("clusters.yaml"), yaml).expect("written");
@@ -664,7 +665,7 @@ fn exports_are_read_in_the_forms_in_which_people_store_them() {
 }
 
 #[test]
-fn nodes_that_take_no_pods_are_not_counted() {
+fn nodes_that_accept_no_pods_are_not_counted() {
     let mut nodes = nodes();
     let ready = |status: &str| serde_json::json!([{"type": "MemoryPressure", "status": "False"}, {"type": "Ready", "status": status}]);
     let worker = nodes["items"][1].clone();
@@ -715,7 +716,7 @@ fn a_helm_chart_is_not_read_as_an_image() {
 }
 
 #[test]
-fn a_strategy_in_the_experiment_replaces_that_of_its_file() {
+fn an_inline_strategy_replaces_that_of_the_file() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(40))),
         ("fleet.yaml", FLEET_YAML.to_owned()),

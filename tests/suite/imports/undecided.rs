@@ -10,7 +10,7 @@ use super::{folder, json, printed, refused};
 const FLEET_YAML: &str = "helm: {waitForJobs: true}\nrolloutStrategy: {maxUnavailable: 010}\n";
 
 #[test]
-fn a_field_that_is_not_simulated_is_an_error_until_the_user_accepts_it() {
+fn an_unsimulated_field_is_an_error_until_the_user_accepts_it() {
     let folder = folder(&[
         ("clusters.json", json(&fleet_clusters(10))),
         ("fleet.yaml", FLEET_YAML.to_owned()),
@@ -63,7 +63,7 @@ const MANIFEST: &str =
     "applications:\n- name: shop\n  instances: 4\n  timeout: 90\n  health-check-interval: 5\n";
 
 #[test]
-fn a_field_of_an_app_that_is_not_simulated_is_an_error_until_the_user_accepts_it() {
+fn an_unsimulated_field_of_an_app_is_an_error_until_the_user_accepts_it() {
     let folder = folder(&[("manifest.yml", MANIFEST.to_owned())]);
     let (code, problem) = refused(folder.path(), "import --manifest manifest.yml -o out", b"");
     assert_eq!(code, 2);

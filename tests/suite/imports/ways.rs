@@ -9,7 +9,7 @@ use super::exports::{
 };
 use super::{folder, json, printed};
 
-/// Imports, checks and runs. Returns the output of the three commands.
+/// Imports, checks and runs the exports. Returns the output of the three commands.
 fn way(folder: &Path, import: &str) -> [String; 3] {
     let imported = printed(folder, &format!("import {import} -o my-experiment"));
     let checked = printed(folder, "check my-experiment");
@@ -28,7 +28,7 @@ fn is_answer(answer: &str, of: &str) {
         words.contains(of) && words.contains("as-exported") && words.contains("all-at-once"),
         "{answer}"
     );
-    // The question of what pace the registry can sustain is also answered.
+    // The output also answers which pace the registry can sustain.
     assert!(
         words.starts_with("`other-pace · ") && words.contains("which all meet the limit"),
         "{answer}"
@@ -46,7 +46,7 @@ fn fleet_with_300_clusters_gets_an_answer() {
     let folder = folder(&files);
     let import = "--fleet clusters.json --image v2.json --previous v1.json --strategy fleet.yaml";
     let [imported, checked, answer] = way(folder.path(), import);
-    // 299 clusters in addition to `local`; every 50th is in another workspace: 50, 100, 150, 200, 250.
+    // There are 299 clusters in addition to `local`; every 50th is in another workspace: 50, 100, 150, 200, 250.
     for line in [
         "read clusters.json: 300 clusters",
         "note: left out: 6 clusters outside of fleet-default, in `edge-lab`, `fleet-local`",
@@ -119,7 +119,7 @@ fn kubefleet_with_120_members_gets_an_answer() {
     let folder = folder(&files);
     let import = "--members members.json --placement placement.yaml --strategy stages.yaml --image v2.json --previous v1.json";
     let [imported, checked, answer] = way(folder.path(), import);
-    // 120 members: 2 have not joined, 1 is leaving, and 39, 79 and 119 have a taint.
+    // Of 120 members, 2 have not joined, 1 is leaving, and 39, 79 and 119 have a taint.
     for line in [
         "read members.json: 120 member clusters",
         "note: left out: 3 members, of which 2 not joined, 1 leaving",

@@ -24,7 +24,7 @@ pub(super) struct ClassedField {
 }
 
 impl ClassedField {
-    /// Returns whether a field is this one or inside it.
+    /// Returns whether a field is the row's field or inside it.
     fn holds(&self, path: &str) -> bool {
         match path.strip_prefix(&self.path) {
             Some(rest) => rest.is_empty() || rest.starts_with(['.', '[']),
@@ -32,7 +32,7 @@ impl ClassedField {
         }
     }
 
-    /// The name by which `accept` refers to it: without the marks of lists and maps.
+    /// The name by which `accept` refers to the field: its path without the marks of lists and maps.
     pub(super) fn name(&self) -> String {
         let plain = self.path.replace("[]", "");
         let plain = plain.replace('[', ".").replace(']', "");
@@ -54,7 +54,7 @@ pub(super) fn rows() -> Vec<ClassedField> {
     rows
 }
 
-/// The outermost field with an effect that contains this one, which is the reported field. `None`: the field has no
+/// The outermost field with an effect that contains the row's field; messages name that one. `None`: the field has no
 /// effect.
 pub(super) fn outermost<'r>(
     rows: &'r [ClassedField],
@@ -66,7 +66,7 @@ pub(super) fn outermost<'r>(
     around.next()
 }
 
-/// Values that do not follow from the type: the end of a path, and the value in JSON.
+/// Values that do not follow from the type of the row: the end of a path, and the value in JSON.
 const VALUES: [(&str, &str); 22] = [
     ("helm.values", r#"{"a": "${ .ClusterLabels.env }"}"#),
     ("helm.templateValues.*", r#""${ .ClusterLabels.env }""#),
@@ -107,7 +107,8 @@ const VALUES: [(&str, &str); 22] = [
     ),
 ];
 
-/// Fields that are required next to others: kind, the path that requires them, their own path, and the value in JSON.
+/// A field that is required next to another one: the kind, the path that requires it, its own path, and its value in
+/// JSON.
 struct Surrounding {
     kind: &'static str,
     asked_by: &'static str,
@@ -187,7 +188,7 @@ fn object(kind: &str, version: &str) -> Value {
     json!({"apiVersion": version, "kind": kind, "metadata": {"name": "shop"}})
 }
 
-/// The minimal file of a kind.
+/// The smallest valid file of a kind.
 fn base(kind: &str) -> Value {
     match kind {
         "FleetYAML" => json!({"defaultNamespace": "shop"}),
@@ -223,7 +224,7 @@ fn base(kind: &str) -> Value {
     }
 }
 
-/// A file of the row's kind with this field. `rows`: all rows.
+/// A file of the row's kind with the row's field. `rows`: all rows.
 pub(super) fn file_with(row: &ClassedField, rows: &[ClassedField]) -> Value {
     let mut file = base(&row.kind);
     if row.path.starts_with("spec.generators[]") {
@@ -249,7 +250,7 @@ pub(super) fn file_with(row: &ClassedField, rows: &[ClassedField]) -> Value {
     file
 }
 
-/// Sets a row's field; if the row has no value of its own, the first field in it.
+/// Sets the field of a row; if the row has no value of its own, sets the first field inside it.
 fn set(file: &mut Value, row: &ClassedField, rows: &[ClassedField]) {
     if let Some(value) = value_of(row) {
         put(file, &steps(&row.path), value);
@@ -284,7 +285,7 @@ fn value_of(row: &ClassedField) -> Option<Value> {
     Some(value)
 }
 
-/// Returns whether a path ends with this text, at the beginning of a name.
+/// Returns whether a path ends with the given text, at the beginning of a name.
 fn ends_with(path: &str, end: &str) -> bool {
     match path.strip_suffix(end) {
         Some(before) => before.is_empty() || before.ends_with('.'),
@@ -335,7 +336,7 @@ fn steps(path: &str) -> Vec<RowStep> {
     steps
 }
 
-/// Puts a value at the position that the steps lead to. Two maps are merged.
+/// Sets the value at the position to which the steps lead. Two maps are merged.
 fn put(target: &mut Value, steps: &[RowStep], value: Value) {
     let Some((step, rest)) = steps.split_first() else {
         merge(target, value);

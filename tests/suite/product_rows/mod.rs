@@ -24,7 +24,7 @@ fn is_of_generators(row: &ClassedField) -> bool {
     row.path.starts_with("spec.generators[]")
 }
 
-/// Fails if a row is treated differently, or if fewer rows were tested than the minimum.
+/// Fails if any row is treated differently, or if fewer than `least` rows were tested.
 #[track_caller]
 fn assert_alike(found: &[String], count: usize, least: usize) {
     assert!(
@@ -37,7 +37,7 @@ fn assert_alike(found: &[String], count: usize, least: usize) {
 }
 
 #[test]
-fn every_field_that_decides_is_refused_and_accepted_alike_by_experiments_and_imports() {
+fn experiments_and_imports_treat_every_deciding_field_alike() {
     let rows = rows();
     let exports = exports();
     let mut found = Vec::new();
@@ -59,8 +59,8 @@ fn every_field_that_decides_is_refused_and_accepted_alike_by_experiments_and_imp
     assert_alike(&found, count, 100);
 }
 
-/// The generators of a set are computed, or refused with the alternative, whatever is accepted. With an export of the
-/// applications they have no further effect.
+/// The generators of an ApplicationSet are computed, or rejected with an alternative, regardless of what is accepted.
+/// With an export of the applications, generators have no further effect.
 #[test]
 fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
     let rows = rows();
@@ -105,9 +105,9 @@ fn every_field_of_a_generator_is_refused_unless_the_applications_are_given() {
     assert_alike(&found, count, 80);
 }
 
-/// Only `import` reads a manifest and a process.
+/// Manifests and processes are read only by `import`.
 #[test]
-fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
+fn an_import_rejects_every_deciding_field_of_an_app() {
     let rows = rows();
     let exports = exports();
     let mut found = Vec::new();
@@ -119,7 +119,7 @@ fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
             }
             let tried = TriedRow::of(way, row, &rows, exports.path());
             count += 1;
-            // An import has no quota.
+            // An import does not know the quota.
             let has_effect = row.when != "hasQuota";
             let said = match tried.import() {
                 Err(error) => in_full(&error),
@@ -135,10 +135,10 @@ fn every_field_of_an_app_that_decides_is_refused_by_the_import() {
     assert_alike(&found, count, 8);
 }
 
-/// KubeFleet's admission refuses a placement with it.
+/// A field that no file can contain: KubeFleet's admission rejects a placement with it.
 const REFUSED: &str = "clusterSelectorTerms[].propertySorter";
 
-/// A field without effect never causes an error, and `check` counts it.
+/// A field without effect never causes an error, and `check` includes it in its count.
 #[test]
 fn neutral_fields_are_counted_and_never_refused() {
     let rows = rows();
@@ -155,7 +155,7 @@ fn neutral_fields_are_counted_and_never_refused() {
                 && outermost(&rows, row).is_none()
                 && !row.path.contains(REFUSED)
         });
-        // Every fourth row is a sample of all parts of a type.
+        // Every fourth row is a sample with all parts of a type.
         for row in simple.step_by(4) {
             let tried = TriedRow::of(way, row, &rows, exports.path());
             let counted = tried.counted_fields();
@@ -175,9 +175,9 @@ fn neutral_fields_are_counted_and_never_refused() {
     assert_alike(&found, count, 60);
 }
 
-/// The commands themselves, for one row of each product: they give the same answers as the functions.
+/// Calls the commands themselves for one row of each product: they must give the same answers as the functions.
 #[test]
-fn the_commands_agree_about_a_field_that_decides() {
+fn all_commands_treat_a_deciding_field_alike() {
     let rows = rows();
     let exports = exports();
     for (kind, path) in SAMPLE {
@@ -231,7 +231,7 @@ const SAMPLE: [(&str, &str); 4] = [
     ),
 ];
 
-/// Every kind in the tables is either tested here, or not read by any option as a file of a strategy.
+/// Every kind in the tables is either tested here, or is one that no option reads as a strategy's file.
 #[test]
 fn every_kind_in_the_tables_is_tested_or_known_not_to_be_a_strategy() {
     let mut kinds: Vec<String> = rows().into_iter().map(|row| row.kind).collect();
@@ -241,7 +241,7 @@ fn every_kind_in_the_tables_is_tested_or_known_not_to_be_a_strategy() {
     assert_eq!(kinds, NO_STRATEGIES);
 }
 
-/// Objects other than strategies: exports of a fleet, whose fields an import uses as far as `clusters.csv` can hold
+/// Kinds that are not strategies: exports of a fleet, whose fields an import uses as far as `clusters.csv` can hold
 /// them, and objects that no option reads.
 const NO_STRATEGIES: [&str; 19] = [
     "AppProject",
@@ -302,7 +302,7 @@ fn an_import_names_the_ignored_fields_of_an_export() {
     assert!(!said.contains("can change the answer"), "{said}");
 }
 
-/// The notes of an import of a fleet whose first object also has these fields, with another object in the file.
+/// The notes of an import of a fleet whose first object also has the given fields, with another object in the file.
 fn notes_with(exports: &Path, file: &str, fields: &Value, other: Option<Value>) -> String {
     let path = exports.join(file);
     let text = fs::read_to_string(&path).expect("an export");

@@ -1,4 +1,4 @@
-//! The ways in which the program reads a file, and the test of a row in each of them.
+//! The ways in which the program reads a file, and a test of a row in each of these ways.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::super::common::{fleetsim, text};
 use super::minimal::{ClassedField, file_with, outermost};
 
-/// The fleet of all files.
+/// The fleet of all experiments here.
 const FLEET: &str = "fleet:\n\
     \x20 - {name: \"a{1..2}\", labels: {kind: shop, env: prod, ring: canary}}\n\
     \x20 - {name: \"b{1..3}\", labels: {kind: shop, env: prod, ring: rest}}\n";
@@ -20,7 +20,7 @@ const FLEET: &str = "fleet:\n\
 /// How the program reads a kind of file.
 pub(super) struct FileWay {
     pub(super) kind: &'static str,
-    /// The product whose strategy names it. Empty: only `import` reads it.
+    /// The product whose strategy names the file. Empty: only `import` reads the file.
     pub(super) product: &'static str,
     /// Puts the file into the options of an import; `exports` has the fleet.
     import: fn(&mut ImportSources, file: PathBuf, exports: &Path),
@@ -167,7 +167,7 @@ pub(super) fn in_words(problems: &[Problem]) -> String {
     problems.join("\n")
 }
 
-/// All problems of an import error, as text.
+/// All problems of an import as one text.
 pub(super) fn in_full(error: &ImportError) -> String {
     match error {
         ImportError::Input(error) => in_words(&error.problems),
@@ -175,7 +175,7 @@ pub(super) fn in_full(error: &ImportError) -> String {
     }
 }
 
-/// Returns whether a position in a file is a field of the table: `a[0].b` is `a[].b`.
+/// Returns whether a position in a file is a field of the table: `a[0].b` corresponds to `a[].b`.
 pub(super) fn same_field(place: &str, path: &str) -> bool {
     let (before, option) = path.split_once('[').unwrap_or((path, ""));
     let path = if option.contains('=') {
@@ -197,7 +197,7 @@ pub(super) fn is_simple(row: &ClassedField) -> bool {
     types.contains(&row.go_type.as_str())
 }
 
-/// An experiment whose strategy names the file, with further settings.
+/// An experiment whose strategy names the row's file, with further settings.
 pub(super) fn experiment(way: &FileWay, row: &ClassedField, settings: &str) -> String {
     let quota = if row.when == "hasQuota" {
         ", quota: {organization: {totalInstances: 100}}"
@@ -212,11 +212,11 @@ pub(super) fn experiment(way: &FileWay, row: &ClassedField, settings: &str) -> S
     )
 }
 
-/// A row in a file, and the ways into the program with it.
+/// A row in a file, and the ways in which the program reads the file.
 pub(super) struct TriedRow<'r> {
     way: &'r FileWay,
     pub(super) row: &'r ClassedField,
-    /// The field that should be reported.
+    /// The field that messages should name.
     pub(super) reported: &'r ClassedField,
     exports: &'r Path,
     pub(super) folder: TempDir,
@@ -257,7 +257,7 @@ impl<'r> TriedRow<'r> {
         import(&sources, &self.folder.path().join("out"), true)
     }
 
-    /// Returns whether this message refuses the field with its reason.
+    /// Returns whether a message rejects the field with the field's reason.
     pub(super) fn refuses(&self, said: &str) -> bool {
         said.contains("is not simulated and can change the answer")
             && said.contains(&self.reported.effect)
@@ -328,7 +328,7 @@ impl<'r> TriedRow<'r> {
         import(&sources, &self.folder.path().join("of-clusters"), true)
     }
 
-    /// The fields of the file that count as neutral, or the problems.
+    /// The fields of the file that are counted as neutral, or the problems of the file.
     pub(super) fn counted_fields(&self) -> Result<Vec<String>, String> {
         let path = self.folder.path().join("experiment.yaml");
         fs::write(&path, experiment(self.way, self.row, "")).expect("written");
@@ -344,7 +344,7 @@ impl<'r> TriedRow<'r> {
         }
     }
 
-    /// Asserts that the command `import` ends with 2, and names the field with its reason.
+    /// Asserts that the command `import` ends with exit code 2, and names the field with its reason.
     pub(super) fn check_import_command(&self) {
         let exports = self.exports.display();
         let fleet = match self.way.product {

@@ -1,5 +1,5 @@
-//! Applies that fail, in half of the random worlds under products whose answer to that is simulated, with the rules of
-//! the product; drawn apart, so that the worlds themselves stay as they were.
+//! Failing applies, for products that simulate the reaction to them, in half of the random worlds. They have separate
+//! random numbers, so that the other parts of a world do not depend on them.
 
 use fleetsim::units::{Share, SimDuration};
 use fleetsim::world::{AgentSpec, ApplyFailure, ApplyFaultSpec, ApplyRetry, ApplyRules, WorldSpec};

@@ -56,7 +56,7 @@ impl Luck {
         let mut layers = Vec::new();
         for name in names {
             if self.chance(0.8) {
-                // The size depends only on the digest, wherever it appears.
+                // The size of a layer depends only on its digest, wherever the digest appears.
                 let bytes = name.bytes().map(u64::from).sum::<u64>() * 97_003 % 30_000_000 + 1;
                 layers.push(LayerSpec {
                     digest: (*name).to_owned(),
@@ -101,7 +101,7 @@ impl Luck {
         }
     }
 
-    /// Up to two windows of at most a quarter of an hour, one after the other.
+    /// Draws up to two windows of at most a quarter of an hour, one after the other.
     pub(crate) fn windows(&mut self) -> Vec<WindowSpec> {
         let mut from = SimDuration::ZERO;
         let mut windows = Vec::new();

@@ -32,18 +32,18 @@ use strategies::Product;
 
 /// Default number of experiments.
 const SEEDS: u64 = 300;
-/// Other seeds that once revealed a fault, here or in another test.
+/// Additional seeds that once revealed a fault, here or in another test.
 const FOUND_FAULTS: [(u64, Product); 6] = [
-    // A long request delays the first pass, which changes the later beat.
+    // A long request delays the first pass, which also delays the beat of later passes.
     (515, Product::CloudFoundry),
-    // Pulls of one node that race for a blob that is discarded after unpacking.
+    // Several pulls of one node want the same blob, which is discarded after unpacking.
     (555, Product::FleetOrBaseline),
     (1333, Product::FleetOrBaseline),
-    // A node that fails in a cluster without an agent.
+    // A node fails in a cluster without an agent.
     (1281, Product::FleetOrBaseline),
-    // Endless passes over a changed spec that must not be written.
+    // Passes over a changed spec that must not be written continued endlessly.
     (847, Product::ArgoCd),
-    // Missing reason for a run that had succeeded before a cluster crashed.
+    // A run that had succeeded before a cluster crashed had no reason for its end.
     (1851, Product::KubeFleetStaged),
 ];
 
@@ -155,7 +155,8 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
         .map(|bin| bin.egress_bytes_per_s * record.bin_s)
         .sum();
     let egress = run.egress_bytes as f64;
-    // A cancelled transfer counts in whole bytes, rounded down; a failed pull cancels its config or its slots.
+    // The bytes of a cancelled transfer are rounded down to a whole byte; a failed pull cancels its config or the
+    // downloads in its slots.
     let rounding = (run.failed_pulls
         * u64::from(variant.scenario.world.node.runtime.download_slots + 1))
         as f64;
@@ -209,7 +210,7 @@ fn check_run(variant: &Variant, record: &RunRecord, pulled: u64) {
         }
     }
     if run.outcome == RunOutcome::Stalled {
-        // No attempt is in progress any more, so every attempt has either succeeded or failed.
+        // At the end no attempt is in progress, so every attempt has either succeeded or failed.
         assert!(
             pulled + run.failed_pulls >= run.pulls,
             "{pulled} + {} of {}",
@@ -273,7 +274,7 @@ fn invariants_hold_in_random_runs() {
         "to see it again, cargo test --test suite random_worlds: {failed:#?}"
     );
     if only.is_none() {
-        // The generator would be useless if all worlds were easy, or all hopeless.
+        // The generator would be useless if all worlds were trivial, or no rollout could succeed.
         for product in [
             Product::FleetOrBaseline,
             Product::ArgoCd,

@@ -1,8 +1,9 @@
-//! Invariants of every run of a product, by its own limits: derived here by hand from the strategy, and compared with
-//! the times at which clusters were instructed and first reported ready to the management cluster.
+//! Invariants of every run of a product, from the product's own limits. The limits are derived here from the strategy,
+//! independently of the product's code, and compared with the times at which clusters were instructed and first
+//! reported ready to the management cluster.
 //!
-//! A cluster counts as in flight from the first time to the second. A cluster that is lost again later would also
-//! count; so the peaks here never exceed those of the product, and a limit that is exceeded here is exceeded by the
+//! A cluster counts as in flight between these two times. A cluster that becomes unready again later is not counted
+//! here. So the peaks here never exceed those of the product, and a limit that is exceeded here is exceeded by the
 //! product.
 
 use std::any::Any;
@@ -30,7 +31,7 @@ pub(crate) struct Seen<'r> {
     pub(crate) outcome: RunOutcome,
     /// For each cluster, the time at which it was instructed to run the new revision, in seconds.
     pub(crate) told: Vec<Option<f64>>,
-    /// For each cluster, the time at which it was first reported ready on it.
+    /// For each cluster, the time at which it was first reported ready on the new revision, in seconds.
     pub(crate) ready: Vec<Option<f64>>,
     /// Start of the rollout, in seconds.
     pub(crate) release: f64,
@@ -50,7 +51,7 @@ pub(crate) fn check(seen: &Seen<'_>) {
         rules, strategy, ..
     }) = strategy.downcast_ref()
     {
-        // A cluster that is already unavailable can be updated without cost.
+        // The update of a cluster that is already unavailable does not reduce the availability.
         let is_limited = *rules == RuleSet::Shipped && is_update && !seen.fails_before_its_turn();
         if let Some(IntOrString::Int(limit)) =
             strategy.max_unavailable.as_ref().filter(|_| is_limited)
@@ -114,7 +115,7 @@ impl Seen<'_> {
             || faults.node_loss.is_some()
     }
 
-    /// The clusters whose label `key` has one of these values.
+    /// The clusters that `is_it` selects.
     fn select(&self, is_it: impl Fn(&ClusterSpec) -> bool) -> Vec<usize> {
         (0..self.clusters().len())
             .filter(|cluster| is_it(&self.clusters()[*cluster]))
@@ -129,7 +130,7 @@ impl Seen<'_> {
                 changes.extend(self.ready[member].map(|ready| (ready, false)));
             }
         }
-        // Clusters that become ready free capacity at the same instant.
+        // At the same instant, clusters that become ready come first, because they free capacity.
         changes.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let (mut now, mut peak) = (0_usize, 0);
         for (_, begins) in changes {
@@ -154,7 +155,8 @@ impl Seen<'_> {
             .fold(f64::INFINITY, f64::min)
     }
 
-    /// The time at which the last of them was first ready; infinite if one was not; the start if there are none.
+    /// The time at which the last of the members was first ready; infinite if one was never ready; the start of the
+    /// rollout if there are no members.
     fn all_ready(&self, members: &[usize]) -> f64 {
         members
             .iter()
@@ -181,7 +183,8 @@ impl Seen<'_> {
         }
     }
 
-    /// Members and `maxUpdate` of each step, and the clusters in no step. `None`: a cluster is in several.
+    /// Members and `maxUpdate` of each step, and the clusters that are in no step. `None`: a cluster is in several
+    /// steps.
     fn steps(&self, steps: &[RolloutStep]) -> Option<(Vec<Vec<usize>>, Vec<usize>)> {
         let is_in = |step: &RolloutStep, cluster: &ClusterSpec| {
             step.match_expressions.iter().all(|expression| {
@@ -227,15 +230,17 @@ impl Seen<'_> {
         };
         self.begins_after(&unselected, f64::INFINITY, "an application in no step");
         // As shipped, a changed spec is forgotten if the application is Synced and Healthy (argoproj/argo-cd#27949),
-        // until a comparison shows another revision. So changed parameters are not waited for; nor is an application
-        // that is compared later than one of a later step, if promoted applications are triggered immediately.
+        // until a comparison shows another revision. So a step does not wait for changed parameters. Nor does it wait
+        // for an application that is compared later than one of a later step, if promoted applications are triggered
+        // immediately.
         let is_noticed = release == ArgoCdRelease::TargetRevision && !options.trigger_once;
         let keeps_changes = options.keep_spec_changes && options.version.sees_spec_changes();
-        // Each application notices a commit by itself; until all of an early step have noticed, a later step is open.
+        // Each application notices a commit by itself; until all applications of an early step have noticed it, a
+        // later step is open.
         let is_ordered = release != ArgoCdRelease::Commit && (is_noticed || keeps_changes);
         let mut earliest = 0.0_f64;
         for (index, (step, members)) in steps.iter().zip(&members).enumerate() {
-            // Unselected applications are counted with the first step.
+            // Applications that no step selects are counted with the first step.
             let base = members.len() + if index == 0 { unselected.len() } else { 0 };
             let limit = match &step.max_update {
                 None => usize::MAX,
@@ -304,7 +309,7 @@ impl Seen<'_> {
             let members = self.select(|cluster| selector.matches(&cluster.labels));
             placed += members.len();
             if members.is_empty() && is_shipped {
-                // Its tasks are skipped.
+                // The tasks of an empty stage are skipped.
                 continue;
             }
             if is_shipped && !stage.before_stage_tasks.is_empty() {
@@ -328,7 +333,7 @@ impl Seen<'_> {
                 .after_stage_tasks
                 .iter()
                 .map(|task| match &task.wait_time {
-                    // Counted from a time in whole seconds, rounded down.
+                    // The wait counts from a time in whole seconds, rounded down.
                     Some(wait) => {
                         parse_duration(wait)
                             .expect("it is a duration")
@@ -348,7 +353,7 @@ impl Seen<'_> {
             tasks.any(|task| task.kind == "Approval")
         });
         if !asks {
-            // Only the run's own timer wakes it, which starts at the end of the pass: 5 ms or more.
+            // Only the run's own timer can wake it. The timer starts at the end of the pass and takes 5 ms or more.
             for pair in self.passes.windows(2) {
                 let rest = pair[1].t_s - pair[0].t_s - pair[0].duration_s;
                 assert!(
@@ -378,7 +383,7 @@ impl Seen<'_> {
         if self.fails_before_its_turn() {
             return;
         }
-        // The others get a binding for the first time, which maxSurge limits.
+        // The remaining clusters get a binding for the first time, which maxSurge limits.
         let settled = self.select(|cluster| cluster.registered);
         self.at_most(limit, &settled, "maxUnavailable");
     }
@@ -389,7 +394,7 @@ impl Seen<'_> {
         self.at_most(options.max_in_flight as usize, &all, "max_in_flight");
         let told = self.told.iter().flatten().count();
         if options.strategy == How::Canary && deployment.continue_after.is_none() {
-            // Rounds half up; binary fractions are exact enough for all of these numbers of instances.
+            // Cloud Foundry rounds half up; binary fractions are exact enough for the numbers of instances here.
             let step = options
                 .canary_steps
                 .as_ref()
@@ -400,7 +405,7 @@ impl Seen<'_> {
             );
         }
         if let Some(DurationModel::Constant(after)) = deployment.cancel_after {
-            // A pass that began before may still write.
+            // A pass that began before that time may still write.
             let longest = self
                 .passes
                 .iter()
@@ -416,7 +421,8 @@ impl Seen<'_> {
                 "told at {last} s, cancelled at {after}"
             );
         }
-        // The first is the user's request. The beat counts from time zero, and after a pass from its start.
+        // The first row is the user's request. Passes follow a beat, which counts from time zero, and after a pass
+        // from the start of that pass.
         let mut beat_since = 0.0;
         for (round, passes) in self.passes.windows(2).enumerate() {
             let [before, pass] = passes else {
@@ -424,7 +430,7 @@ impl Seen<'_> {
             };
             let beats = (pass.t_s - beat_since) / 5.0;
             let is_on_beat = (beats - beats.round()).abs() < ROUNDING;
-            // A pass that takes longer than a beat is followed by the next one immediately.
+            // If a pass takes longer than a beat, the next pass follows immediately.
             let follows = (pass.t_s - (before.t_s + before.duration_s)).abs() < ROUNDING;
             assert!(
                 is_on_beat || follows,
@@ -438,7 +444,7 @@ impl Seen<'_> {
     }
 }
 
-/// Parses `N%`. `None`: it is another text, or below zero.
+/// Parses `N%`. `None`: the text has another form, or is below zero.
 fn percent(text: &str) -> Option<usize> {
     text.strip_suffix('%')?.parse().ok()
 }

@@ -52,7 +52,7 @@ impl Product {
         Self::CloudFoundry,
     ];
 
-    /// A strategy for the world of `scenario`, whose own strategy is ignored.
+    /// A random strategy for the world of `scenario`, whose own strategy is ignored.
     pub(crate) fn strategy(self, luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         match self {
             Self::FleetOrBaseline => fleet_or_baseline(luck),
@@ -213,7 +213,7 @@ fn argo_cd_proposal(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
     })
 }
 
-/// Random steps: either each ring is in one step, or steps select arbitrary rings.
+/// Random steps: either each ring is in exactly one step, or the steps select arbitrary rings.
 fn argo_cd_steps(luck: &mut Luck, fewest: u32, odd_limits: &[&str]) -> Vec<Value> {
     let count = luck.number(fewest, 4);
     let rings = rings(luck, count.max(1));
@@ -400,7 +400,7 @@ fn cloud_foundry(luck: &mut Luck, scenario: &Scenario) -> Arc<dyn Strategy> {
         statuses: RuleSet::Shipped,
         count_instances: false,
     };
-    // Requests that the product would refuse are refused with the experiment file.
+    // A request that the product would reject is also rejected when the experiment file is read.
     let mut app = deployment.app(scenario.world.release, instances);
     if app.create(rules, &deployment.options, NEW).is_err() {
         deployment.quota = AppQuota::default();

@@ -1,8 +1,9 @@
 //! A limit that is never reached changes no byte: neither times, nor the order of simultaneous events, nor their
 //! number.
 //!
-//! Each limit is removed from a random world, or set so high that it is never reached. Both runs must be equal in
-//! every table. Worlds here have many simultaneous events: their latencies are constants or zero.
+//! Each limit is removed from a random world in one run, and set so high that it is never reached in the other. Both
+//! runs must be equal in every table. Worlds here have many simultaneous events: their latencies are constants or
+//! zero.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -22,10 +23,10 @@ use super::variant;
 /// Number of random worlds for each limit.
 const SEEDS: u64 = 12;
 
-/// More than any run requests.
+/// A number of requests that no run reaches.
 const MANY: u32 = 1_000_000_000;
 
-/// A limit: absent (`false`), or one that never binds.
+/// A function that sets a limit so high that it never binds, or removes it (`false`).
 type SetLimit = fn(&mut Variant, bool);
 
 const LIMITS: [(&str, SetLimit); 17] = [
@@ -168,7 +169,7 @@ const fn connections(excess: Excess) -> ConnectionLimit {
     ConnectionLimit { max: MANY, excess }
 }
 
-/// Makes events coincide: clusters are alike, and durations are whole milliseconds or zero.
+/// Makes events coincide: all clusters are equal, and durations are whole milliseconds or zero.
 fn synchronise(variant: &mut Variant, step: SimDuration) {
     variant.scenario.control_loop.request = DurationModel::Constant(step);
     let world = world(variant);
@@ -181,13 +182,13 @@ fn synchronise(variant: &mut Variant, step: SimDuration) {
 }
 
 #[test]
-fn a_limit_that_is_never_reached_changes_no_byte() {
+fn an_unreached_limit_changes_no_byte() {
     let mut differ = Vec::new();
     for (name, set) in LIMITS {
         for seed in 0..SEEDS {
             let product = Product::ALL[(seed % Product::ALL.len() as u64) as usize];
             let mut without = variant(seed, product);
-            // An odd number of nanoseconds shows whether halves of a round trip add up.
+            // With an odd number of nanoseconds, the two halves of a round trip must still add up.
             match seed / Product::ALL.len() as u64 % 2 {
                 0 => synchronise(&mut without, SimDuration::ZERO),
                 _ => synchronise(&mut without, SimDuration::from_nanos(2_000_001)),
@@ -207,9 +208,10 @@ fn a_limit_that_is_never_reached_changes_no_byte() {
     assert!(differ.is_empty(), "{differ:#?}");
 }
 
-/// A reported case: a quota of 10^9 pulls changed the order of simultaneous events on 500 nodes with equal latencies.
+/// In a reported case, a quota of 10^9 pulls changed the order of simultaneous events on 500 nodes with equal
+/// latencies.
 #[test]
-fn a_quota_that_is_never_reached_does_not_reorder_the_requests_of_equal_nodes() {
+fn an_unreached_quota_does_not_reorder_the_requests_of_equal_nodes() {
     let mut without = variant(3, Product::FleetOrBaseline);
     synchronise(&mut without, SimDuration::from_millis(30));
     let world = world(&mut without);

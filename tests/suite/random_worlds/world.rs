@@ -20,8 +20,8 @@ use super::luck::Luck;
 /// Number of values of the label `ring`.
 pub(crate) const RINGS: u32 = 4;
 
-/// Later additions have their own draws, from `extras` and `faults`, so that the worlds of earlier seeds stay
-/// unchanged.
+/// Draws a random world. Parts that were added later have separate random numbers, from `extras` and `faults`, so that
+/// the worlds of earlier seeds stay unchanged.
 pub(crate) fn world(
     luck: &mut Luck,
     extras: &mut Luck,
@@ -80,7 +80,7 @@ fn loads(luck: &mut Luck, world: &mut WorldSpec) {
             }))
         }
         2 => Some(OtherLoad::Pulls(OtherPulls {
-            // About a tenth of the egress.
+            // The other clients take about a tenth of the egress.
             rate: PerSecond::new(egress * 0.1 / 250e6),
             downlink: luck.rate(1e6, 1e9),
         })),
@@ -170,7 +170,7 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
                 _ => Some(luck.number(1, 3)),
             },
             registry_pull_qps: 5,
-            // A bucket this large never refuses a pull.
+            // A bucket of this size never rejects a pull.
             registry_burst: if luck.chance(0.5) {
                 luck.number(1, 10)
             } else {
@@ -263,7 +263,8 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
             ReleaseKind::Update
         },
         faults: {
-            // Drawn after the rest of the world and before its faults, as for earlier seeds.
+            // These delays are drawn after the rest of the world and before its faults, so that earlier seeds give the
+            // same worlds.
             for delay in [
                 (&mut agent.instruction_delay, 1.0),
                 (&mut agent.apply, 5.0),
@@ -289,8 +290,8 @@ fn plain(luck: &mut Luck) -> (WorldSpec, AgentSpec) {
     (world, agent)
 }
 
-/// Labels by which stages and steps select, and a number to sort by. They are not drawn, so they consume no random
-/// numbers.
+/// Labels by which stages and steps select, and a number to sort by. They are computed from the number of the cluster,
+/// so they consume no random numbers.
 fn labels(cluster: u32) -> BTreeMap<String, String> {
     let env = if cluster.is_multiple_of(3) { "a" } else { "b" };
     let labels = [
@@ -301,7 +302,7 @@ fn labels(cluster: u32) -> BTreeMap<String, String> {
     labels.map(|(key, value)| (key.to_owned(), value)).into()
 }
 
-/// Additional faults, in half of the worlds, with their own draws, so that the worlds themselves stay unchanged.
+/// Adds faults to half of the worlds, with separate random numbers, so that the worlds themselves stay unchanged.
 fn more_faults(luck: &mut Luck, world: &mut WorldSpec) {
     if luck.chance(0.5) {
         return;

@@ -1,7 +1,7 @@
-//! Runs in which actions take no time end, or are reported: no run continues without progress.
+//! Runs in which some actions take no time still end, or are reported as a failure: no run continues without progress.
 //!
-//! Each product runs in random worlds in which some randomly drawn times are zero: of the controllers, the agents, the
-//! kubelets and Argo CD's application controller. The same seed makes the same times zero.
+//! Each product runs in random worlds in which some randomly drawn times are zero: times of the controllers, the
+//! agents, the kubelets and Argo CD's application controller. Equal seeds set the same times to zero.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::luck::Luck;
 use super::strategies::Product;
 use super::variant;
 
-/// Number of worlds for each product; in the first, all times are zero.
+/// Number of worlds for each product; in the first world, all times are zero.
 const WORLDS: u64 = 12;
 
 const ZERO: DurationModel = DurationModel::Constant(SimDuration::ZERO);
@@ -42,7 +42,8 @@ const TIMES: [fn(&mut Variant); 9] = [
         (node.pull_constant, node.unpack_per_layer) = (ZERO, ZERO);
     },
     |variant| {
-        // The first wait must be greater than zero; all later ones are the maximum.
+        // The first wait of a back-off must be greater than zero; here it is as short as possible, and all later waits
+        // are the maximum.
         let shortest = Backoff {
             initial: SimDuration::from_nanos(1),
             max: SimDuration::ZERO,
@@ -90,7 +91,7 @@ fn outcome(product: Product, seed: u64) -> Result<(), RunFailure> {
 }
 
 #[test]
-fn every_run_with_zero_times_ends_or_is_reported() {
+fn every_run_with_zero_durations_ends_or_is_reported() {
     for product in Product::ALL {
         for seed in 0..WORLDS {
             match outcome(product, seed) {
@@ -105,8 +106,8 @@ fn every_run_with_zero_times_ends_or_is_reported() {
     }
 }
 
-/// The world itself also repeats events: containers that crash at their start are restarted immediately, while other
-/// clusters still pull.
+/// The world itself can also repeat events: containers that crash at their start are restarted immediately, while
+/// other clusters still pull.
 #[test]
 fn containers_that_crash_and_restart_in_no_time_are_reported() {
     let mut variant = variant(0, Product::FleetOrBaseline);

@@ -22,7 +22,8 @@ const NAMES: [&str; 5] = [
     "chrome",
 ];
 
-/// Finds the browser on the search path. `None` is reported on stderr; if `CI` is set, there must be one.
+/// Finds the browser on the search path. If there is none, reports that on stderr and returns `None`, or fails if `CI`
+/// is set.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 pub(crate) fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -53,7 +54,7 @@ pub(crate) struct Page {
 }
 
 impl Page {
-    /// Opens a file in a window of this size.
+    /// Opens a file in a window of the given size.
     pub(crate) fn open(browser: &Path, file: &Path, width: u32, height: u32) -> Self {
         Self::open_at(
             browser,
@@ -63,7 +64,7 @@ impl Page {
         )
     }
 
-    /// Opens an address in a window of this size.
+    /// Opens an address in a window of the given size.
     pub(crate) fn open_at(browser: &Path, address: &str, width: u32, height: u32) -> Self {
         let profile = tempfile::tempdir().expect("a temporary folder");
         let mut child = Command::new("sh")
@@ -233,7 +234,7 @@ impl Page {
         }
     }
 
-    /// Waits until changes are drawn.
+    /// Waits until the browser has drawn pending changes.
     pub(crate) fn settle(&mut self) {
         self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(1))))");
     }
@@ -329,7 +330,7 @@ impl Page {
 
 impl Drop for Page {
     fn drop(&mut self) {
-        // The browser ends when its pipe is closed; one that hangs is not waited for.
+        // The browser ends when its pipe is closed. A browser that hangs is killed and not waited for.
         let _ = self.browser.kill();
         let _ = self.browser.wait();
     }

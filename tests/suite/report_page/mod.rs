@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use super::common::{fleetsim, folder_with};
 
-/// Four variants, one of which can never advance: a maxUpdate of 0 syncs nothing.
+/// Four variants, one of which can never advance, because with a maxUpdate of 0 nothing is synced.
 const EXPERIMENT: &str = r#"
 name: page
 question: How <many> clusters at once?
@@ -71,13 +71,13 @@ fn file_of(folder: &Path) -> PathBuf {
     folder.join("out/report.html")
 }
 
-/// The small results in a window of this size. `None` without a browser.
+/// A page with the results of [`EXPERIMENT`] in a window of the given size. `None` without a browser.
 fn small(width: u32, height: u32) -> Option<Page> {
     let browser = browser::find()?;
     Some(Page::open(&browser, &file_of(SMALL.path()), width, height))
 }
 
-/// Asserts that there was no error, and that only the file itself was fetched.
+/// Asserts that the page had no error and fetched nothing but its own file.
 fn assert_quiet(page: &Page) {
     assert_eq!(page.complaints(), [""; 0]);
     let foreign: Vec<String> = page
@@ -90,7 +90,7 @@ fn assert_quiet(page: &Page) {
     assert_eq!(foreign, [""; 0], "the page asks the network for nothing");
 }
 
-/// The number of pixels of a canvas with approximately this colour (`#rrggbb`).
+/// A script that counts the pixels of a canvas with approximately the given colour (`#rrggbb`).
 fn pixels(canvas: &str, colour: &str) -> String {
     format!(
         "(() => {{
@@ -120,7 +120,7 @@ const FIRST: &str = "#003350";
 const READY: &str = "#004e86";
 
 #[test]
-fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
+fn the_page_shows_the_question_the_answer_stalled_rollouts_and_every_curve() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };
@@ -141,7 +141,7 @@ fn the_page_shows_question_answer_and_stalled_rollouts_and_draws_every_curve() {
         "{held}"
     );
     assert!(held.contains("maxUpdate: maxUpdate is 0"), "{held}");
-    // It folds with the keyboard, and is open again on paper.
+    // The box folds with the keyboard, and is open again on paper.
     let open = "document.querySelector('details.held').open";
     page.evaluate("document.querySelector('.held summary').focus()");
     page.press("Enter", 1);
@@ -202,7 +202,7 @@ fn the_slider_works_with_the_keyboard_only() {
     seen.dedup();
     assert!(seen.len() > 2, "in waves, not at once: {seen:?}");
     page.press("End", 1);
-    // The fastest variant completes in all runs, the stuck one completes none: as in `targets_done`.
+    // As in `targets_done`, the fastest variant completes in all runs, the stuck one in none.
     assert_eq!(
         (
             page.whole(&counted(0, "ready")),
@@ -215,13 +215,13 @@ fn the_slider_works_with_the_keyboard_only() {
         page.text("document.getElementById('time').getAttribute('aria-valuetext')")
             .ends_with("60 of 60 clusters ready")
     );
-    // The curves' marker moves too.
+    // The marker of the curves moves together with the slider.
     let marker = "new DOMMatrix(getComputedStyle(document.querySelector('.marker')).transform).m41";
     let end = page.number(marker);
     page.press("ArrowLeft", 200);
     let earlier = page.number(marker);
     assert!(earlier < end - 20.0, "{earlier} is left of {end}");
-    // A cluster's name and times, without the mouse.
+    // The name and times of a cluster are shown without the mouse.
     page.evaluate("document.getElementById('fleet-0').focus()");
     page.press("ArrowRight", 2);
     let detail = page.text("document.querySelector('.panel .detail').textContent");
@@ -303,7 +303,7 @@ fn a_variant_can_be_hidden_and_shown_again() {
     page.settle();
     page.evaluate("document.getElementById('show-all').click()");
     page.settle();
-    // By strategy: the two settings of one strategy.
+    // Filtering by strategy leaves the two settings of one strategy.
     page.evaluate("(() => { const select = document.getElementById('filter-strategy'); select.value = 'careful'; select.dispatchEvent(new Event('change')); })()");
     page.settle();
     assert_eq!(
@@ -353,7 +353,7 @@ fn the_curves_show_values_under_the_mouse_and_zoom() {
 }
 
 #[test]
-fn dark_mode_print_and_phones_have_their_own_layout() {
+fn dark_mode_print_and_phones_have_separate_layouts() {
     let Some(mut page) = small(1280, 900) else {
         return;
     };

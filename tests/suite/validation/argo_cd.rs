@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use super::super::common::first_run;
 use super::table::{Row, check_missed, compare, published, title};
 
-/// Rows with an error above 20 %, and the reason.
+/// Rows with an error above 20 %, with the reason for the error.
 const MISSED: [(&str, &str); 1] = [(
     "CNOE-4 30000",
     "ten shards shared two nodes of 8 cores, which were full; the next row has three nodes",
@@ -25,7 +25,8 @@ const MISSED: [(&str, &str); 1] = [(
 /// Number of simulated applications.
 const APPLICATIONS: usize = 1000;
 
-/// An attempt applies in 0.3 s: the source states less than a second for a sync.
+/// Returns the time to sync all applications, in seconds. An attempt takes 0.3 s to apply: the source states less than
+/// a second for a sync.
 fn synced_in_s(controller: &str) -> f64 {
     let text = format!(
         "name: syncs
@@ -66,7 +67,7 @@ fn flags(row: &Row) -> String {
 }
 
 #[test]
-fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_shards() {
+fn two_costs_of_a_sync_explain_times_for_all_processors_client_limits_and_shards() {
     title(
         "Argo CD syncs of one commit, min",
         "2 on the rows of AWS-1 to 3; the load of the busiest shard with shards",
@@ -87,7 +88,7 @@ fn two_costs_of_a_sync_explain_times_with_other_processors_client_limits_and_sha
         ours.insert(case, minutes);
     }
     check_missed(&missed, &MISSED, "20 %");
-    // Processors have no effect, and the client's limit does, until the CPU is the bottleneck.
+    // The number of processors has no effect. The client's limit has one, until the CPU is the bottleneck.
     for processors in ["AWS-2 25/50", "AWS-2 50/100", "AWS-2 100/200"] {
         assert!(
             (ours[processors] / ours["AWS-1"] - 1.0).abs() < 0.02,

@@ -25,14 +25,14 @@ const NYDUS: &str =
 const UNPACK: &str = "most of the time is unpacking, at the default rate";
 const COPIES: &str = "one seed serves the swarm here, while theirs grew to 1.6 copies";
 const MINUTE: &str = "a mean over a minute that begins with the pull; how the published peak is averaged is not known";
-/// Bytes from the registry.
+/// Rows whose bytes from the registry are missed, with the reason.
 const MISSED_BYTES: [(&str, &str); 4] = [
     ("nginx 100", COPIES),
     ("nginx 200", COPIES),
     ("nginx 500", COPIES),
     ("tensorflow 500", COPIES),
 ];
-/// The registry's busiest minute.
+/// Rows whose rate in the registry's busiest minute is missed, with the reason.
 const MISSED_MINUTE: [(&str, &str); 7] = [
     ("nginx 50", MINUTE),
     ("nginx 100", MINUTE),
@@ -73,7 +73,7 @@ fn through(distribution: &DistributionSpec, row: &Row) -> Played {
 }
 
 #[test]
-fn a_swarm_keeps_the_storm_away_from_the_registry() {
+fn a_swarm_relieves_the_registry_of_the_storm() {
     let rows = published("storm-volcano-2023.csv");
     let name = |row: &Row, what: &str| format!("{} {} {what}", row.text("image"), row.text("pods"));
     let [dragonfly, nydus] = [Way::Dragonfly, Way::DragonflyLazy].map(|by| way(by).distribution);

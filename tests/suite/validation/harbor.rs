@@ -12,7 +12,7 @@ use super::worlds::{DAY, base, layers, play_closed, set_clusters};
 const MIB: f64 = 1_048_576.0;
 
 #[test]
-fn five_hundred_users_share_harbor_as_measured() {
+fn five_hundred_concurrent_pulls_share_harbor_as_measured() {
     let mut world = base();
     set_clusters(&mut world, 1_000);
     world.registry.egress = BytesPerSec::new(33.0 * MIB);

@@ -1,9 +1,9 @@
-//! Kraken's README: 2 600 hosts pull 3 GB in two layers, each limited to 300 MB/s in and out, through five origins: p50
-//! 10 s, p99 18 s, p99.9 22 s.
+//! Kraken's README: 2 600 hosts pull 3 GB in two layers, each limited to 300 MB/s in and out, through five origins:
+//! p50 10 s, p99 18 s, p99.9 22 s.
 //!
 //! The limit alone gives 10 s. Random choices of neighbours and pieces do not explain the tail
-//! (`docs/validation-details.md`); time-outs of handshakes, which are the default, explain it with a share that is
-//! fitted to the p99.
+//! (`docs/validation-details.md`). Time-outs of handshakes, which the model has by default, explain the tail if their
+//! share is fitted to the p99.
 
 use fleetsim::stats;
 use fleetsim::units::{Bytes, Share};

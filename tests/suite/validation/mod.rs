@@ -47,7 +47,7 @@ fn each_row_of_the_page_has_the_label_that_follows_from_its_error_and_the_tolera
         let Some(at) = column.filter(|_| LABELS.contains(label)) else {
             continue;
         };
-        // For `without → with`, the second value counts; words in brackets are not values.
+        // In a cell with `without → with`, the second value is compared; words in brackets are not values.
         let error = cells[at]
             .rsplit('→')
             .next()

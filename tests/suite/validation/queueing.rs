@@ -24,9 +24,9 @@ const RATE: f64 = 1e6;
 enum Sizes {
     Constant,
     Exponential,
-    /// Nine of ten are short and the tenth is long: coefficient of variation 3.3.
+    /// Nine of ten transfers are short and the tenth is long: coefficient of variation 3.3.
     Hyperexponential,
-    /// Sigma 1.5: coefficient of variation 2.9.
+    /// Lognormal sizes with sigma 1.5: coefficient of variation 2.9.
     LogNormal,
 }
 
@@ -103,7 +103,7 @@ impl Link {
     }
 }
 
-/// Number of transfers before the measured ones.
+/// Number of transfers that complete before the measured ones.
 const WARM_UP: usize = 300;
 
 impl Model for Link {
@@ -208,14 +208,14 @@ fn a_shared_link_is_a_processor_sharing_queue_for_any_sizes() {
 }
 
 #[test]
-fn serial_pulls_that_take_the_same_time_are_an_m_d_1_queue() {
+fn serial_pulls_of_equal_duration_are_an_m_d_1_queue() {
     const SEEDS: u64 = 30;
     const PODS: usize = 400;
     const FIRST: usize = 40;
     title("Mean wait for the serial puller, s: ρ D / (2 (1 - ρ))");
     for load in [0.5, 0.7] {
-        // Each pod's predecessor ends at a random time, which gives the arrivals of a Poisson process with a given
-        // number.
+        // The predecessor of each pod ends at a random time, which gives the arrivals of a Poisson process whose
+        // number is fixed.
         let mut world = base();
         world.release = ReleaseKind::Update;
         world.clusters[0].downlink = BytesPerSec::new(RATE).into();

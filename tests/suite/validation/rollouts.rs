@@ -16,7 +16,7 @@ use fleetsim::sim;
 use super::super::common::folder_with;
 use super::table::{compare, title};
 
-/// The median over ten runs of the time until all are ready, in seconds.
+/// The median over ten runs of the time until all clusters are ready, in seconds.
 fn median_s(fleet: &str, replicas: u32, strategy: &str) -> f64 {
     let text = format!(
         "name: rollout\nreplicates: 10\nfleet: {fleet}\nrelease:\n  kind: initial\n  images: [{{name: app, manifest: \

@@ -54,8 +54,7 @@ fn a_serial_kubelet_and_one_slow_image_delay_every_other_image_on_the_node() {
 }
 
 #[test]
-fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_ten_seconds_later()
-{
+fn more_than_ten_parallel_image_pulls_fail_partly_and_are_retried_after_ten_seconds() {
     let mut world = defaults();
     world.node.serialize_image_pulls = Some(false);
     set_images(&mut world, &[10; 14]);
@@ -77,7 +76,7 @@ fn a_parallel_kubelet_and_more_than_ten_images_at_once_fail_some_that_come_back_
 }
 
 #[test]
-fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phase() {
+fn requests_above_a_limit_are_multiplied_by_five_or_six_and_stay_in_phase() {
     let versions = [
         ("containerd 2.4", RuntimeSpec::CONTAINERD_2_4, 5),
         ("containerd 2.1", RuntimeSpec::CONTAINERD_2_1, 6),
@@ -102,7 +101,8 @@ fn load_above_a_limit_of_requests_is_multiplied_by_five_or_six_and_stays_in_phas
             (for_each / f64::from(attempts) - 1.0).abs() < 0.05,
             "{for_each}"
         );
-        // A gate of 10 s is polled after 10-15 s, one of 20 s after 20-30 s, one of 40 s after 40-60 s.
+        // Because the kubelet polls, a back-off of 10 s ends after 10-15 s, one of 20 s after 20-30 s, and one of 40 s
+        // after 40-60 s.
         let tries = played.times(|event| {
             matches!(
                 event,
@@ -133,7 +133,7 @@ fn copies(by: Way, at_once: u32, of: impl Fn(&Totals) -> Bytes) -> u64 {
     of(&played.totals).get() / 100_000_000
 }
 
-/// More cases, computed by hand byte by byte, are in the model's own tests (`world/delivery/tests.rs`).
+/// The model's own tests (`world/delivery/tests.rs`) have more cases, computed by hand byte by byte.
 #[test]
 fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_one_download() {
     for at_once in [1, 2, 5, 10] {
@@ -148,7 +148,7 @@ fn a_cold_pull_through_cache_multiplies_upstream_bytes_by_the_requests_within_on
 }
 
 #[test]
-fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
+fn spegel_helps_a_rollout_only_from_the_second_wave() {
     for at_once in [1, 2, 5, 10] {
         let from_registry = copies(Way::Spegel, at_once, |totals| totals.sent);
         let from_peers = copies(Way::Spegel, at_once, |totals| totals.from_peers);
@@ -160,7 +160,7 @@ fn spegel_helps_the_second_wave_of_a_rollout_and_not_the_first() {
 }
 
 #[test]
-fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_200_mb_a_second() {
+fn with_ample_bandwidth_layers_take_25_ms_and_unpacking_dominates_above_200_mb_per_s() {
     let time = |count: u64, compressed: u64, uncompressed: u64, downlink_mbit: f64| {
         let mut world = defaults();
         world.node.unpack_spread = 0.0;
@@ -174,8 +174,9 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
         - time(9, 1_000_000, 1_000_000, 10_000.0))
         / 116.0;
     assert!((per_layer - 0.025).abs() < 0.003, "{per_layer} s a layer");
-    // 1 GB on disk, 385 MB over the wire. 100 Mbit/s delivers 32 MB/s uncompressed, 1 Gbit/s 325 MB/s: above the 200
-    // MB/s of unpacking, so a tenfold increase helps little, while a tenfold decrease has its full effect.
+    // The image has 1 GB on disk, and 385 MB over the wire. 100 Mbit/s delivers 32 MB/s uncompressed, 1 Gbit/s 325
+    // MB/s, which is above the 200 MB/s of unpacking. So a tenfold increase helps little, while a tenfold decrease has
+    // its full effect.
     let [slow, fast, faster] =
         [100.0, 1_000.0, 10_000.0].map(|mbit| time(9, 385_000_000, 1_000_000_000, mbit));
     assert!(slow > 30.8 && fast < 8.0, "{slow} s, {fast} s");
@@ -186,7 +187,7 @@ fn layers_cost_25_ms_each_once_bandwidth_is_ample_and_unpacking_dominates_above_
 }
 
 #[test]
-fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
+fn max_unavailable_changes_the_peak_almost_linearly_but_not_the_bytes() {
     let path =
         Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/suite/validation/base/pacing.yaml");
     let experiment = load(&path, &Overrides::default()).expect("a good experiment");
@@ -211,10 +212,10 @@ fn max_unavailable_changes_the_peak_about_linearly_and_the_bytes_not_at_all() {
 }
 
 #[test]
-fn under_steady_failure_only_six_attempts_fit_into_the_progress_deadline() {
+fn if_pulls_always_fail_only_six_attempts_fit_into_the_progress_deadline() {
     let mut world = defaults();
     set_clusters(&mut world, 200);
-    // No request ever passes the registry's limit.
+    // With this limit, the registry rejects every request.
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.registry.api.service_time = DurationModel::Constant(SimDuration::ZERO);
     world.registry.token.service_time = DurationModel::Constant(SimDuration::ZERO);

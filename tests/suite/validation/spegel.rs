@@ -1,8 +1,8 @@
 //! Spegel's benchmark: 240 pulls on 10 nodes (AKS, D8ds_v5) from ghcr.io, images of random bytes, without and with
 //! Spegel.
 //!
-//! A DaemonSet is created, so that all ten nodes pull at once; then it is updated to another image, two nodes at a
-//! time. A blob is cold at ghcr.io's delivery network until the first download of it has ended; after that a
+//! A DaemonSet is created, so that all ten nodes pull simultaneously; then it is updated to another image, two nodes
+//! at a time. A blob is cold at ghcr.io's delivery network until the first download of it has ended; after that a
 //! connection is ten times as fast, and a peer can serve the blob. So the first two pulls of an update are slow, with
 //! and without Spegel, and the other eight are fast. One world models all of this (`base/spegel.yaml`).
 //!
@@ -27,7 +27,7 @@ const IMAGES: [(&str, u64, u64); 6] = [
     ("10MB-4", 10_000_000, 4),
 ];
 
-/// Rows with an error above 20 %, and the reason.
+/// Rows with an error above 20 %, with the reason for the error.
 const MISSED: [(&str, &str); 6] = [
     (
         "100MB-4 none first two",

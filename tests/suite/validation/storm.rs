@@ -1,5 +1,5 @@
-//! A storm on a registry: many pods created at once, each on its own node, as published by Volcano Engine (Dragonfly's
-//! blog, 2023-04-13).
+//! A storm on a registry: many pods created simultaneously, each on its own node, as published by Volcano Engine
+//! (Dragonfly's blog, 2023-04-13).
 //!
 //! Eight rows of a plain registry of 10 Gbit/s. Up to 200 pods of nginx take about the time that the link needs; the
 //! others take 2 to 8 times as long, while the bytes for each pod stay the same and the link is idle for most of the
@@ -32,17 +32,17 @@ use super::table::{Row, compare, published};
 use super::worlds::{DAY, Played, defaults, layers, play, set_clusters};
 
 pub(crate) const GIB: f64 = 1_073_741_824.0;
-/// The one free parameter.
+/// The deadline of a pull, the only free parameter.
 const DEADLINE: SimDuration = SimDuration::from_secs(35);
 /// A registry of 10 Gbit/s.
 const LINK: f64 = 1.25e9;
 
-/// One node, the registry and the row's image.
+/// A world with one node, the registry and the image of the row.
 pub(crate) fn world(row: &Row) -> WorldSpec {
     let mut world = defaults();
     world.registry.egress = BytesPerSec::new(LINK);
     let bytes = bytes(row) / row.number("pods");
-    // The number of layers is not stated; this is that of the median image of 2024.
+    // The number of layers is not stated; the median image of 2024 has nine.
     world.images[0].layers = layers(row.text("image"), 9, bytes as u64, (bytes * 2.6) as u64);
     world
 }
@@ -76,7 +76,7 @@ fn storm(row: &Row, change: impl Fn(&mut WorldSpec)) -> Played {
 }
 
 #[test]
-fn a_storm_has_the_measured_knee_and_transfers_the_same_bytes() {
+fn a_storm_slows_down_at_the_measured_size_and_transfers_the_same_bytes() {
     println!(
         "\nVolcano Engine, pods created at once, plain registry of 10 Gbit/s: time until all run, s"
     );

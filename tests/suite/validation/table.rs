@@ -42,7 +42,8 @@ impl Row {
     }
 }
 
-/// Prints one line: its name, our value, the published one, the error in percent. Returns the relative error.
+/// Prints one line with its name, our value, the published value, and the error in percent. Returns the relative
+/// error.
 pub(crate) fn compare(what: &str, ours: f64, theirs: f64) -> f64 {
     let error = ours / theirs - 1.0;
     println!(
@@ -52,7 +53,7 @@ pub(crate) fn compare(what: &str, ours: f64, theirs: f64) -> f64 {
     error
 }
 
-/// The head of a table of [`compare`] lines.
+/// Prints the head of a table of [`compare`] lines.
 pub(crate) fn title(text: &str, parameters: &str) {
     println!(
         "\n{text}\n  parameters set on these rows: {parameters}\n  {:44} {:>10} {:>10}   error",

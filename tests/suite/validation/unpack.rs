@@ -31,7 +31,7 @@ const EKS: [(f64, f64); 6] = [
 /// `general-purpose.md`.
 const GP2: f64 = 134.2e6;
 
-/// Constant in seconds, seconds for each layer, seconds for each byte.
+/// The three fitted parameters: constant in seconds, seconds for each layer, seconds for each byte.
 type Triple = [f64; 3];
 
 fn terms(row: &Row) -> Triple {
@@ -64,12 +64,13 @@ fn fit(rows: &[&Row]) -> Triple {
         }
     }
     if best.0.is_infinite() {
-        // All rows have the same number of layers, so the time per layer cannot be separated from the constant; it has
-        // the model's default.
+        // All rows have the same number of layers, so the time per layer cannot be separated from the constant; the
+        // time per layer has the model's default.
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let default = ([0.0, 1.0, 0.0], UNPACK_PER_LAYER.typical().as_secs_f64());
         let y = [measured(first), default.1, measured(last)];
-        // If the default leaves nothing for the constant, both are zero: all of the time is for bytes.
+        // If the default leaves nothing for the constant, the constant and the time per layer are zero, and all of the
+        // time is for bytes.
         let bytes_alone = [0.0, 0.0, measured(last) / terms(last)[2]];
         best.1 = through([terms(first), default.0, terms(last)], y).unwrap_or(bytes_alone);
     }
@@ -98,13 +99,13 @@ fn through([a, b, c]: [Triple; 3], y: [f64; 3]) -> Option<Triple> {
     };
     let [bc, ca, ab] = [cross(b, c), cross(c, a), cross(a, b)];
     let determinant: f64 = a.iter().zip(bc).map(|(x, y)| x * y).sum();
-    // Cramer's rule.
+    // Solves the equations by Cramer's rule.
     let triple = [0, 1, 2].map(|at| (y[0] * bc[at] + y[1] * ca[at] + y[2] * ab[at]) / determinant);
     (determinant != 0.0 && triple[0] >= 0.0 && triple[1] >= 0.0 && triple[2] > 0.0)
         .then_some(triple)
 }
 
-/// The time of one pull in a world with these parameters.
+/// The time of one pull in a world with the given parameters.
 fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
     let mut world = base();
     let count = row.number("layers") as u64;
@@ -118,7 +119,7 @@ fn simulated(row: &Row, [constant, per_layer, per_byte]: Triple) -> f64 {
 }
 
 #[test]
-fn three_parameters_predict_the_pull_times_of_nine_and_of_125_layers() {
+fn three_parameters_predict_the_pull_times_of_images_with_9_and_125_layers() {
     let rows = published("unpack-chonks.csv");
     let mut setups: BTreeMap<(String, u64), Vec<&Row>> = BTreeMap::new();
     for row in &rows {
@@ -202,8 +203,8 @@ fn a_page_cache_in_front_of_the_disk_explains_the_knee_of_eks_nodes() {
     );
 }
 
-/// Pull times with a disk in a machine with this much memory; everything else has its default, except for the rate of
-/// the machine's processor if it is given.
+/// Pull times in a machine with the given disk and memory. Everything else has its default, except for the rate of the
+/// machine's processor if that is given.
 fn with_disk(
     disk: DiskSpec,
     memory_gb: f64,
@@ -223,11 +224,12 @@ fn with_disk(
     play(&world, 1, DAY).pull_s()[0]
 }
 
-/// c5a.4xlarge: only the machine's own disk and memory are set. Beyond the page cache the disk is the bottleneck.
-/// Within it, it is the pipe to unpigz, which EKS's system has (awslabs/amazon-eks-ami#1283): containerd measured 330
-/// MB/s when it introduced the pipe, on another machine (containerd/containerd#2640).
+/// A test for c5a.4xlarge: only the machine's own disk and memory are set. Images that exceed the page cache are
+/// limited by the disk. Images that fit into it are limited by the pipe to unpigz, which EKS's system has
+/// (awslabs/amazon-eks-ami#1283): when containerd introduced the pipe, it measured 330 MB/s on another machine
+/// (containerd/containerd#2640).
 #[test]
-fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
+fn the_disk_predicts_pulls_beyond_the_page_cache_and_a_pipe_all_others() {
     const WHY: &str =
         "within the page cache the pipe to unpigz decides, which passes 335 MB/s, not 200";
     const UNPIGZ: f64 = 330e6;
@@ -269,10 +271,11 @@ fn a_disks_rate_predicts_pulls_beyond_the_page_cache_and_a_pipe_those_within() {
     }
 }
 
-/// n1-standard-16: only the class of the disk is set. The default rate of unpacking is the median of five machines,
-/// which is that of this one with local SSDs; so the boot disk is predicted, and local SSDs are calibrated.
+/// A test for n1-standard-16: only the class of the disk is set. The default rate of unpacking is the median of five
+/// machines, which is the rate of this machine with local SSDs. So the boot disk is predicted, and local SSDs are
+/// calibrated.
 #[test]
-fn the_default_rate_and_the_class_of_a_disk_give_the_pulls_of_a_cloud() {
+fn the_default_rate_and_the_disk_class_predict_pulls_in_a_cloud() {
     let rows = published("unpack-chonks.csv");
     println!(
         "\nGKE n1-standard-16, disks by class, 60 GB, all else by default: median error, rows within 15 %"

@@ -10,29 +10,29 @@ use fleetsim::world::{
     Uncompressed, World, WorldSpec,
 };
 
-/// Longer than any of these rollouts.
+/// A horizon that is longer than any of these rollouts.
 pub(crate) const DAY: SimDuration = SimDuration::from_hours(24);
 
 pub(crate) fn secs(secs: f64) -> SimDuration {
     SimDuration::from_secs_f64(secs)
 }
 
-/// One node on which nothing takes time.
+/// A world with one node on which nothing takes time.
 pub(crate) fn base() -> WorldSpec {
     world("experiment.yaml")
 }
 
-/// One node with the model's defaults.
+/// A world with one node and the model's defaults.
 pub(crate) fn defaults() -> WorldSpec {
     world("defaults.yaml")
 }
 
-/// Ten nodes, ghcr.io, and an update two nodes at a time.
+/// The world of [`spegel`](super::spegel): ten nodes, ghcr.io, and an update of two nodes at a time.
 pub(crate) fn spegel() -> WorldSpec {
     world("spegel.yaml")
 }
 
-/// Kraken's 2 600 hosts.
+/// A world with Kraken's 2 600 hosts.
 pub(crate) fn kraken() -> WorldSpec {
     world("kraken.yaml")
 }
@@ -47,7 +47,7 @@ pub(crate) enum Way {
     DragonflyLazy,
 }
 
-/// Ten nodes that are updated one at a time, by this way of distribution with its defaults.
+/// A world with ten nodes that are updated one at a time, with the given way of distribution and its defaults.
 pub(crate) fn way(way: Way) -> WorldSpec {
     variant("ways.yaml", way as usize)
 }
@@ -65,7 +65,7 @@ fn variant(file: &str, at: usize) -> WorldSpec {
     (*experiment.variants[at].scenario.world).clone()
 }
 
-/// Gives the world `count` clusters like the first.
+/// Gives the world `count` clusters like its first one.
 pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
     let first = world.clusters[0].clone();
     world.clusters = (0..count)
@@ -77,7 +77,7 @@ pub(crate) fn set_clusters(world: &mut WorldSpec, count: usize) {
         .collect();
 }
 
-/// `count` equal layers with these total sizes.
+/// `count` equal layers with the given total sizes.
 pub(crate) fn layers(name: &str, count: u64, compressed: u64, uncompressed: u64) -> Vec<LayerSpec> {
     (0..count)
         .map(|at| LayerSpec {

@@ -24,7 +24,7 @@ pub(super) struct AxisTick {
 }
 
 impl Scale {
-    /// A scale from zero, up to 1 if no value is greater than zero.
+    /// A scale from zero to `high`; up to 1 if no value is greater than zero.
     pub(super) fn from_zero(high: f64, from: f64, to: f64) -> Self {
         Self {
             low: 0.0,
@@ -35,8 +35,8 @@ impl Scale {
         }
     }
 
-    /// A logarithmic scale as in [`Self::logarithmic`] if it fits, otherwise one from zero to the maximum plus this
-    /// room.
+    /// A logarithmic scale as in [`Self::logarithmic`] if the values span more than `factor`, otherwise a linear scale
+    /// from zero to the maximum times `above`.
     pub(super) fn fitting(
         values: &[f64],
         (factor, room): (f64, [f64; 2]),
@@ -50,7 +50,7 @@ impl Scale {
         Self::from_zero(high * above, from, to)
     }
 
-    /// A scale from zero to the last of these ticks.
+    /// A linear scale from zero to the last of `ticks`.
     pub(super) fn to_last(ticks: &[AxisTick], from: f64, to: f64) -> Self {
         Self::from_zero(ticks.last().expect("there are ticks").value, from, to)
     }
@@ -116,7 +116,7 @@ fn nice_step(span: f64, most: usize) -> f64 {
     10.0 * power
 }
 
-/// Converts ticks of values in a unit of this size to the recorded unit; labels stay.
+/// Converts the positions of ticks from a unit of size `unit` to the recorded unit. Labels stay unchanged.
 pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     for tick in &mut ticks {
         tick.value *= unit;
@@ -124,7 +124,7 @@ pub(super) fn scaled(mut ticks: Vec<AxisTick>, unit: f64) -> Vec<AxisTick> {
     ticks
 }
 
-/// Ticks at these percentages on a scale of shares.
+/// Ticks at the given percentages, for a scale of shares.
 pub(super) fn percent_ticks<const N: usize>(percents: [u32; N]) -> Vec<AxisTick> {
     percents
         .map(|percent| AxisTick {
@@ -155,7 +155,7 @@ pub(super) fn ticks_from_zero(max: f64, most: usize, whole: bool) -> Vec<AxisTic
     every(step, count, 1.0)
 }
 
-/// A tick at zero and at each of `count` steps, labelled in a unit of this size.
+/// A tick at zero and at each of `count` steps, labelled in a unit of size `unit`.
 fn every(step: f64, count: usize, unit: f64) -> Vec<AxisTick> {
     let mut ticks = Vec::new();
     for at in 0..=count {
@@ -297,8 +297,8 @@ fn with_room(candidates: Vec<AxisTick>, scale: &Scale, apart: f64) -> Vec<AxisTi
     ticks
 }
 
-/// A horizontal axis of time with room around the values: logarithmic if they span more than a factor of 30, so that a
-/// slow variant does not squash the others. `values` are positive.
+/// A horizontal axis of time with room around the values: logarithmic if the values span more than a factor of 30, so
+/// that a slow variant does not squash all others. `values` are positive.
 pub(super) fn time_scale(values: &[f64], from: f64, to: f64) -> Scale {
     Scale::fitting(values, (LOG_FROM, [1.4, 1.25]), 1.06, (from, to))
 }
@@ -319,10 +319,10 @@ pub(super) fn count_scale(
     (Scale::to_last(&ticks, from, to), ticks)
 }
 
-/// Values that span more than this factor get a logarithmic axis.
+/// A logarithmic axis is used for values that span more than this factor.
 pub(super) const LOG_FROM: f64 = 30.0;
 
-/// The corners of a curve that is 0 at first and jumps to each point's second number.
+/// The corners of a step curve that starts at 0 and, at the x of each point, jumps to the point's y.
 pub(super) fn staircase(
     points: impl Iterator<Item = (f64, f64)>,
     x: &Scale,
@@ -347,8 +347,8 @@ pub(super) fn span(values: &[f64]) -> (f64, f64) {
     (if low.is_finite() { low } else { 0.0 }, high)
 }
 
-/// At most four points per pixel (first, lowest, highest and last) that draw the same curve as `points`. Plain
-/// thinning would lose peaks. `points` are in pixels, from left to right.
+/// Thins out a curve to at most four points per pixel (first, lowest, highest and last), so that it is drawn like
+/// `points`. Plain thinning would lose peaks. `points` are in pixels, from left to right.
 pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     let mut thin: Vec<(f64, f64)> = Vec::new();
     for group in points.chunk_by(|a, b| pixel(a, per_px) == pixel(b, per_px)) {
@@ -368,7 +368,7 @@ pub(super) fn decimate(points: &[(f64, f64)], per_px: f64) -> Vec<(f64, f64)> {
     thin
 }
 
-/// The pixel that a point is in.
+/// The index of the column of pixels that contains a point.
 fn pixel((x, _): &(f64, f64), per_px: f64) -> i64 {
     (x * per_px).floor() as i64
 }
@@ -383,9 +383,9 @@ pub(super) struct Envelope {
 
 /// Width of a column of an [`Envelope`].
 const COLUMN: f64 = 5.0;
-/// A turn is a swing over more than this share of the curve's height.
+/// Minimum swing that counts as a turn, as a share of the curve's height.
 const SWING: f64 = 0.25;
-/// A line with more turns than this per column, on average, would be drawn as a solid block.
+/// Mean number of turns per column above which a line would be drawn as a solid block.
 const TURNS: f64 = 1.5;
 
 /// A level part of a step curve.

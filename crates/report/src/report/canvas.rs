@@ -12,7 +12,7 @@ pub(super) const GRID_PER_PX: f64 = 4.0;
 /// A position in logical pixels from the upper left corner.
 pub(super) type Position = (f64, f64);
 
-/// The end of a text that its position refers to.
+/// The part of a text that is at its position: the left end, the middle or the right end.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Align {
     Left,
@@ -53,7 +53,7 @@ pub(super) enum Shape {
 pub(super) struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// Offset by which all shapes are moved down: the height of the page's head above the usual.
+    /// Offset by which all shapes are moved down, to make room for a page head with more lines than usual.
     pub(super) down: f64,
     pub(super) title: String,
     pub(super) shapes: Vec<Shape>,
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dash_pattern_inks_its_share_of_a_bent_line() {
+    fn a_dash_pattern_draws_its_share_of_a_bent_line() {
         let pieces = dashes(&[(0.0, 0.0), (10.0, 0.0), (10.0, 10.0)], &[4.0, 2.0]);
         let length = |piece: &Vec<Position>| {
             piece
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readability_check_sees_overlaps_and_clipped_texts() {
+    fn the_readability_check_detects_overlapping_and_clipped_texts() {
         let check = |labels: &[Label]| {
             let mut canvas = Canvas::new("t", 100.0, 60.0);
             labels.iter().for_each(|label| canvas.text(label.clone()));

@@ -15,11 +15,11 @@ const MOST_NOTES: usize = 12;
 /// A compared variant and the number of its targets.
 #[derive(Clone, Copy, Debug)]
 pub struct VariantTargets<'v> {
-    /// The name of its strategy.
+    /// The name of the variant's strategy.
     pub strategy: &'v str,
-    /// Its label.
+    /// The variant's label.
     pub variant: &'v str,
-    /// The number of its targets.
+    /// The number of targets of the variant.
     pub targets: u64,
 }
 
@@ -50,7 +50,8 @@ pub fn different_targets(compared: &[VariantTargets<'_>], target: &str) -> Optio
     ))
 }
 
-/// The strategy if all of its variants have the same number of targets, otherwise the variant.
+/// The name of the variant's strategy if all variants of the strategy have the same number of targets, otherwise the
+/// variant's label.
 fn name_in<'v>(variant: &VariantTargets<'v>, all: &[VariantTargets<'v>]) -> &'v str {
     let own = all
         .iter()
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_note_of_several_strategies_is_one_line() {
+    fn a_note_that_concerns_several_strategies_is_one_line() {
         let notes = |strategy: &str, notes: &[&str]| FileNotes {
             strategy: strategy.to_owned(),
             notes: notes.iter().map(|note| (*note).to_owned()).collect(),

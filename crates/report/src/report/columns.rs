@@ -6,7 +6,7 @@ use super::data::{VariantResults, median_interval};
 use super::format::{RateUnit, TimeUnit, apart, count, number, whole};
 use crate::results::{Measure, READY_TIME, SummaryRow};
 
-/// The measure that comes first for a defective revision.
+/// The measure that is shown first if a revision is defective.
 pub(super) const EXPOSED: Measure = Measure::ExposedTargets;
 
 /// The measure that is shown if some clusters cannot be updated.
@@ -22,7 +22,8 @@ pub(super) struct Column {
     /// The phrase for a value that all variants share; `{}` is the value, `{s}` a plural `s` if needed.
     phrase: &'static str,
     range: Range,
-    /// Columns with the highest rank are left out first if they do not fit; those of rank 0 are always shown.
+    /// The rank of the column. If not all columns fit, those with the highest rank are left out first; columns of rank
+    /// 0 are always shown.
     pub(super) rank: u32,
 }
 
@@ -135,7 +136,8 @@ impl Column {
     }
 }
 
-/// A unit's size in the recorded one, and its name; empty for a count. `None` if no single unit suits all times.
+/// The unit of a column: its size in recorded units, and its name, which is empty for a count. `None` if no single
+/// unit suits all times.
 fn unit(column: &Column, values: &[f64]) -> Option<(f64, &'static str)> {
     Some(match column.measure.unit() {
         "s" => {
@@ -189,15 +191,15 @@ pub(super) struct FilledColumn<'v> {
 }
 
 impl<'v> FilledColumn<'v> {
-    /// The columns that the results have. Exposure only matters where a defective revision was rolled out, reach where
-    /// some clusters cannot be updated, and who is left behind where any run leaves a cluster on the old revision.
+    /// The columns for the given variants. Exposure is included only if a revision is defective, and the number of
+    /// reachable targets only if some clusters cannot be updated.
     pub(super) fn all(variants: &[VariantResults<'v>]) -> Vec<Self> {
         Self::shown(variants)
             .filter_map(|column| Self::of(column, variants))
             .collect()
     }
 
-    /// The columns that are relevant for these variants.
+    /// The columns that are relevant for the given variants.
     pub(super) fn shown(variants: &[VariantResults<'_>]) -> impl Iterator<Item = &'static Column> {
         let exposed = variants.iter().any(VariantResults::exposed);
         let whole = variants.iter().all(|variant| variant.reach().is_whole());
@@ -231,7 +233,7 @@ impl<'v> FilledColumn<'v> {
         self.rows[at]?.median
     }
 
-    /// The cell of a variant. `None` if it has no value.
+    /// The cell of a variant. `None`: the variant has no value.
     pub(super) fn cell(&self, at: usize) -> Option<ColumnCell> {
         let median = self.median(at)?;
         let ends = self.ends(at);
@@ -247,7 +249,7 @@ impl<'v> FilledColumn<'v> {
             "s" if values.iter().all(|value| *value <= 0.0) => values.map(number),
             "s" => apart(values),
             "bytes/s" | "bytes" => values.map(number),
-            // Percentiles are interpolated between counts anyway.
+            // Percentiles of counts are interpolated, so their decimals mean little.
             _ => [count(values[0]), whole(values[1]), whole(values[2])],
         };
         let range = (ends.is_some() && low != high).then(|| format!("[{low}–{high}]"));

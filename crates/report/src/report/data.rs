@@ -29,7 +29,7 @@ pub struct Results {
     pub draws: Vec<RunRow>,
     /// `constants.csv`: the constants of each draw.
     pub constants: Vec<DrawnConstant>,
-    /// Settings that are guesses, according to `resolved.yaml`; empty if it is missing.
+    /// Settings that are guesses, according to `resolved.yaml`; empty if that file is missing.
     pub guesses: Vec<String>,
     /// The width of the charts.
     pub width: ChartWidth,
@@ -41,7 +41,7 @@ pub(super) struct VariantResults<'r> {
     pub(super) style: CurveStyle,
     pub(super) info: &'r VariantInfo,
     pub(super) runs: Vec<&'r RunRow>,
-    /// Its runs with drawn constants, sorted by draw.
+    /// The variant's runs with drawn constants, sorted by draw.
     pub(super) draws: Vec<&'r RunRow>,
     pub(super) timeline: Vec<&'r TimelineRow>,
     pub(super) clusters: Vec<&'r ClusterRow>,
@@ -49,7 +49,7 @@ pub(super) struct VariantResults<'r> {
     pub(super) links: Vec<(u32, &'r RegistryRow)>,
     /// The workloads of its runs, for a release with several.
     pub(super) workloads: Vec<&'r WorkloadRow>,
-    /// The run that its curve and its fleet show.
+    /// The run that the variant's curve and fleet show.
     pub(super) displayed: Option<&'r RunRow>,
     summary: Vec<&'r SummaryRow>,
     uncertain: Vec<&'r UncertaintyRow>,
@@ -61,13 +61,13 @@ impl Results {
     /// # Errors
     /// Returns an error if the folder is not a results folder, or a file in it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self, ResultsError> {
-        // For a folder without results, this is the error to report.
+        // If the folder has no results, the error must say so, rather than name a missing table.
         Provenance::of_results(folder)?;
         Self::of(folder, Tables::read(folder)?)
     }
 
-    /// The results of a folder whose tables were just written from these rows: reading them again would take as long
-    /// as writing them.
+    /// The results of a folder whose tables were just written, and are still in memory: reading them would take as
+    /// long as writing them.
     ///
     /// # Errors
     /// Returns an error if the folder has no provenance, or a file in it is damaged.
@@ -103,7 +103,7 @@ impl Results {
         }
     }
 
-    /// The time from which series and clusters count.
+    /// The event from which the times of series and clusters count.
     pub(super) fn start(&self) -> &'static str {
         let pre_pull = self.tables.runs.iter().any(|run| run.release_s > 0.0);
         if pre_pull {
@@ -147,8 +147,8 @@ impl Results {
         })
     }
 
-    /// The rank of a variant among the compared ones for a measure that should be low: `best` if it has the lowest
-    /// value with 95% confidence for all of them together, `may be best` if that cannot be excluded.
+    /// The rank of a variant among the compared variants for a measure that should be low: `best` if the variant has
+    /// the lowest value with 95% confidence for all of them together, `may be best` if that cannot be excluded.
     pub(super) fn standing(
         &self,
         variant: &VariantResults<'_>,
@@ -258,8 +258,8 @@ fn rows_of<'r, Row>(rows: &RowsByVariant<'r, Row>, variant: &str) -> Vec<&'r Row
     rows.get(variant).cloned().unwrap_or_default()
 }
 
-/// The replicate that curves and fleets show, the same in all variants. Counts are the minimum and the maximum over
-/// the variants, which differ between worlds.
+/// The replicate that curves and fleets of all variants show. Counts have a minimum and a maximum over the variants,
+/// because worlds differ.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct DisplayedRun {
     pub(super) replicate: u32,
@@ -284,7 +284,7 @@ impl DisplayedRun {
 }
 
 impl ReachRange {
-    /// `297 of 301`.
+    /// The number of reachable targets among all targets: `297 of 301`.
     pub(super) fn of_all(&self) -> String {
         format!("{} of {}", range_of(self.reachable), range_of(self.targets))
     }
@@ -307,7 +307,7 @@ impl ReachRange {
         format!("{} cannot be updated: {reasons}", range_of(self.missing))
     }
 
-    /// The same as a separate sentence; empty if all can be updated.
+    /// The number of targets that cannot be updated as a separate sentence; empty if all can be updated.
     pub(super) fn note(&self) -> String {
         if self.is_whole() {
             String::new()
@@ -317,7 +317,7 @@ impl ReachRange {
     }
 }
 
-/// `5`, or `3–7`.
+/// A range of numbers in words: `5`, or `3–7`.
 pub(super) fn range_of((low, high): (u64, u64)) -> String {
     let from = if low < high {
         format!("{}–", count(low as f64))
@@ -351,7 +351,7 @@ impl<'r> VariantResults<'r> {
         (&self.info.product, self.info.is_bound)
     }
 
-    /// The name to show.
+    /// The variant's name in reports.
     pub(super) fn name(&self) -> &'r str {
         &self.info.variant
     }
@@ -388,7 +388,7 @@ impl<'r> VariantResults<'r> {
         self.median(READY_TIME)
     }
 
-    /// The same with its interval: `12.3 min [11.9–12.8]`.
+    /// The median time until all reachable targets were ready, with its interval: `12.3 min [11.9–12.8]`.
     pub(super) fn ready_text(&self) -> Option<String> {
         let median = self.ready_time()?;
         let (low, high) = self.median_interval(READY_TIME).unwrap_or((median, median));
@@ -410,7 +410,7 @@ impl<'r> VariantResults<'r> {
         stats::share_interval(self.finished() as f64, self.runs.len(), 0.95)
     }
 
-    /// The targets of its runs that could be updated, and those that could not.
+    /// The numbers of targets that could and could not be updated in the variant's runs.
     pub(super) fn reach(&self) -> ReachRange {
         ReachRange::of(&self.runs)
     }

@@ -26,7 +26,7 @@ const PLAN_TEXT_FILE: &str = "plan.txt";
 const SENSITIVITY_TEXT_FILE: &str = "sensitivity.txt";
 /// The file that holds [`calibration_text`] in the folder of a calibration.
 const CALIBRATION_TEXT_FILE: &str = "calibration.txt";
-/// Line width of these files.
+/// Line width of the text files, in characters.
 const PLAN_TEXT_WIDTH: usize = 100;
 
 /// Draws all charts of a results folder into its folder `charts`, and writes its page, like [`draw_all`]. Returns the
@@ -45,7 +45,7 @@ pub fn draw_folder(folder: &Path, width: ChartWidth) -> Result<Results, ResultsE
 }
 
 /// Draws all charts of these results into the folder `charts` of their folder, and writes their page. Calls `begins`
-/// with the name of each before drawing it.
+/// with the name of each chart, and of the page, before drawing it.
 ///
 /// # Errors
 /// Returns an error if a chart or the page cannot be written.
@@ -105,7 +105,7 @@ trait DrawnRecord {
     /// The charts with the names of their files.
     fn charts(&self, sheet: Sheet<'_>) -> Vec<(String, Canvas)>;
 
-    /// The record in words, in lines of this width.
+    /// The record in words, in lines of at most `width` characters.
     fn text(&self, width: usize) -> String;
 }
 
@@ -184,7 +184,7 @@ fn write_chart(
 /// Maximum number of variants with a stack of states each; with more, the page would be too long to read.
 const STATES_MAX: usize = 24;
 
-/// The charts with the names of their files. Charts are left out if the experiment lacks what they show, or if another
+/// The charts with the names of their files. A chart is left out if the experiment lacks what it shows, or if another
 /// chart has the same curves or dots.
 pub(super) fn charts_of(results: &Results) -> Vec<(String, Canvas)> {
     let multiples = multiples::draw(results);

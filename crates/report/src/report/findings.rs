@@ -15,7 +15,7 @@ use fleetsim_units::stats::in_turn;
 
 /// A link whose peak is at least this share of its capacity is full.
 pub(super) const FULL: f64 = 0.98;
-/// Medians that differ by less than this factor are alike.
+/// Medians that differ by less than this factor count as equal.
 const ALIKE: f64 = 1.02;
 
 /// The head of a chart: its title and the lines below it.
@@ -53,7 +53,7 @@ struct Extremes {
 }
 
 impl Extremes {
-    /// The extremes of a value of each variant.
+    /// Finds the variants with the smallest and the largest `value`. `None` if no variant has a value.
     fn of<'r>(
         variants: &[VariantResults<'r>],
         value: impl Fn(&VariantResults<'r>) -> Option<f64>,
@@ -62,7 +62,8 @@ impl Extremes {
         Self::of_values(variants, &values)
     }
 
-    /// If values are equal, the first is the minimum and the last the maximum. `None` without a value.
+    /// Finds the variants with the smallest and the largest of `values`. If values are equal, the first of them is the
+    /// minimum and the last the maximum. `None` if no variant has a value.
     fn of_values(variants: &[VariantResults<'_>], values: &[Option<f64>]) -> Option<Self> {
         let mut found: Option<Self> = None;
         for (name, value) in names::in_short(variants).into_iter().zip(values) {
@@ -93,7 +94,7 @@ impl Extremes {
     }
 }
 
-/// The name of a variant, or the number of variants whose value reads the same.
+/// The name of a variant, or the number of variants if the values of several look equal in print.
 fn alone_or_several(
     name: String,
     value: &str,
@@ -117,7 +118,7 @@ fn count_unfinished(variants: &[VariantResults<'_>]) -> usize {
         .count()
 }
 
-/// Returns whether two medians hardly differ.
+/// Returns whether two medians differ by so little that they count as equal.
 fn alike(low: f64, high: f64) -> bool {
     high <= ALIKE * low
 }
@@ -133,7 +134,7 @@ fn unfinished(variants: &[VariantResults<'_>]) -> String {
     }
 }
 
-/// Completion times.
+/// The finding on completion times.
 pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
     let rest = unfinished(variants);
     let Some(times) = Extremes::of(variants, VariantResults::ready_time) else {
@@ -171,7 +172,7 @@ pub(super) fn completion(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// Peaks of concurrent pulls.
+/// The finding on peaks of concurrent pulls.
 pub(super) fn pulls(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(peaks) = Extremes::of(variants, |variant| variant.median(Measure::PeakPulls)) else {
         return Vec::new();
@@ -208,7 +209,7 @@ fn peak_egress(variant: &VariantResults<'_>) -> Option<f64> {
     variant.median(Measure::EgressPeak1s)
 }
 
-/// Peaks of the registry's egress, compared with its link if it has a limit.
+/// The finding on peaks of the registry's egress, which are compared with the registry's link if it has a limit.
 pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(peaks) = Extremes::of(variants, peak_egress) else {
         return Vec::new();
@@ -256,7 +257,8 @@ pub(super) fn egress(variants: &[VariantResults<'_>]) -> Vec<String> {
     }
 }
 
-/// `Half of the clusters are ready after 40 s (fast) to 5 min (slow)`: a time of each variant that has one.
+/// A finding on a time of each variant that has one: `Half of the clusters are ready after 40 s (fast) to 5 min
+/// (slow)`.
 pub(super) fn times(
     variants: &[VariantResults<'_>],
     what: &str,
@@ -290,7 +292,8 @@ fn peak_not_ready(variant: &VariantResults<'_>) -> Option<f64> {
     Some(variant.displayed?.peak_not_ready as f64)
 }
 
-/// Maximum number of clusters that were simultaneously instructed and not ready, in the displayed run.
+/// The finding on the maximum number of clusters that were simultaneously instructed and not ready, in the displayed
+/// run.
 pub(super) fn updating(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(found) = Extremes::of(variants, peak_not_ready) else {
         return Vec::new();
@@ -369,8 +372,8 @@ pub(super) fn tradeoff(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// The largest factor by which a measure changes along one of the lines. `None`: no line has two values of it, or they
-/// may be 0.
+/// The largest ratio of two values of a measure on the same line. `None`: every line has fewer than two values, or a
+/// minimum of 0.
 fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Option<f64> {
     let mut greatest: Option<f64> = None;
     for line in lines {
@@ -390,7 +393,8 @@ fn greatest_factor(lines: &[Vec<&VariantResults<'_>>], measure: Measure) -> Opti
     greatest
 }
 
-/// `up to 3-fold`, `by 20%`: a factor along one of several lines, or of the only one. `None` if it is hardly above 1.
+/// A factor in words: `up to 3-fold`, `by 20%`. It is along one of several lines, or along the only line. `None` if
+/// the factor is close to 1.
 fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     if factor < 1.1 {
         return None;
@@ -409,7 +413,7 @@ fn factor_in_words(factor: f64, several_lines: bool) -> Option<String> {
     Some(format!("{most}{}-fold", number(rounded)))
 }
 
-/// A quantity and its change. `None`: it hardly changes.
+/// A quantity and its change. `None`: the quantity does not change noticeably.
 struct QuantityChange {
     what: &'static str,
     by: Option<String>,
@@ -453,7 +457,7 @@ pub(super) fn effect(subject: &str, lines: &[Vec<&VariantResults<'_>>]) -> Vec<S
             "{subject} hardly changes completion and the peak of pulls"
         )];
     }
-    // Changing measures come first.
+    // Measures that change come first.
     let [first, second] = if time.by.is_none() {
         [peak, time]
     } else {
@@ -484,7 +488,7 @@ fn exposed_targets(variant: &VariantResults<'_>) -> Option<f64> {
     variant.median(Measure::ExposedTargets)
 }
 
-/// Clusters that received a defective revision.
+/// The finding on the number of clusters that received a defective revision.
 pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     let Some(found) = Extremes::of(variants, exposed_targets) else {
         return Vec::new();
@@ -532,7 +536,7 @@ pub(super) fn exposure(variants: &[VariantResults<'_>]) -> Vec<String> {
     ]
 }
 
-/// `3`, or `3 to 5`: the minimum and the maximum of these numbers. `None` without one.
+/// The minimum and the maximum of some numbers: `3`, or `3 to 5`. `None` without a number.
 fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
     let (low, high) = numbers.minmax().into_option()?;
     Some(if low == high {
@@ -542,7 +546,7 @@ fn from_to(numbers: impl Iterator<Item = usize>) -> Option<String> {
     })
 }
 
-/// The number of Pareto-optimal settings among all settings of each world.
+/// The finding on the number of Pareto-optimal settings among all settings of each world.
 pub(super) fn front(optimal: &[(usize, usize)]) -> Vec<String> {
     let some = optimal.iter().copied().filter(|(best, _)| *best > 0);
     let best = from_to(some.clone().map(|(best, _)| best));
@@ -623,7 +627,7 @@ mod tests {
     }
 
     #[test]
-    fn a_finding_that_is_too_wide_is_replaced_by_a_shorter_one_or_by_the_subject() {
+    fn a_title_too_wide_for_the_page_is_replaced_by_a_shorter_finding_or_the_subject() {
         let head = |findings: &[String]| Head {
             subject: "Egress",
             findings: findings.to_vec(),

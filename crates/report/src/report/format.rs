@@ -4,7 +4,7 @@ use crate::results::RunOutcome;
 use fleetsim_units::in_thousands;
 use fleetsim_units::stats::Interval;
 
-/// A time that is not reached.
+/// The text for a time that is never reached.
 const NEVER: &str = "never";
 
 /// A count with thousands separators: whole, except for medians such as `52.5` between 52 and 53.
@@ -36,7 +36,7 @@ pub(super) fn number(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// Number of decimals with which a number of this size has about three significant digits.
+/// Number of decimals with which a number of the given size has about three significant digits.
 fn decimals(size: f64) -> usize {
     [99.95, 9.995, 0.9995, 0.0995]
         .iter()
@@ -71,8 +71,8 @@ fn fixed(value: f64, decimals: usize) -> String {
     }
 }
 
-/// A number and the ends of its interval, with the decimals of the number, and up to two more if the ends would read
-/// the same: `22.30`, `22.28`, `22.32`.
+/// A number and the ends of its interval, with the decimals of the number, and up to two more if the ends would look
+/// equal: `22.30`, `22.28`, `22.32`.
 pub(super) fn apart(values: [f64; 3]) -> [String; 3] {
     let usual = decimals(values[0].abs());
     for decimals in usual..=usual + 2 {
@@ -104,7 +104,7 @@ pub(super) fn percent(share: f64) -> String {
     format!("{}%", number(share * 100.0))
 }
 
-/// The ends of an interval of a share: `62–97%`.
+/// The ends of an interval of a share, in percent: `62–97%`.
 pub(super) fn percents(share: Interval) -> String {
     format!(
         "{}–{}%",
@@ -126,7 +126,7 @@ fn percents_of_end(end: f64) -> String {
     }
 }
 
-/// The end of a run, as a verb.
+/// How a run ended, as a verb.
 pub(super) const fn ended(outcome: RunOutcome) -> &'static str {
     match outcome {
         RunOutcome::Complete => "completed",
@@ -226,7 +226,7 @@ impl RateUnit {
             )
     }
 
-    /// A rate in this unit, with its name.
+    /// A rate in this unit, with the unit's name.
     pub(super) fn text(self, bytes_per_s: f64) -> String {
         format!("{} {}", number(bytes_per_s / self.bytes_per_s), self.name)
     }
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_read_as_people_write_them() {
+    fn numbers_are_written_as_people_write_them() {
         let cases = [
             (0.0, "0"),
             (0.01234, "0.0123"),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_not_certain_is_not_rounded_to_certainty() {
+    fn an_uncertain_share_is_not_rounded_to_0_or_100_percent() {
         let of = |low, high| {
             percents(Interval {
                 estimate: 0.5,
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_has_its_unit_in_the_singular_for_one() {
+    fn the_unit_of_the_value_one_is_singular() {
         assert_eq!(in_unit(1.0, "targets"), "1 target");
         assert_eq!(in_unit(38.0, "targets"), "38 targets");
         assert_eq!(in_unit(2400.0, "s"), "40.0 min");
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn times_and_rates_take_the_unit_that_gives_short_numbers() {
+    fn times_and_rates_have_the_unit_that_gives_short_numbers() {
         let times = [
             (0.0, "0 s"),
             (45.3, "45.3 s"),
@@ -322,7 +322,8 @@ mod tests {
             time_with_interval(739.0, 700.0, 846.0),
             "12.3 min [11.7–14.1]"
         );
-        // The same number of decimals inside as outside, even if an end is round or has another number of digits.
+        // The ends of an interval have as many decimals as the number, even if an end is round or has another number
+        // of digits.
         assert_eq!(
             time_with_interval(486.0, 480.0, 606.0),
             "8.10 min [8.00–10.10]"
@@ -337,7 +338,7 @@ mod tests {
         );
         assert_eq!(alike([9.25, 6.18, 10.0]), ["9.25", "6.18", "10.00"]);
         assert_eq!(alike([1999.0, 1997.4, 2000.0]), ["1,999", "1,997", "2,000"]);
-        // As many decimals as are needed to show the precision.
+        // There are as many decimals as are needed to show the precision.
         assert_eq!(apart([22.3, 21.9, 22.8]), ["22.3", "21.9", "22.8"]);
         assert_eq!(apart([22.3, 22.283, 22.317]), ["22.30", "22.28", "22.32"]);
         assert_eq!(

@@ -28,8 +28,8 @@ pub(super) struct Area {
 }
 
 impl Area {
-    /// The area of a page of this height, with `left` px for the labels of an axis and `right` px for the texts at the
-    /// right.
+    /// The area of a page of the given height, with `left` px for the labels of an axis and `right` px for the texts
+    /// at the right.
     pub(super) fn of_page(sheet: Sheet<'_>, height: f64, left: f64, right: f64) -> Self {
         Self {
             left: MARGIN + left,
@@ -87,7 +87,7 @@ pub(super) fn write_fitted(
     write(canvas, &text, at, style, Align::Left);
 }
 
-/// Writes lines from their left end, the first at this position, the others `step` apart.
+/// Writes lines from their left end, the first one at the given position, the others `step` apart.
 pub(super) fn write_lines(
     canvas: &mut Canvas,
     lines: &[String],
@@ -237,7 +237,7 @@ pub(super) fn value_axis(
     }
 }
 
-/// Draws the axis line at the bottom with ticks and labels; the title is below.
+/// Draws the axis line at the bottom with ticks, labels and, below them, the title.
 pub(super) fn bottom_axis(
     canvas: &mut Canvas,
     area: Area,

@@ -19,12 +19,12 @@ use fleetsim_units::stats::t_quantile;
 
 /// Maximum number of names in one sentence.
 const NAMED: usize = 3;
-/// Constants with a smaller correlation are not reported, nor are those with a correlation that chance produces, for
-/// any of the constants, in this share of analyses.
+/// A constant is reported if its correlation is at least [`MATTERS`], and is so large that chance produces such a
+/// correlation for any of the constants in at most the share [`BY_CHANCE`] of analyses.
 const MATTERS: f64 = 0.4;
 const BY_CHANCE: f64 = 0.05;
 
-/// The sentences; empty if the settings are unknown.
+/// The sentences on guesses; empty if the settings in force are unknown.
 pub(super) fn sentences(
     results: &Results,
     variants: &[VariantResults<'_>],
@@ -226,8 +226,8 @@ fn mattering(results: &Results, variant: &VariantResults<'_>) -> Vec<MatteringCo
     found
 }
 
-/// The smallest correlation that is worth reporting, for this number of draws and of constants (Bonferroni; Student's
-/// t of a rank correlation).
+/// The smallest correlation that is worth reporting, for the given number of draws and of constants (Bonferroni;
+/// Student's t of a rank correlation).
 fn least_correlation(draws: usize, constants: usize) -> f64 {
     let degrees = u32::try_from(draws.saturating_sub(2).max(1)).unwrap_or(u32::MAX);
     let t = t_quantile(1.0 - BY_CHANCE / (2.0 * constants.max(1) as f64), degrees);
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_the_constants_that_decide() {
+    fn the_text_names_the_constants_that_change_the_answer() {
         let waves = vec![Wave::new("all", 100, 0)];
         let mut results = readable_quietly(&Fleet {
             replicates: 6,

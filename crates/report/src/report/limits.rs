@@ -11,12 +11,13 @@ use fleetsim_units::counted;
 #[derive(Clone, Debug)]
 pub(super) struct AssertedLimit {
     pub(super) limit: Limit,
-    /// The strategy that it applies to. `None`: all strategies.
+    /// The strategy that the limit applies to. `None`: all strategies.
     pub(super) strategy: Option<String>,
 }
 
 impl AssertedLimit {
-    /// The limits that the answer is about: those that the experiment asserts, or otherwise those of its plan.
+    /// The limits that the answer is about: those that the experiment asserts, or, if it asserts none, those of its
+    /// plan.
     pub(super) fn of_answer(results: &Results) -> Vec<Self> {
         let asserted = Self::all(results);
         if !asserted.is_empty() {
@@ -32,7 +33,8 @@ impl AssertedLimit {
         limits
     }
 
-    /// All limits of the experiment. A limit of another build that this one cannot read is left out.
+    /// All limits of the experiment. A limit that another version of the program wrote, and that this one cannot read,
+    /// is left out.
     pub(super) fn all(results: &Results) -> Vec<Self> {
         let mut limits = Vec::new();
         for info in &results.provenance.limits {
@@ -44,7 +46,7 @@ impl AssertedLimit {
         limits
     }
 
-    /// Returns whether it applies to this variant.
+    /// Returns whether the limit applies to a variant.
     pub(super) fn applies_to(&self, variant: &VariantResults<'_>) -> bool {
         match &self.strategy {
             Some(strategy) => variant.info.strategy == *strategy,
@@ -91,7 +93,7 @@ impl<'v, 'r> JudgedLimit<'v, 'r> {
         judged
     }
 
-    /// Returns whether all these variants meet it.
+    /// Returns whether all variants meet the limit.
     pub(super) fn holds(&self) -> bool {
         self.verdicts.iter().all(|(_, verdict)| verdict.holds)
     }
@@ -150,7 +152,7 @@ pub(super) fn of_single_runs(limits: &[&Limit], all: &str) -> String {
     listed(&texts)
 }
 
-/// The number of limits that a variant exceeds, or for which it has too few runs to decide.
+/// The number of limits that a variant exceeds, or whose verdict is open because the variant has too few runs.
 pub(super) fn exceeded(variant: &VariantResults<'_>, limits: &[AssertedLimit]) -> usize {
     limits
         .iter()

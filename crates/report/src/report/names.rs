@@ -89,8 +89,8 @@ pub(super) fn column(
     fitting(lengths, sizes, Weight::Bold, width)
 }
 
-/// The first of these names that all fit, in the first size in which they do; otherwise the last names, with their
-/// middle cut.
+/// Returns the first list of names that all fit, and the first size in which they do. If no list fits, returns the
+/// last one, with the middle of each name cut.
 fn fitting(
     mut lengths: Vec<Vec<String>>,
     sizes: &[f64],
@@ -168,7 +168,7 @@ mod tests {
     use crate::report::text::text_width;
 
     #[test]
-    fn a_column_of_names_gets_smaller_before_it_loses_its_common_start_and_is_cut_last() {
+    fn names_are_first_made_smaller_then_lose_their_common_prefix_and_are_cut_last() {
         let names = ["from-git maxUnavailable=5%", "from-git maxUnavailable=10%"]
             .map(str::to_owned)
             .to_vec();

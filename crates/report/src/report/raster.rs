@@ -1,6 +1,7 @@
-//! Draws a chart as a PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both smooth edges.
+//! Draws a chart as a PNG at twice its size: tiny-skia draws shapes, and `ab_glyph` letters. Both use anti-aliasing.
 //!
-//! The same chart has the same bytes on each machine: no sum depends on instructions that only some machines have.
+//! The same chart has the same bytes on every machine, because no sum depends on instructions that only some CPUs
+//! have.
 
 use std::collections::HashMap;
 
@@ -43,10 +44,10 @@ pub(super) struct Raster {
 #[derive(Debug, Eq, Hash, PartialEq)]
 struct LetterKey {
     glyph: GlyphId,
-    /// The bits of its size in logical pixels.
+    /// The size of the letter in logical pixels, as the bits of an `f64`.
     size: u64,
     weight: Weight,
-    /// Its position within a pixel.
+    /// The position of the letter within a pixel, one of [`STEPS`].
     step: i32,
 }
 
@@ -77,12 +78,12 @@ impl Canvas {
     }
 }
 
-/// A PNG of opaque pixels of four bytes. Pixels are palette indices if a byte can represent each colour, which halves
-/// the file and takes a fifth of the time.
+/// Encodes opaque pixels of four bytes as a PNG. Pixels are palette indices if a byte can represent each colour: this
+/// halves the size of the file, and needs only a fifth of the time.
 fn encoded(pixels: &[u8], (width, height): (u32, u32)) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);
-    // Takes a tenth of the default's time.
+    // Fast compression needs only a tenth of the time of the default.
     encoder.set_compression(png::Compression::Fast);
     let data = if let Some((places, palette)) = indexed(pixels) {
         encoder.set_color(png::ColorType::Indexed);
@@ -148,7 +149,8 @@ fn indexed(pixels: &[u8]) -> Option<(Vec<u8>, Vec<u8>)> {
 fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey, Letter>) {
     match shape {
         Shape::Path(points, stroke) => {
-            // Joins are sharp up to right angles and flat beyond. Round joins look the same and take a tenth of a run.
+            // Joins are sharp up to right angles and flat beyond. Round joins would not be visible, but would need a
+            // tenth of the time of a run.
             let pen = Pen {
                 width: stroke.width as f32,
                 line_join: LineJoin::Miter,
@@ -163,7 +165,8 @@ fn draw(page: &mut PixmapMut<'_>, shape: &Shape, letters: &mut HashMap<LetterKey
             let corners = on_grid(points);
             let mut area = line(&corners);
             area.close();
-            // Adjacent rectangles would let the paper show where each covers a part of a pixel.
+            // With anti-aliasing, the paper would show through where two adjacent rectangles each cover a part of a
+            // pixel.
             let anti_alias = !is_rectangle(&corners);
             let paint = Paint {
                 anti_alias,
@@ -250,7 +253,7 @@ fn write(page: &mut PixmapMut<'_>, label: &Label, letters: &mut HashMap<LetterKe
     }
 }
 
-/// A pixel of paper with this shade of ink on it.
+/// A pixel of paper, mixed with ink according to the shade.
 fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedColorU8 {
     let Colour(red, green, blue) = ink;
     let mixed = PremultipliedColorU8::from_rgba(
@@ -262,7 +265,7 @@ fn inked(paper: PremultipliedColorU8, ink: Colour, shade: u8) -> PremultipliedCo
     mixed.expect("an opaque pixel takes every colour")
 }
 
-/// One channel of paper with this shade of ink on it.
+/// One channel of paper, mixed with ink according to the shade.
 fn mixed_channel(paper: u8, ink: u8, shade: u8) -> u8 {
     let sum = u16::from(SHADES - shade) * u16::from(paper) + u16::from(shade) * u16::from(ink);
     (sum / u16::from(SHADES)) as u8
@@ -293,7 +296,7 @@ impl Letter {
         }
     }
 
-    /// Draws a glyph at a step of a pixel; a glyph without ink has no pixels.
+    /// Draws a glyph at one of the [`STEPS`] positions within a pixel. A glyph without ink has no pixels.
     fn draw(glyph: GlyphId, label: &Label, step: i32) -> Self {
         let face = face(label.weight);
         // The library's sizes are font heights.
@@ -373,7 +376,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_cover_their_pixels() {
+    fn shapes_are_drawn_at_their_pixels() {
         let mut canvas = Canvas::new("t", 10.0, 10.0);
         canvas.rectangle((1.0, 1.0), (4.0, 4.0), Colour(200, 0, 0), 1.0);
         canvas.rectangle((4.25, 1.0), (6.75, 4.0), Colour(0, 200, 0), 1.0);

@@ -67,7 +67,7 @@ impl Sheet<'_> {
         self.px() - 2.0 * MARGIN
     }
 
-    /// See [`is_narrow`].
+    /// Returns whether the page is too narrow for two parts next to each other.
     pub(super) fn is_narrow(self) -> bool {
         is_narrow(self.px())
     }

@@ -1,4 +1,4 @@
-//! The look of charts: colours, line patterns, sizes and the font, defined once so that all charts match.
+//! The appearance of charts: colours, line patterns, sizes and the font, defined once so that all charts match.
 //!
 //! Colours: Okabe, Ito, "Color Universal Design" (2008), which are distinct with any colour vision; a dark grey
 //! replaces their yellow, which is hard to see on white paper. The hue of a variant is that of its product, and its
@@ -39,12 +39,12 @@ const BLACK: Colour = Colour(0x00, 0x00, 0x00);
 /// The background.
 pub(super) const WHITE: Colour = Colour(0xFF, 0xFF, 0xFF);
 
-/// One hue for each product, and the series of charts that show no variants.
+/// One hue for each product. Charts that show no variants use the same colours for their series.
 const SERIES: [u32; 8] = [
     0x0072B2, 0xD55E00, 0x009E73, 0xCC79A7, 0xE69F00, 0x56B4E9, 0x000000, 0x666666,
 ];
 
-/// The same on a dark background.
+/// The colours of [`SERIES`] for a dark background.
 const SERIES_DARK: [u32; 8] = [
     0x4CA3E0, 0xF28A3C, 0x2FBF92, 0xE093BE, 0xF2C14E, 0x9BD8FA, 0xF3F4F6, 0xA3ABB5,
 ];
@@ -75,7 +75,7 @@ fn series_of(product: &str) -> usize {
 }
 
 /// The style of a variant in all charts and on the page: the colour of its product, darker or lighter by its index
-/// among the compared variants of the product. So a strategy with its settings looks the same in all worlds.
+/// among the compared variants of the product. So the same settings of a strategy have the same style in all worlds.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(super) struct CurveStyle {
     product: usize,
@@ -95,7 +95,7 @@ impl CurveStyle {
         }
         let mut styles = vec![Self::default(); products.len()];
         for (world, members) in groups.iter().enumerate() {
-            // The members of the group, for each product.
+            // Number of members of the group so far, for each product.
             let mut alike = [0; SERIES.len()];
             for &member in members {
                 let product = colours[member];
@@ -114,18 +114,19 @@ impl CurveStyle {
         styles
     }
 
-    /// The colour.
+    /// The colour of the style on a light background.
     pub(super) fn colour(self) -> Colour {
         self.shaded(series_colour(self.product), 0.55)
     }
 
-    /// The colour on a dark background.
+    /// The colour of the style on a dark background.
     pub(super) fn colour_on_dark(self) -> Colour {
         self.shaded(Colour::of(SERIES_DARK[self.product]), 0.3)
     }
 
-    /// The colour's shade: from dark for the first variant, with this share of black, to light for the last; the
-    /// colour itself in the middle, or if it is the only one.
+    /// The shade of a colour for this style. Shades range from dark for the first variant, mixed with the share
+    /// `black` of black, to light for the last one. The variant in the middle, or a single variant, has the colour
+    /// itself.
     fn shaded(self, colour: Colour, black: f64) -> Colour {
         let share = if self.of > 1 {
             2.0 * self.place as f64 / (self.of - 1) as f64 - 1.0
@@ -161,8 +162,8 @@ pub(super) const STATES: [(&str, Colour); 4] = [
 /// Anchors of [`shade`], evenly spaced in lightness.
 const SHADES: [u32; 5] = [0xF1F6FB, 0xB6CFE6, 0x74A3CC, 0x2F76AE, 0x0D4274];
 
-/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that it reads the
-/// same in grey.
+/// The shade for a share, from light for 0 to dark for 1, in one hue and evenly in lightness, so that shades are also
+/// distinct in grey.
 pub(super) fn shade(share: f64) -> Colour {
     let at = share.clamp(0.0, 1.0) * (SHADES.len() - 1) as f64;
     let below = (at as usize).min(SHADES.len() - 2);
@@ -203,7 +204,7 @@ fn linear(channel: u8) -> f64 {
 pub(super) fn on_shade(share: f64) -> Colour {
     let Colour(red, green, blue) = shade(share);
     let luminance = 0.2126 * linear(red) + 0.7152 * linear(green) + 0.0722 * linear(blue);
-    // Contrast ratios of WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
+    // Contrast ratios according to WCAG 2: with white 1.05 / (L + 0.05), with black (L + 0.05) / 0.05.
     if (luminance + 0.05) * (luminance + 0.05) > 1.05 * 0.05 {
         BLACK
     } else {
@@ -248,13 +249,13 @@ pub(super) const CLUSTER_STATES: [(&str, Colour, Colour); 7] = [
 
 /// White border of a page.
 pub(super) const MARGIN: f64 = 24.0;
-/// Font sizes: pixels per em.
+/// Font size of a title, in pixels per em.
 pub(super) const TITLE: f64 = 21.0;
-/// See [`TITLE`].
+/// Font size of a subtitle, in pixels per em.
 pub(super) const SUBTITLE: f64 = 13.5;
-/// See [`TITLE`].
+/// Font size of a label, in pixels per em.
 pub(super) const LABEL: f64 = 13.0;
-/// See [`TITLE`].
+/// Font size of a small text, in pixels per em.
 pub(super) const SMALL: f64 = 12.0;
 
 /// The font's name, with fallbacks for a viewer of an SVG.
@@ -383,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn colour_is_the_product_and_lightness_the_setting_in_each_world() {
+    fn colour_shows_the_product_and_lightness_the_setting_in_each_world() {
         let products = [
             ("Rancher Fleet", false),
             ("Rancher Fleet", false),

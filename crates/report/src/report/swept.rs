@@ -1,9 +1,8 @@
 //! Swept settings: each swept path with its sorted values, and the lines of variants along it.
 //!
-//! Values get a numeric scale if all of them are quantities of one kind. A value that only changes the fleet, such as
-//! a pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is
-//! compared in clusters if all runs have the same number of targets. Everything else stays text, in the experiment's
-//! order.
+//! The scale is numeric if all values are quantities of one kind. A value that only changes the fleet, such as a
+//! pattern of names, is shown as its number of clusters. A mix of counts and shares, such as `1` and `5%`, is compared
+//! in clusters if all runs have the same number of targets. Everything else stays text, in the experiment's order.
 
 use itertools::Itertools;
 
@@ -12,9 +11,10 @@ use super::data::VariantResults;
 use super::format::count;
 use crate::results::{Setting, grouped, quantity};
 
-/// Values that span this factor are put on a logarithmic axis.
+/// Values that span this factor have a logarithmic axis.
 const LOG_FROM: f64 = 10.0;
-/// Neighbours closer than this share of an axis would overlap; then the values are evenly spaced.
+/// Minimum distance of neighbouring values, as a share of the axis: if any two values are closer, all values are
+/// evenly spaced.
 const GAP_MIN: f64 = 0.015;
 
 /// One swept path.
@@ -22,13 +22,13 @@ const GAP_MIN: f64 = 0.015;
 pub(super) struct SweepAxis<'r> {
     pub(super) path: &'r str,
     pub(super) name: &'r str,
-    /// Its values in the order of the axis.
+    /// The values of the path in the order of the axis.
     pub(super) values: Vec<SweepValue<'r>>,
     /// The axis title, with the unit unless the labels have it.
     pub(super) title: String,
-    /// Whether the positions are quantities. Otherwise they count from 0.
+    /// Whether the positions of the values are quantities. Otherwise the positions are 0, 1, 2 and so on.
     pub(super) numeric: bool,
-    /// Whether the values only change the fleet size, which is then used as their label.
+    /// Whether the values only change the fleet size, which then labels them.
     of_clusters: bool,
     log: bool,
 }
@@ -46,7 +46,7 @@ pub(super) struct SweepValue<'r> {
 /// A variant on a line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SweepPoint<'v, 'r> {
-    /// The index of its value on the axis.
+    /// The index on the axis of the variant's value.
     pub(super) value: usize,
     pub(super) variant: &'v VariantResults<'r>,
 }
@@ -54,14 +54,15 @@ pub(super) struct SweepPoint<'v, 'r> {
 /// The variants that differ in one swept setting only.
 #[derive(Clone, Debug)]
 pub(super) struct SweepLine<'v, 'r> {
-    /// The strategy and settings that distinguish it from the other lines; the strategy if it is the only line.
+    /// The strategy and settings that distinguish the line from the other lines; only the strategy if there is one
+    /// line.
     pub(super) name: String,
-    /// Its points in the order of the axis.
+    /// The points of the line in the order of the axis.
     pub(super) points: Vec<SweepPoint<'v, 'r>>,
 }
 
 impl<'v, 'r> SweepLine<'v, 'r> {
-    /// Its variants in the order of the axis.
+    /// The variants of the line in the order of the axis.
     pub(super) fn variants(&self) -> Vec<&'v VariantResults<'r>> {
         self.points.iter().map(|point| point.variant).collect()
     }
@@ -71,7 +72,7 @@ impl<'v, 'r> SweepLine<'v, 'r> {
 #[derive(Eq, Hash, PartialEq)]
 struct LineKey<'v> {
     strategy: &'v str,
-    /// The other settings: path and value.
+    /// The settings that are not on the axis: path and value.
     others: Vec<(&'v str, &'v str)>,
 }
 
@@ -123,7 +124,8 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The axis with its values at these positions, sorted. If some would overlap, they are evenly spaced.
+    /// Puts the values at the given positions, and sorts them. If values would overlap, they are evenly spaced
+    /// instead.
     fn at_places(mut self, places: &[f64]) -> Self {
         for (value, place) in self.values.iter_mut().zip(places) {
             value.place = *place;
@@ -155,7 +157,7 @@ impl<'r> SweepAxis<'r> {
         low > 0.0 && high >= LOG_FROM * low
     }
 
-    /// Returns whether no values would overlap.
+    /// Returns whether all values are far enough apart not to overlap.
     fn is_apart(&self) -> bool {
         let scale = self.scale(0.0, 1.0);
         self.values
@@ -163,7 +165,7 @@ impl<'r> SweepAxis<'r> {
             .all(|pair| scale.at(pair[1].place) - scale.at(pair[0].place) >= GAP_MIN)
     }
 
-    /// The setting in a title.
+    /// The name of the setting as used in titles.
     pub(super) fn subject(&self) -> String {
         if self.of_clusters {
             "fleet size".to_owned()
@@ -172,7 +174,7 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The index of the value that a variant has. `None` if it has none.
+    /// The index of the variant's value. `None` if the variant does not have the setting.
     pub(super) fn value_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         let text = setting(variant, self.path)?.value.as_str();
         self.values.iter().position(|value| value.text == text)
@@ -251,7 +253,8 @@ impl<'r> SweepAxis<'r> {
         }
     }
 
-    /// The variant's value after the setting's name: `distribution=cache`. `None` if it has none.
+    /// The variant's value after the setting's name: `distribution=cache`. `None` if the variant does not have the
+    /// setting.
     pub(super) fn named_of(&self, variant: &VariantResults<'_>) -> Option<String> {
         if self.of_clusters {
             return self.said_of(variant);
@@ -294,8 +297,8 @@ fn is_of_number(letter: char) -> bool {
     letter.is_ascii_digit() || ".%-".contains(letter)
 }
 
-/// The values of a flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for other
-/// texts.
+/// The values of a YAML flow map without their keys: `100% unready` for `{share: 100%, kind: unready}`. `None` for
+/// other texts.
 fn of_map(text: &str) -> Option<String> {
     let inner = text.strip_prefix('{')?.strip_suffix('}')?;
     let mut values: Vec<&str> = Vec::new();
@@ -307,8 +310,8 @@ fn of_map(text: &str) -> Option<String> {
     is_flat.then(|| values.join(" "))
 }
 
-/// A value without its parentheses, such as the settings of a distribution method, if the rest is unique: `prePull`
-/// for `prePull(every=10 min)`; maps without their keys.
+/// A short label for a value: without its parentheses, such as the settings of a distribution method, if that is
+/// unique (`prePull` for `prePull(every=10 min)`); a map without its keys.
 fn label(text: &str, all: &[&str]) -> String {
     let maps: Vec<Option<String>> = all.iter().map(|text| of_map(text)).collect();
     if let Some(brief) = of_map(text)
@@ -331,7 +334,7 @@ fn before_parentheses(text: &str) -> &str {
     text.split('(').next().unwrap_or_default()
 }
 
-/// The variant's setting with this path.
+/// The variant's setting with the given path.
 fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> {
     variant
         .info
@@ -340,7 +343,7 @@ fn setting<'r>(variant: &VariantResults<'r>, path: &str) -> Option<&'r Setting> 
         .find(|setting| setting.path == path)
 }
 
-/// The title of a setting: for strategies its name as in results, for the world its path.
+/// The title of a setting: its name in results for a setting of a strategy, its path for a setting of the world.
 fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
     if path.starts_with("strategies.") {
         name
@@ -351,12 +354,12 @@ fn subject<'s>(path: &'s str, name: &'s str) -> &'s str {
 
 /// The kind of a swept path's values, in the order in which kinds are tried.
 enum SweptValues {
-    /// Quantities of one kind, such as times, or shares only.
+    /// Quantities of one kind: only times, or only shares, for example.
     Quantities(Vec<f64>),
     /// Counts and shares, if the number of targets is the same in all runs.
     Targets {
         places: Vec<f64>,
-        /// The addition to the subject in the title: `in clusters (5% of 200 = 10)`.
+        /// The addition to the title that explains how counts and shares compare: `in clusters (5% of 200 = 10)`.
         note: String,
     },
     /// Values that only change the number of clusters.
@@ -374,7 +377,7 @@ impl SweptValues {
             .unwrap_or(Self::Categories)
     }
 
-    /// `None`: a text is not a quantity, or there are several kinds.
+    /// Reads the texts as quantities. `None`: a text is not a quantity, or there are several kinds.
     fn quantities(texts: &[&str]) -> Option<Self> {
         let mut kinds: Vec<&str> = Vec::new();
         let mut places = Vec::new();
@@ -389,7 +392,8 @@ impl SweptValues {
         kinds.iter().all_equal().then_some(Self::Quantities(places))
     }
 
-    /// `None`: a text is neither a number nor a share, or runs differ in their number of targets.
+    /// Reads the texts as counts and shares of the targets. `None`: a text is neither, or runs differ in their number
+    /// of targets.
     fn targets(texts: &[&str], variants: &[VariantResults<'_>]) -> Option<Self> {
         let targets = common_targets(variants.iter())? as f64;
         if targets <= 0.0 {
@@ -409,7 +413,8 @@ impl SweptValues {
         Some(Self::Targets { places, note })
     }
 
-    /// `None`: the setting belongs to a strategy, or the fleet sizes are not distinct.
+    /// Determines the fleet size for each value. `None`: the setting belongs to a strategy, or the fleet sizes are not
+    /// distinct.
     fn fleet_sizes(texts: &[&str], path: &str, variants: &[VariantResults<'_>]) -> Option<Self> {
         if path.starts_with("strategies.") {
             return None;
@@ -425,7 +430,7 @@ impl SweptValues {
         are_distinct.then_some(Self::FleetSizes(sizes))
     }
 
-    /// The title of an axis with these values of a setting.
+    /// The title of an axis with these values; `subject` is the name of the setting.
     fn title(&self, subject: &str) -> String {
         match self {
             Self::Quantities(_) | Self::Categories => subject.to_owned(),
@@ -456,7 +461,7 @@ fn share_of(text: &str) -> Option<f64> {
     Some(percentage / 100.0)
 }
 
-/// The number of targets of all runs of these variants. `None` if they differ, or if there is no run.
+/// The number of targets if all runs of the variants have the same number; otherwise, and without runs, `None`.
 fn common_targets<'v, 'r: 'v>(
     variants: impl Iterator<Item = &'v VariantResults<'r>>,
 ) -> Option<u64> {

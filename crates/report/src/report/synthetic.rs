@@ -16,9 +16,9 @@ pub(super) struct Wave {
     pub(super) settings: Vec<(String, String)>,
     /// Clusters promoted together.
     pub(super) size: u64,
-    /// Every how many runs one stalls halfway; 0 for never.
+    /// One in this number of runs stalls halfway; 0 if none does.
     pub(super) stalls: u32,
-    /// Number of clusters, if it differs from the experiment's.
+    /// Number of clusters, if it differs from the number in the experiment.
     pub(super) clusters: Option<u64>,
     /// Number of clusters after which a run with a defect stops. `None`: the revision is good.
     pub(super) defect: Option<u64>,
@@ -43,8 +43,8 @@ impl Wave {
     }
 }
 
-/// A wave for each combination of swept values, named as a run would name it; `size` clusters together for the first,
-/// more for each following one.
+/// A wave for each combination of swept values, named as a run would name it. The first one updates `size` clusters
+/// together, each following one more.
 pub(super) fn grid(strategy: &str, size: u64, axes: &[(&str, &[&str])]) -> Vec<Wave> {
     let mut points: Vec<Vec<(String, String)>> = vec![Vec::new()];
     for (path, values) in axes {
@@ -270,7 +270,7 @@ impl Lcg {
 }
 
 impl Fleet {
-    /// Writes the tables into `folder` like a run.
+    /// Writes the tables into `folder`, as a run does.
     pub(super) fn publish(&self, folder: &Path) {
         let mut provenance = Provenance::new(
             "max-unavailable",
@@ -323,8 +323,8 @@ impl Fleet {
         }
     }
 
-    /// Waves of `size` clusters; each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link, and is
-    /// ready 20 s to 60 s later; the next wave starts when all clusters of the wave are ready.
+    /// Simulates waves of `size` clusters. Each cluster pulls 3 x 150 MB through 100 Mbit/s or its share of the link,
+    /// and is ready 20 s to 60 s later. The next wave starts when all clusters of the previous one are ready.
     fn run(&self, wave: &Wave, replicate: u32) -> RunRecord {
         let mut draws = Lcg(u64::from(replicate) * 7919 + 1);
         let fleet = wave.clusters.unwrap_or(self.clusters);
@@ -545,7 +545,7 @@ fn series(
     bins: usize,
     bin_s: f64,
 ) -> Vec<SeriesRow> {
-    // Counted by differences: one step up and one down for each cluster.
+    // The series are computed from differences: one step up and one down for each cluster.
     let mut steps = vec![[0_i64; 4]; bins + 1];
     let mut bytes = vec![0.0; bins + 1];
     let bin = |time: f64| ((time / bin_s) as usize).min(bins);

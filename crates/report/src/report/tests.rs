@@ -183,7 +183,7 @@ fn charts_drawn_from_the_recorded_files_have_the_same_bytes() {
         ..six_settings()
     };
     fleet.publish(&folder);
-    // A copy of only the recorded files gives the same charts.
+    // Charts drawn from a copy of only the recorded files are equal.
     let copy = home.path().join("copy");
     std::fs::create_dir(&copy).expect("made");
     for file in [
@@ -408,7 +408,7 @@ fn panels_have_their_own_value_axes_when_peaks_differ_much() {
 }
 
 #[test]
-fn names_in_the_completion_chart_are_complete_if_they_fit() {
+fn names_in_the_completion_chart_are_not_cut_if_they_fit() {
     let names = ["5%", "10%"]
         .map(|setting| format!("a strategy with quite a long name maxUnavailable={setting}"));
     let fleet = with_waves(names.iter().map(|name| wave(name, 100, 0)).collect());
@@ -443,7 +443,7 @@ fn overlapping_variants_are_all_visible_and_named() {
         first[1] < second[1] && second[1] < third[1] && third[1] - first[1] < 40.0,
         "line by line"
     );
-    // On the plot, each dot has a wider ring than the one on top of it, in its own colour.
+    // A dot that is drawn below another one has a wider ring, in its own colour.
     let colours: Vec<_> = results
         .variants()
         .iter()
@@ -495,7 +495,7 @@ fn with_waves(waves: Vec<Wave>) -> Fleet {
 }
 
 #[test]
-fn an_unfinished_variant_names_the_rule_that_blocks_it() {
+fn the_rule_that_blocks_an_unfinished_variant_is_named() {
     let fleet = Fleet {
         clusters: 100,
         replicates: 4,
@@ -576,7 +576,7 @@ fn targets_that_cannot_be_updated_do_not_hide_the_answer() {
         shown.iter().any(|text| text.contains("]; this run ")),
         "{shown:?}"
     );
-    // One variant alone, and one that a rule also blocks.
+    // One variant alone, and one that is also blocked by a rule.
     let alone = table(
         &readable(&fleet(vec![unreachable(100, 4)])),
         100,
@@ -664,9 +664,9 @@ fn assert_well_formed(text: &str) {
     );
 }
 
-/// Draws the fleets for a person to inspect, if a folder is named.
+/// Writes the charts of the fleets, so that a person can inspect them, if the environment names a folder.
 #[test]
-fn charts_can_be_inspected() {
+fn charts_are_written_to_the_folder_for_inspection() {
     let Some(folder) = std::env::var_os("FLEETSIM_CHARTS") else {
         return;
     };

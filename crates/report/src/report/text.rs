@@ -7,7 +7,7 @@ use fleetsim_units::io::printable;
 
 /// `text` escaped for HTML and its attributes.
 pub(super) fn escaped(text: &str) -> String {
-    // The character that begins every escape comes first.
+    // The character `&` comes first, because all escapes begin with it.
     let escapes = [
         ('&', "&amp;"),
         ('<', "&lt;"),
@@ -35,7 +35,7 @@ pub(super) fn text_width(text: &str, size: f64, weight: Weight) -> f64 {
     width
 }
 
-/// The width of the widest text; 0 without one.
+/// The width of the widest text; 0 if there are no texts.
 pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weight: Weight) -> f64 {
     texts
         .into_iter()
@@ -43,7 +43,7 @@ pub(super) fn widest(texts: impl IntoIterator<Item: AsRef<str>>, size: f64, weig
         .fold(0.0, f64::max)
 }
 
-/// The glyphs of `text` with the distance of each from the left end, and the whole width.
+/// The glyphs of `text` with their distances from the left end, and the width of the whole text.
 pub(super) fn lay_out(text: &str, size: f64, weight: Weight) -> (Vec<(GlyphId, f64)>, f64) {
     let font = face(weight);
     let scale = glyph_scale(size, weight);
@@ -68,7 +68,7 @@ pub(super) fn face(weight: Weight) -> &'static FontRef<'static> {
     }
 }
 
-/// Logical pixels per font unit, in a text of this size.
+/// Logical pixels per font unit, in a text of the given size.
 pub(super) fn glyph_scale(size: f64, weight: Weight) -> f64 {
     size / f64::from(
         face(weight)
@@ -93,7 +93,7 @@ pub(super) fn fitted(text: &str, size: f64, weight: Weight, width: f64) -> Strin
     String::new()
 }
 
-/// `text` in at most `most` lines that are broken at spaces; the last is cut with an ellipsis if it is too wide.
+/// `text` in at most `most` lines that are broken at spaces. If the last line is too wide, it is cut with an ellipsis.
 pub(super) fn in_lines(
     text: &str,
     size: f64,
@@ -119,7 +119,8 @@ pub(super) fn in_lines(
         .collect()
 }
 
-/// A name with its middle cut if it is wider than `width`: strategies are at the start, settings at the end.
+/// A name with its middle cut if it is wider than `width`, because strategies are at the start and settings at the
+/// end.
 pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> String {
     if text_width(name, size, weight) <= width {
         return name.to_owned();
@@ -138,7 +139,8 @@ pub(super) fn fitted_name(name: &str, size: f64, weight: Weight, width: f64) -> 
     String::new()
 }
 
-/// Length in bytes of the whole words that all names start with, including the space, if each name continues after it.
+/// Length in bytes of the longest prefix of whole words, including the last space, that all names share. Every name
+/// continues after it.
 pub(super) fn common_start(names: &[&str]) -> usize {
     let [first, _, ..] = names else {
         return 0;
@@ -168,7 +170,7 @@ mod tests {
     const LABEL_SIZE: f64 = 13.0;
 
     #[test]
-    fn a_text_that_is_too_wide_ends_in_an_ellipsis() {
+    fn a_text_too_wide_for_its_room_ends_in_an_ellipsis() {
         assert_eq!(
             fitted("maxUnavailable", LABEL_SIZE, Weight::Regular, 500.0),
             "maxUnavailable"
@@ -184,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_text_takes_more_lines_and_only_the_last_is_cut() {
+    fn a_long_text_has_several_lines_and_only_the_last_is_cut() {
         let in_two = |text: &str| in_lines(text, LABEL_SIZE, Weight::Regular, 100.0, 2);
         assert_eq!(in_two("one"), ["one"]);
         assert_eq!(
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_common_start_of_names_consists_of_whole_words_and_is_never_a_complete_name() {
+    fn the_common_prefix_of_names_ends_at_a_word_and_is_never_a_whole_name() {
         let cases = [
             (
                 &["from git max=5%", "from git max=10%"][..],
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_too_wide_keeps_its_setting() {
+    fn a_shortened_name_keeps_its_setting() {
         let cut = fitted_name(
             "a strategy with a long name, maxUnavailable=25%",
             LABEL_SIZE,

@@ -1,12 +1,12 @@
-//! Both kinds of interval if constants were drawn: from random numbers only, and total, for each headline measure and
-//! variant.
+//! The two kinds of interval for each headline measure and variant if constants were drawn: those from random numbers
+//! only, and total intervals.
 
 use super::data::Results;
 use super::format::{apart, in_unit, percent};
 use super::wrap::{shortened, text_table, wrapped};
 use crate::results::{Measure, READY_TIME, UncertaintyRow};
 
-/// Measures that are shown if any run has them.
+/// Headline measures. Each is shown if any run has a value of it.
 const HEADLINE: [Measure; 3] = [Measure::ExposedTargets, READY_TIME, Measure::PeakPulls];
 /// Maximum width of a variant's name in the text.
 const NAME_MAX: usize = 38;
@@ -38,7 +38,7 @@ pub(super) fn headline(results: &Results) -> Vec<Uncertain<'_>> {
     shown
 }
 
-/// `12.3 min–15 min`, `12–200 targets`; `never` for an end that is not reached.
+/// An interval in words: `12.3 min–15 min`, `12–200 targets`; an end that is not reached is `never`.
 pub(super) fn range(low: Option<f64>, high: Option<f64>, unit: &str) -> String {
     match (low, high) {
         (Some(low), Some(high)) if unit == "s" => {

@@ -1,6 +1,6 @@
 //! Texts for a terminal, measured in characters: wrapped, cut, and arranged in columns.
 
-/// Number of characters.
+/// The number of characters in a text.
 pub(super) fn letters(text: &str) -> usize {
     text.chars().count()
 }
@@ -26,7 +26,7 @@ pub fn wrapped(text: &str, width: usize, indent: &str) -> String {
     lines
 }
 
-/// Like [`wrapped`]; an empty text gives no line.
+/// Like [`wrapped`], but an empty text gives no line.
 pub(super) fn paragraph(text: &str, width: usize) -> String {
     if text.is_empty() {
         String::new()
@@ -40,7 +40,7 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
     if letters(text) <= max {
         return text.to_owned();
     }
-    // It may have been cut before.
+    // The text may already contain an ellipsis from an earlier cut.
     let all: Vec<char> = text.chars().filter(|letter| *letter != '…').collect();
     let head = max / 3;
     let tail = max - head - 1;
@@ -51,7 +51,7 @@ pub(super) fn shortened(text: &str, max: usize) -> String {
         .collect()
 }
 
-/// The heading of a column, and its cell in a row.
+/// The heading of a column, and the function that gives its cell in a row.
 type ColumnOf<'c, Row> = (&'c str, &'c dyn Fn(&Row) -> String);
 
 /// A table with a line for each row below the headings. The first `left` columns are left-aligned.

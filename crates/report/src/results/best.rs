@@ -44,19 +44,20 @@ pub struct ComparisonRow {
     pub unit: String,
     /// Number of variants that are compared.
     pub compared: u64,
-    /// Replicates that all of them have.
+    /// Number of replicates that all compared variants have.
     pub pairs: u64,
-    /// Whether its mean may be the smallest.
+    /// Whether the variant's mean may be the smallest.
     pub may_be_best: bool,
-    /// Difference of its mean from the smallest mean of the others; empty without a mean.
+    /// Difference of the variant's mean from the smallest mean of the other variants; empty if the variant has no
+    /// mean.
     pub behind: Option<f64>,
-    /// Lower end of the simultaneous 95% interval of that.
+    /// Lower end of the simultaneous 95% interval of the difference from the smallest mean of the other variants.
     pub behind_low: Option<f64>,
-    /// Upper end of the simultaneous 95% interval of that.
+    /// Upper end of the simultaneous 95% interval of the difference from the smallest mean of the other variants.
     pub behind_high: Option<f64>,
 }
 
-/// The comparisons of all variants with runs; a variant that is alone in its world has none.
+/// The comparisons of all variants with runs. A variant that is alone in its world is not compared.
 pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<ComparisonRow> {
     let variants: Vec<&VariantRecord> = variants
         .iter()
@@ -99,9 +100,9 @@ pub(super) fn comparisons(variants: &[VariantRecord], seed: u64) -> Vec<Comparis
     rows
 }
 
-/// Compares one measure of several variants over their common replicates, the number of which is returned first.
-/// `None` for a variant without a value in one of them, and for all if fewer than two variants or replicates can be
-/// compared.
+/// Compares one measure of several variants over their common replicates, the number of which is returned first. A
+/// variant without a value in one of them is `None`; so are all variants if fewer than two variants or replicates can
+/// be compared.
 #[must_use]
 pub fn contenders(
     variants: &[Vec<&RunRow>],
@@ -113,7 +114,7 @@ pub fn contenders(
         by_replicate.push(runs.iter().map(|run| (run.replicate, *run)).collect());
     }
     let common = common_replicates(variants, &by_replicate);
-    // The values of the variants that have all of them, and the indices of these variants.
+    // The values of the variants that have a value in every replicate, and the indices of these variants.
     let mut complete: Vec<Vec<f64>> = Vec::new();
     let mut with_values: Vec<usize> = Vec::new();
     for (variant, runs) in by_replicate.iter().enumerate() {
@@ -219,7 +220,7 @@ mod tests {
             (false, None),
             "it has no mean"
         );
-        // Equal everywhere: all of them may have the lowest peak.
+        // All values are equal, so every variant may have the lowest peak.
         assert!(
             rows.iter()
                 .filter(|row| row.measure == Measure::PeakPulls)

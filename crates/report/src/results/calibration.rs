@@ -50,49 +50,49 @@ pub struct CalibrationRecord {
 /// A file that was read.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SourceRow {
-    /// Its name as given on the command line.
+    /// The name of the file as given on the command line.
     pub file: String,
-    /// Its kind: `events`, `manifest`, `prometheus`, `durations`.
+    /// The kind of file: `events`, `manifest`, `prometheus` or `durations`.
     pub kind: String,
-    /// A summary of its content.
+    /// A summary of the file's content.
     pub has: String,
 }
 
 /// A kind of input that was left out.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LeftOutRow {
-    /// The kind of input.
+    /// The kind of input that was left out.
     pub kind: String,
-    /// The reason.
+    /// The reason why the input was left out.
     pub reason: String,
-    /// The number of times.
+    /// How often an input of this kind was left out for this reason.
     pub count: u64,
 }
 
 /// A measured quantity with its fits.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SampleRecord {
-    /// Its name, which is also the name of its file and of its chart.
+    /// The name of the quantity, which is also the name of its file and of its chart.
     pub name: String,
-    /// Its meaning, in a few words.
+    /// The meaning of the quantity, in a few words.
     pub title: String,
     /// The files that it was measured from.
     pub source: String,
     /// Number of values.
     pub count: u64,
-    /// The minimum, in seconds.
+    /// The minimum of the values, in seconds.
     pub min_s: f64,
-    /// The median.
+    /// The median of the values, in seconds.
     pub median_s: f64,
-    /// The 95th percentile.
+    /// The 95th percentile of the values, in seconds.
     pub p95_s: f64,
-    /// The maximum.
+    /// The maximum of the values, in seconds.
     pub max_s: f64,
-    /// The mean. `None` if only bins are known.
+    /// The mean of the values, in seconds. `None` if only bins are known.
     pub mean_s: Option<f64>,
     /// The lower end of the 95% interval of the median; `None` for fewer than six values, and for bins.
     pub median_low_s: Option<f64>,
-    /// The upper end.
+    /// The upper end of the 95% interval of the median; `None` for fewer than six values, and for bins.
     pub median_high_s: Option<f64>,
     /// The setting that the distribution is for, a path of the experiment file.
     pub setting: Option<String>,
@@ -100,7 +100,7 @@ pub struct SampleRecord {
     pub chosen: String,
     /// The chosen distribution in the experiment file's notation.
     pub expression: String,
-    /// Why the choice must be used with care.
+    /// The reason why the chosen distribution must be used with care.
     pub warning: Option<String>,
     /// Fits, the best first.
     pub fits: Vec<FitRecord>,
@@ -113,101 +113,104 @@ pub struct SampleRecord {
 pub struct FitRecord {
     /// `lognormal`, `weibull`, `gamma` or `exponential`.
     pub distribution: String,
-    /// Its parameters with their names in the experiment file.
+    /// The parameters of the distribution, with their names in the experiment file.
     pub parameters: Vec<FitParameter>,
     /// Kolmogorov and Smirnov's distance: the largest difference of the distribution functions.
     pub ks: f64,
-    /// Share of samples of the fitted distribution with a distance at least as large. `None`: not computed.
+    /// Share of samples of the fitted distribution whose Kolmogorov–Smirnov distance is at least `ks`. `None`: not
+    /// computed.
     pub ks_p: Option<f64>,
     /// Anderson and Darling's distance, which gives more weight to the tails. `None` if only bins are known.
     pub ad: Option<f64>,
-    /// Like `ks_p`.
+    /// Share of samples of the fitted distribution whose Anderson–Darling distance is at least `ad`. `None`: not
+    /// computed.
     pub ad_p: Option<f64>,
-    /// `fits`, `close` or `does not fit`.
+    /// The verdict on the fit: `fits`, `close` or `does not fit`.
     pub verdict: String,
     /// The distribution in the experiment file's notation.
     pub expression: String,
-    /// Points of its distribution function: seconds and share.
+    /// Points of the distribution function of the fit: seconds and share.
     pub curve: Vec<(f64, f64)>,
 }
 
 /// A parameter of a fitted distribution.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct FitParameter {
-    /// Its name in the experiment file.
+    /// The name of the parameter in the experiment file.
     pub name: String,
-    /// `s`, or empty.
+    /// The unit of the parameter: `s`, or empty.
     pub unit: String,
-    /// The estimate.
+    /// The estimate of the parameter.
     pub value: f64,
-    /// The lower end of its 95% interval. `None`: not computed.
+    /// The lower end of the parameter's 95% interval. `None`: not computed.
     pub low: Option<f64>,
-    /// The upper end.
+    /// The upper end of the parameter's 95% interval. `None`: not computed.
     pub high: Option<f64>,
 }
 
 /// The rates of image pulls, fitted to the durations of pulls of known images.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RatesRecord {
-    /// Number of pulls used.
+    /// Number of pulls that the rates are fitted to.
     pub pulls: u64,
-    /// Number of their nodes.
+    /// Number of nodes with pulls that the rates are fitted to.
     pub nodes: u64,
-    /// The formula in words.
+    /// The formula of the pull model in words.
     pub formula: String,
-    /// Median of the absolute relative errors over images.
+    /// Median over images of the absolute relative error of the fitted duration.
     pub median_error: f64,
-    /// The same for pulls simulated with the pasted settings. `None`: there are no settings to paste.
+    /// Median over images of the absolute relative error of pulls that are simulated with the pasted settings. `None`:
+    /// there are no settings to paste.
     #[serde(default)]
     pub simulated_error: Option<f64>,
-    /// The largest of these errors, with its image.
+    /// The largest absolute relative error of pulls that are simulated with the pasted settings, with its image.
     #[serde(default)]
     pub simulated_worst: Option<(f64, String)>,
-    /// The parameters.
+    /// The parameters of the pull model.
     pub parameters: Vec<RateParameter>,
-    /// The images.
+    /// The pulled images.
     pub images: Vec<ImageRow>,
 }
 
 /// A parameter of the pull model.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RateParameter {
-    /// Its name.
+    /// The name of the parameter.
     pub name: String,
-    /// `s` or `bytes/s`.
+    /// The unit of the parameter: `s` or `bytes/s`.
     pub unit: String,
-    /// The estimate. `None`: the pulls do not determine it.
+    /// The estimate of the parameter. `None`: the pulls do not determine it.
     pub value: Option<f64>,
-    /// The lower end of its 95% interval.
+    /// The lower end of the parameter's 95% interval.
     pub low: Option<f64>,
-    /// The upper end. `None`: no upper end.
+    /// The upper end of the parameter's 95% interval. `None`: there is no upper end.
     pub high: Option<f64>,
-    /// The setting, a path of the experiment file.
+    /// The setting that the parameter is for, a path of the experiment file.
     pub setting: String,
-    /// Notes on it.
+    /// Notes on the parameter.
     pub note: String,
 }
 
 /// An image, the durations of its pulls, and the fitted duration.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ImageRow {
-    /// The image.
+    /// The name of the image.
     pub image: String,
     /// Number of layers that the nodes lacked.
     pub layers: u64,
-    /// Their bytes over the wire.
+    /// Compressed bytes of the layers that the nodes lacked, as downloaded.
     pub compressed_bytes: u64,
-    /// Their bytes on disk.
+    /// Bytes on disk of the layers that the nodes lacked.
     pub uncompressed_bytes: u64,
-    /// Number of pulls used.
+    /// Number of pulls of the image that are used for the fit.
     pub pulls: u64,
-    /// The minimum duration.
+    /// The minimum duration of a pull.
     pub pull_s_min: f64,
-    /// The median.
+    /// The median duration of the pulls.
     pub pull_s_median: f64,
-    /// The maximum.
+    /// The maximum duration of a pull.
     pub pull_s_max: f64,
-    /// The duration according to the fitted model.
+    /// The duration of a pull according to the fitted model.
     pub fitted_s: f64,
 }
 
@@ -216,50 +219,50 @@ pub struct ImageRow {
 pub struct CalibratedValue {
     /// The setting, a path of the experiment file; empty for a value without one.
     pub setting: String,
-    /// The quantity.
+    /// The calibrated quantity.
     pub quantity: String,
-    /// Its value in the experiment file's notation.
+    /// The value of the quantity in the experiment file's notation.
     pub value: String,
-    /// The lower end of the 95% interval, in the same notation; empty if there is none.
+    /// The lower end of the 95% interval, in the notation of `value`; empty if there is none.
     pub low: String,
-    /// The upper end.
+    /// The upper end of the 95% interval, in the notation of `value`; empty if there is none.
     pub high: String,
     /// Number of measurements.
     pub count: u64,
     /// The files that the measurements come from.
     pub source: String,
-    /// Notes on it.
+    /// Notes on the value.
     pub note: String,
 }
 
-/// A container: a row of `containers.csv`. Times are from the first event.
+/// A container: a row of `containers.csv`. Times count from the first event.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ContainerRow {
-    /// Namespace and name of its pod.
+    /// Namespace and name of the container's pod.
     pub pod: String,
     /// `spec.containers{name}` or `spec.initContainers{name}`.
     pub container: String,
-    /// Its node.
+    /// The node of the container.
     pub node: String,
-    /// Its image.
+    /// The image of the container.
     pub image: String,
     /// Time when the pod was scheduled.
     pub scheduled_s: Option<f64>,
-    /// Time when the kubelet queued its pull.
+    /// Time when the kubelet queued the pull of the container's image.
     pub pulling_s: Option<f64>,
-    /// Time when its image was complete.
+    /// Time when the container's image was complete.
     pub pulled_s: Option<f64>,
-    /// Time when its process first ran.
+    /// Time when the container's process first ran.
     pub started_s: Option<f64>,
-    /// Duration of the pull.
+    /// Duration of the pull, without the wait for other pulls of the node.
     pub pull_s: Option<f64>,
-    /// The same including the wait for other pulls of the node.
+    /// Duration of the pull, including the wait for other pulls of the node.
     pub with_waiting_s: Option<f64>,
     /// Compressed bytes of the image.
     pub size_bytes: Option<u64>,
-    /// Number of attempts to pull that failed before.
+    /// Number of failed attempts to pull the image before.
     pub failed_attempts: u64,
-    /// Why the pull is not used to fit rates; empty if it is.
+    /// The reason why the pull is not used to fit rates; empty if it is used.
     pub left_out: String,
 }
 
@@ -270,30 +273,30 @@ pub struct PredictionRecord {
     pub source: String,
     /// A description of the simulation.
     pub simulated: String,
-    /// Whether the fit used the same events.
+    /// Whether the rates were fitted to the same events.
     pub is_in_sample: bool,
     /// Number of simulated runs.
     pub runs: u32,
     /// Number of compared pods.
     pub pods: u64,
-    /// Time from the first pod's schedule to the last start, in reality.
+    /// Real time from the scheduling of the first pod to the start of the last one.
     pub completion_s: f64,
-    /// The same in the prediction, median over runs.
+    /// Predicted time from the scheduling of the first pod to the start of the last one, median over runs.
     pub predicted_completion_s: f64,
-    /// The 5th percentile over runs.
+    /// Predicted time from the scheduling of the first pod to the start of the last one, 5th percentile over runs.
     pub predicted_completion_p5_s: f64,
-    /// The 95th percentile.
+    /// Predicted time from the scheduling of the first pod to the start of the last one, 95th percentile over runs.
     pub predicted_completion_p95_s: f64,
-    /// Median over pods of the relative error of the time from schedule to start. `None`: pods cannot be
+    /// Median over pods of the relative error of the time from scheduling to start. `None`: pods cannot be
     /// distinguished.
     pub median_error: Option<f64>,
-    /// Median over pods of the relative size of that error.
+    /// Median over pods of the absolute relative error of the time from scheduling to start.
     pub median_absolute_error: Option<f64>,
-    /// Started pods over time, in reality: seconds and pods.
+    /// Number of started pods over time, in reality: seconds and pods.
     pub real: Vec<(f64, f64)>,
-    /// The same in the prediction.
+    /// Number of started pods over time, according to the prediction.
     pub predicted: Vec<PredictedStarts>,
-    /// The pods.
+    /// The compared pods.
     pub rows: Vec<PredictedPod>,
 }
 
@@ -304,11 +307,11 @@ pub struct PredictionRecord {
 pub struct PredictedStarts {
     /// Number of started pods.
     pub pods: f64,
-    /// Seconds from the first pod's schedule, median over runs.
+    /// Seconds from the scheduling of the first pod until this number of pods has started, median over runs.
     pub median_s: f64,
-    /// The 5th percentile over runs.
+    /// Seconds from the scheduling of the first pod until this number of pods has started, 5th percentile over runs.
     pub p5_s: f64,
-    /// The 95th percentile.
+    /// Seconds from the scheduling of the first pod until this number of pods has started, 95th percentile over runs.
     pub p95_s: f64,
 }
 
@@ -332,17 +335,17 @@ impl From<PredictedStarts> for [f64; 4] {
 /// A pod of a past rollout, and its prediction.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct PredictedPod {
-    /// Namespace and name.
+    /// Namespace and name of the pod.
     pub pod: String,
-    /// Its node.
+    /// The node of the pod.
     pub node: String,
-    /// The image of its first container.
+    /// The image of the pod's first container.
     pub image: String,
-    /// Seconds since the first pod's schedule.
+    /// Time of the pod's scheduling, in seconds since that of the first pod.
     pub scheduled_s: f64,
-    /// Its start in reality.
+    /// Time of the pod's real start, in seconds since the scheduling of the first pod.
     pub started_s: f64,
-    /// Its predicted start, median over runs.
+    /// Time of the pod's predicted start, in seconds since the scheduling of the first pod, median over runs.
     pub predicted_s: f64,
 }
 
@@ -368,7 +371,7 @@ impl CalibrationRecord {
         read_record(folder)
     }
 
-    /// The tables with their names.
+    /// The tables of a calibration with their names.
     #[must_use]
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut fits = Vec::new();

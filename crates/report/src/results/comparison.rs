@@ -1,9 +1,9 @@
 //! Determines which variants of an experiment are compared with each other.
 //!
 //! Variants of one world (the same fleet, registry and release) are compared with each other, because the question is
-//! about their strategies. If every variant is a different world, the question is about the worlds: the setting with
-//! the most values is compared, for each combination of the others. Compared variants use the same random numbers if
-//! they have the same clusters.
+//! then about the strategies. If every variant is a different world, the question is about the worlds: the setting
+//! with the most values is compared, for each combination of the others. Compared variants use the same random numbers
+//! if they have the same clusters.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -12,8 +12,8 @@ use itertools::Itertools;
 
 use super::Setting;
 
-/// Groups the variants with these settings, as indices into the list: the members of a group are compared, and its
-/// first is the reference for differences.
+/// Groups variants by their settings, as indices into the list. The members of a group are compared, and the first
+/// member is the reference for differences.
 #[must_use]
 pub fn compared(settings: &[&[Setting]]) -> Vec<Vec<usize>> {
     let worlds = partition(settings, |setting| !setting.is_of_strategy());
@@ -63,7 +63,7 @@ pub fn distinct(settings: &[&[Setting]]) -> Vec<(String, Vec<String>)> {
 /// The items of each key; keys are in order of first appearance, items in input order.
 #[must_use]
 pub fn grouped<K: Eq + Hash, T>(items: impl IntoIterator<Item = (K, T)>) -> Vec<(K, Vec<T>)> {
-    /// The items of one key, and the index of the first of them among all.
+    /// The items of one key, and the index of the first of them in the input.
     struct Members<T> {
         first: usize,
         items: Vec<T>,

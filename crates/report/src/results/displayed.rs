@@ -1,18 +1,18 @@
 //! The displayed replicate: the one run of every variant that curves, fleets and individual times show.
 //!
 //! All variants show the same replicate, so that they have the same offline clusters, delays and failures. A chart
-//! shows the variants of all worlds side by side, so worlds share the replicate too. It is the replicate closest to
-//! the medians of all variants: the one with the smallest sum of rank distances, over the variants and over two
-//! measures, the time until all reachable targets are ready and the peak of pulls; ties go to the first. Unfinished
-//! runs rank behind all finished ones. Ranks are used instead of values, because one slow variant would outweigh all
-//! others.
+//! shows the variants of all worlds side by side, so worlds share the replicate too. The displayed replicate is the
+//! one closest to the medians of all variants, which has the smallest sum of rank distances, over the variants and
+//! over two measures, the time until all reachable targets are ready and the peak of pulls; ties go to the first.
+//! Unfinished runs rank behind all finished ones. Ranks are used instead of values, because one slow variant would
+//! outweigh all others.
 
 use std::collections::BTreeMap;
 
 use super::VariantRecord;
 use fleetsim_units::stats::ordered;
 
-/// One rank: a multiple of common numbers of runs, so that equal distances stay equal when divided.
+/// Unit of rank distances: a multiple of common numbers of runs, so that equal distances stay equal when divided.
 const RANK: u64 = 5_354_228_880;
 
 /// The replicate that all `variants` with runs show. `None` without runs, or without a common replicate.
@@ -35,7 +35,7 @@ pub fn displayed_replicate(variants: &[VariantRecord]) -> Option<u32> {
     closest.map(|(replicate, _)| replicate)
 }
 
-/// The sums of the distances of the replicates that are in both maps.
+/// For each replicate that is in both maps, the sum of its two distances.
 fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();
     for (&replicate, distance) in one {
@@ -46,7 +46,7 @@ fn sums_in_both(one: &BTreeMap<u32, u64>, other: &BTreeMap<u32, u64>) -> BTreeMa
     sums
 }
 
-/// Each replicate of a variant with the distance of its ranks from the median rank.
+/// Each replicate of a variant with the distance of its ranks from the middle rank.
 fn distances(variant: &VariantRecord) -> BTreeMap<u32, u64> {
     let mut ready: Vec<f64> = Vec::new();
     let mut pulls: Vec<f64> = Vec::new();
@@ -72,7 +72,7 @@ fn rank_distances(values: &[f64]) -> Vec<u64> {
     for value in values {
         let below = sorted.partition_point(|other| other.total_cmp(value).is_lt()) as u64;
         let upto = sorted.partition_point(|other| other.total_cmp(value).is_le()) as u64;
-        // Twice the mean rank is below + upto + 1, and twice the middle rank runs + 1.
+        // Twice the mean rank of equal values is `below + upto + 1`, and twice the middle rank is `runs + 1`.
         distances.push((below + upto).abs_diff(runs) * RANK / runs);
     }
     distances
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::results::RunRow;
 
-    /// Runs with these times (`None`: unfinished) and peaks.
+    /// A variant whose runs have the given times (`None`: unfinished) and peaks.
     fn of(runs: &[(Option<f64>, u64)]) -> VariantRecord {
         let run = |(replicate, &(reachable_ready_s, peak)): (u32, &(Option<f64>, u64))| {
             let record = run_record(replicate, peak);
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_count_from_the_middle_and_equal_values_share_theirs() {
+    fn rank_distances_count_from_the_middle_and_equal_values_share_a_rank() {
         let in_ranks = |values: &[f64]| -> Vec<u64> {
             rank_distances(values)
                 .iter()
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(displayed_replicate(&[]), None);
     }
 
-    /// Searching for each replicate among all would take 10^10 steps for each pair.
+    /// If each replicate were searched for among all others, each pair of variants would take 10^10 steps.
     #[test]
     fn the_displayed_replicate_of_100000_is_found_quickly() {
         let began = std::time::Instant::now();
@@ -181,13 +181,13 @@ mod tests {
         };
         let rows: Vec<Vec<RunRow>> = all.iter().map(rows).collect();
         let rows: Vec<Vec<&RunRow>> = rows.iter().map(|rows| rows.iter().collect()).collect();
-        // Without values the means are not compared, and only the pairing remains.
+        // Without values, means are not compared, so this measures only the pairing of the replicates.
         assert_eq!(crate::results::contenders(&rows, |_| None, 1).0, 100_000);
         assert!(began.elapsed().as_secs() < 60, "{:?}", began.elapsed());
     }
 
     #[test]
-    fn variants_with_more_runs_show_a_replicate_that_all_have() {
+    fn variants_with_more_runs_show_a_replicate_that_all_variants_have() {
         let few = of(&[(Some(1.0), 1), (Some(3.0), 3)]);
         let many = of(&[
             (Some(9.0), 9),

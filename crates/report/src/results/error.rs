@@ -68,9 +68,9 @@ pub enum ResultsError {
         path: PathBuf,
         /// The command that produced the results.
         found: String,
-        /// Its number of replicates.
+        /// The number of replicates of the existing results.
         replicates: u32,
-        /// Its seed.
+        /// The seed of the existing results.
         seed: u64,
     },
     /// A file in a results folder that fleetsim did not write. Replacing the folder would delete it.
@@ -107,9 +107,9 @@ pub enum ResultsError {
     Record {
         /// The file.
         path: PathBuf,
-        /// The command that writes it.
+        /// The fleetsim command that writes the file.
         command: &'static str,
-        /// Its error.
+        /// Why the file cannot be parsed.
         source: serde_json::Error,
     },
     /// Results of another version of the format.
@@ -125,7 +125,8 @@ pub enum ResultsError {
 }
 
 impl ResultsError {
-    /// Returns whether results to be read are missing, damaged or modified (as opposed to a failed output).
+    /// Returns whether the error is about results to be read, which are missing, damaged or modified, rather than
+    /// about output.
     #[must_use]
     pub const fn is_of_input(&self) -> bool {
         match self {
@@ -142,7 +143,7 @@ impl ResultsError {
         }
     }
 
-    /// The same error for the file in `target` that was copied to `folder`.
+    /// Replaces `folder` by `target` in the path of the error, for a file that was copied from `target` to `folder`.
     #[must_use]
     pub fn of_original(mut self, folder: &Path, target: &Path) -> Self {
         if let Self::Io { path, .. } | Self::Table(path, _) | Self::Record { path, .. } = &mut self

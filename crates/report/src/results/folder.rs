@@ -21,12 +21,13 @@ use fleetsim_units::io::{create, read_below};
 /// Files of results that are checked like tables.
 const RECORDS: [&str; 4] = [PLAN_FILE, SENSITIVITY_FILE, CALIBRATION_FILE, SNIPPET_FILE];
 
-/// A results folder that is being written. If it is dropped without [`Publication::publish`], nothing remains on disk.
+/// A results folder that is being written. If this value is dropped without [`Publication::publish`], nothing remains
+/// on disk.
 #[derive(Debug)]
 pub struct Publication {
     staging: StagedFolder,
     provenance: Provenance,
-    /// Copies of inputs that the renewed results list but do not contain.
+    /// Input copies that the replaced results list, but that their folder does not contain.
     left_out: Vec<FileDigest>,
 }
 
@@ -35,9 +36,9 @@ pub struct Publication {
 pub enum Published {
     /// There were no earlier results.
     New,
-    /// They are identical byte by byte.
+    /// The new results are identical to the earlier ones byte by byte.
     Reproduced,
-    /// They differ.
+    /// The new results differ from the earlier ones.
     Differs {
         /// The files that differ or exist on one side only, relative to the folder, sorted.
         files: Vec<String>,
@@ -111,7 +112,7 @@ impl Publication {
         &mut self.provenance
     }
 
-    /// Writes one file, and the provenance next to it, so that the folder can be read as results from then on.
+    /// Writes one file, and the provenance next to it, so that the folder can already be read as results.
     ///
     /// # Errors
     /// Returns an error if the file system fails.
@@ -149,9 +150,9 @@ impl Publication {
         self.publish_study(false, None)
     }
 
-    /// Like [`Publication::publish`]; then removes the journal of a study, without handling a signal in between. If it
-    /// `only_adds`, it adds missing files to earlier results, which stay unchanged if any file differs from the
-    /// content that they hold or list.
+    /// Like [`Publication::publish`], but then also removes the journal of the study; no signal is handled in between.
+    /// With `only_adds`, missing files are added to earlier results, and nothing changes if any file differs from the
+    /// content that the earlier results hold or list.
     ///
     /// # Errors
     /// See [`Publication::publish`].
@@ -218,7 +219,7 @@ pub fn check_tables(folder: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// The tables of a results folder that its provenance lists. fleetsim reads no others.
+/// The tables of a results folder that its provenance lists. fleetsim reads no other tables.
 fn listed_tables<'p>(
     folder: &Path,
     provenance: &'p Provenance,
@@ -308,8 +309,8 @@ fn compare(old: &Path, new: &Path) -> Result<Published, ResultsError> {
     })
 }
 
-/// The checksum of every file of a results folder; that of the provenance excludes the build. A missing file counts
-/// with the checksum listed in the provenance, because bulky files are often left out when results are shared.
+/// The checksum of every file of a results folder; the checksum of the provenance excludes the build. A missing file
+/// has the checksum that the provenance lists for it, because bulky files are often left out when results are shared.
 fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     let known = Provenance::read(folder)?;
     let mut checksums: BTreeMap<String, String> = BTreeMap::new();
@@ -318,7 +319,7 @@ fn checksums(folder: &Path) -> Result<BTreeMap<String, String>, ResultsError> {
     }
     for path in files_below(folder)?.into_keys() {
         let bytes = match &known {
-            // Another build may give the same results.
+            // The same results may come from another build.
             Some(known) if path == PROVENANCE_FILE => to_json(&Provenance {
                 build: BuildInfo::default(),
                 ..known.clone()

@@ -14,7 +14,7 @@ pub struct ForecastRecord {
     pub target: String,
     /// Time when the rollout began.
     pub released: ForecastTime,
-    /// The time of the export.
+    /// The time at which the export was made.
     pub now: ForecastTime,
     /// Observed states of the targets.
     pub seen: SeenCounts,
@@ -26,7 +26,7 @@ pub struct ForecastRecord {
     pub level: f64,
     /// Time when all targets except failed ones are ready.
     pub done: ForecastSpan,
-    /// The share of draws in which that does not happen before the horizon.
+    /// The share of draws in which a target that has not failed is not ready before the horizon.
     pub unfinished: f64,
     /// The stage or target that is next.
     pub next: Option<ForecastNext>,
@@ -52,26 +52,26 @@ pub struct ForecastTime {
 /// A time with its interval; `None` means after the horizon, or never.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastSpan {
-    /// Median.
+    /// The median of the time.
     pub median: Option<ForecastTime>,
-    /// The lower end.
+    /// The lower end of the interval.
     pub low: Option<ForecastTime>,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: Option<ForecastTime>,
 }
 
 /// Number of targets by observed state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct SeenCounts {
-    /// All targets.
+    /// Number of all targets.
     pub targets: usize,
-    /// Ready on the new revision.
+    /// Number of targets that are ready on the new revision.
     pub ready: usize,
-    /// Instructed but not ready.
+    /// Number of targets that are instructed but not ready.
     pub updating: usize,
-    /// Not instructed.
+    /// Number of targets that are not instructed.
     pub waiting: usize,
-    /// Failed.
+    /// Number of failed targets.
     pub failed: usize,
 }
 
@@ -80,18 +80,18 @@ pub struct SeenCounts {
 pub struct ForecastNext {
     /// The stage, partition or step; empty if only the next target is known.
     pub stage: String,
-    /// The first target of it.
+    /// The first target of the stage.
     pub first: String,
-    /// Time when it begins.
+    /// Time when the stage or target begins.
     pub begins: ForecastSpan,
 }
 
 /// A target whose update takes long.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SlowTarget {
-    /// Its name.
+    /// The name of the target.
     pub name: String,
-    /// Seconds since it was instructed.
+    /// Seconds since the target was instructed.
     pub for_s: f64,
     /// The share of updates that had finished, or were expected to finish, in less time.
     pub longer_than: f64,
@@ -100,19 +100,19 @@ pub struct SlowTarget {
 /// A rule that blocks the rollout.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ForecastHold {
-    /// Its name.
+    /// The name of the rule.
     pub rule: String,
-    /// The explanation in words.
+    /// The explanation of the rule in words.
     pub explanation: String,
 }
 
 /// A number with its interval.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ForecastEstimate {
-    /// Median.
+    /// The median of the number.
     pub median: f64,
-    /// The lower end.
+    /// The lower end of the interval.
     pub low: f64,
-    /// The upper end.
+    /// The upper end of the interval.
     pub high: f64,
 }

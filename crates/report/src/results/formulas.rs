@@ -1,16 +1,16 @@
 //! Cells that a spreadsheet would interpret as a formula: text that begins with `=`, `+`, `-` or `@`.
 //!
-//! They get quotes, which readers of CSV remove, so that every reader gets the same text as before. A spreadsheet set
-//! to import quoted cells as text does not run any of them; `docs/results-format.md` describes the setting. Numbers
-//! have no quotes. Left out: changing the text, because a table must read back unchanged.
+//! These cells are quoted; readers of CSV remove the quotes, so that every reader gets the same text as before. A
+//! spreadsheet set to import quoted cells as text does not run any of them; `docs/results-format.md` describes the
+//! setting. Numbers have no quotes. Left out: changing the text, because a table must read back unchanged.
 
 use std::io::{Result, Write};
 
-/// Passes CSV on with such cells in quotes. The writer before it has already quoted everything that CSV itself
-/// requires.
+/// Passes CSV on, with quotes around cells that may be formulas. The writer before it has already quoted everything
+/// that CSV itself requires.
 pub(super) struct FormulasAsText<W> {
     out: W,
-    /// The cell so far, if it may be a formula.
+    /// The bytes of the current cell so far, if it may be a formula.
     cell: Vec<u8>,
     at_start: bool,
     in_quotes: bool,

@@ -29,7 +29,8 @@ use fleetsim_units::io::{open_own, state_folder, uninterrupted};
 /// The suffix of every journal's name.
 const ENDING: &str = ".runs";
 
-/// A journal that has not been resumed for this time is removed by the next study, whichever results it belongs to.
+/// A journal that has not been resumed for this duration is removed by the next study, whichever results it belongs
+/// to.
 const FORGOTTEN: Duration = Duration::from_secs(90 * 24 * 60 * 60);
 
 /// The finished runs of a study in progress. The file stays on disk when this is dropped; [`Journal::finish`] removes
@@ -60,7 +61,7 @@ impl SavedRuns {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// Returns whether their results are published, and the journal is removed.
+    /// Returns whether the results of these runs are published, and the journal is removed.
     #[must_use]
     pub fn is_finished(&self) -> bool {
         self.journal
@@ -81,7 +82,7 @@ impl SavedRuns {
 #[derive(Debug)]
 struct JournalFile {
     path: PathBuf,
-    /// Locked, so that two studies never write to one journal.
+    /// The file, locked so that two studies never write to one journal.
     file: Mutex<File>,
 }
 
@@ -138,7 +139,7 @@ impl Journal {
         })
     }
 
-    /// A journal without a file: it contains no runs, and saves none for another study.
+    /// Creates a journal without a file: it contains no runs, and saves none for another study.
     #[must_use]
     pub fn unsaved() -> Self {
         Self {
@@ -151,8 +152,8 @@ impl Journal {
         }
     }
 
-    /// A file with runs next to the results at `target`, where versions before 0.3 had their journals. It is never
-    /// read, because it may have come with the results.
+    /// The path of a file with runs next to the results at `target`, where versions before 0.3 had their journals, if
+    /// that file exists. The program never reads that file, because somebody else may have added it to the results.
     #[must_use]
     pub fn beside(target: &Path) -> Option<PathBuf> {
         let path = target.with_file_name(hidden(target.file_name()?, "runs"));
@@ -171,13 +172,13 @@ impl Journal {
         self.shard
     }
 
-    /// Returns whether this study simulates the run if it is missing.
+    /// Returns whether this study simulates a given run if no journal has it.
     #[must_use]
     pub fn owns(&self, id: RunId) -> bool {
         self.shard.is_none_or(|shard| shard.owns(id))
     }
 
-    /// Adds runs that others simulated. They are not saved here, and saved runs take precedence.
+    /// Adds runs that other processes simulated. They are not saved in this journal, and saved runs take precedence.
     pub fn add(&self, runs: Vec<(RunId, RunRecord)>) {
         let mut kept = self.kept.lock().expect("no holder panics");
         for (id, run) in runs {
@@ -194,7 +195,7 @@ impl Journal {
         if let Some(journal) = &self.file {
             let mut file = journal.file.lock().expect("no holder panics");
             let saved = entries_in(&mut file).map_err(ResultsError::io("read", &journal.path))?;
-            // If a run was simulated again for its details, its last entry counts.
+            // If a run was simulated again for its details, the last of its entries counts.
             runs.extend(saved);
         }
         let bytes = saved_runs::file_of(key, &runs)
@@ -208,20 +209,20 @@ impl Journal {
         self.found
     }
 
-    /// The runs in its file; follows later changes.
+    /// The runs in the journal's file, including those that are saved later.
     #[must_use]
     pub const fn saved(&self) -> &SavedRuns {
         &self.saved
     }
 
-    /// Returns the run if an earlier study saved it; only the first call returns it. The caller must check that it is
-    /// the study's run of this number.
+    /// Returns a run if an earlier study saved it; only the first call returns it. The caller must check that it is
+    /// the run with this number in the current study.
     #[must_use]
     pub fn take(&self, id: RunId) -> Option<RunRecord> {
         self.kept.lock().expect("no holder panics").remove(&id)
     }
 
-    /// Saves a finished run. A signal is handled before or after it.
+    /// Saves a finished run. A signal is handled before or after the write.
     ///
     /// # Errors
     /// Returns an error if the file system fails, for instance because the disk is full. Runs saved before are kept.
@@ -237,7 +238,7 @@ impl Journal {
             .map_err(ResultsError::io("save a finished run in", &journal.path))
     }
 
-    /// Appends a run to the file. A signal is handled before or after it.
+    /// Appends a run to the file. A signal is handled before or after the write.
     fn append(&self, journal: &JournalFile, id: RunId, run: &RunRecord) -> io::Result<()> {
         let entry = saved_runs::entry(id, run)?;
         let mut file = journal.file.lock().expect("no holder panics");
@@ -270,7 +271,7 @@ fn entries_in(file: &mut File) -> io::Result<Vec<(RunId, RunRecord)>> {
     Ok(saved.runs)
 }
 
-/// The name of the journal of the results at `target`: the same for all paths to the same folder.
+/// The name of the journal of the results at `target`: equal for all paths to the same folder.
 fn name_of(target: &Path) -> Result<String, ResultsError> {
     let name = target
         .file_name()
@@ -298,7 +299,7 @@ fn remove_forgotten(folder: &Path) {
     }
 }
 
-/// Returns whether this journal has not been written to for a long time, and no study uses it.
+/// Returns whether nothing has been written to this journal for a long time, and no study uses it.
 fn is_forgotten(path: &Path) -> std::io::Result<bool> {
     let modified = fs::metadata(path)?.modified()?;
     if modified.elapsed().unwrap_or_default() < FORGOTTEN {
@@ -340,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_a_killed_study_are_found_again_except_for_a_truncated_one() {
+    fn saved_runs_of_a_killed_study_are_resumed_except_for_a_truncated_run() {
         let home = Home::new();
         let path = home.journal();
         let (one, two) = (run_record(0, 17), run_record(1, 23));
@@ -374,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_of_another_key_or_a_damaged_entry_are_simulated_again() {
+    fn saved_runs_with_another_key_or_a_damaged_entry_are_simulated_again() {
         let home = Home::new();
         let found_and_kept = |key: &[u8]| {
             let journal = home.opened(key);
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn all_paths_to_the_same_results_have_the_same_journal_and_other_results_another() {
+    fn results_have_one_journal_whatever_the_path_and_other_results_have_another() {
         let home = Home::new();
         let at = home.folder.path();
         fs::create_dir(at.join("deep")).expect("created");
@@ -416,7 +417,7 @@ mod tests {
         home.opened(b"key");
     }
 
-    /// An earlier version read all of it before it looked at the first byte.
+    /// An earlier version read the whole journal before it checked the first byte.
     #[cfg(unix)]
     #[test]
     fn a_journal_that_expands_to_terabytes_is_read_up_to_its_first_damaged_entry() {
@@ -454,7 +455,7 @@ mod tests {
     }
 
     #[test]
-    fn journals_that_are_not_resumed_are_removed_after_three_months() {
+    fn unused_journals_are_removed_after_three_months() {
         let home = Home::new();
         let old = |name: &str, age: Duration| {
             let path = home.folder.path().join(name);

@@ -31,10 +31,10 @@ pub struct Limit {
     text: String,
     measure: Measure,
     over: Statistic,
-    /// One of [`COMPARISONS`].
+    /// The orderings of a value and the bound that meet the limit: one of [`COMPARISONS`].
     allowed: &'static [Ordering],
     bound: Bound,
-    /// The share of all possible runs that must meet it. `None`: the simulated runs must meet it.
+    /// The share of all possible runs that must meet the limit. `None`: the simulated runs must meet it.
     chance: Option<Chance>,
 }
 
@@ -51,7 +51,7 @@ const CONFIDENCE: f64 = 0.95;
 /// Maximum number of further runs that an undecided limit on a share asks for.
 const MOST_FURTHER_RUNS: usize = 1 << 19;
 
-/// The comparisons: the allowed orderings of a value and the bound.
+/// The comparisons with the orderings of a value and the bound that each allows.
 const COMPARISONS: [(&str, &[Ordering]); 6] = [
     ("<", &[Less]),
     ("<=", &[Less, Equal]),
@@ -72,14 +72,14 @@ enum Bound {
 /// The result of comparing some runs with a limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Verdict {
-    /// Whether the runs meet it.
+    /// Whether the runs meet the limit.
     pub holds: bool,
     /// The compared value in the measure's unit: the statistic, or the value of the run that exceeds the limit most.
     /// Infinite for a time that was not reached.
     pub value: f64,
     /// Number of runs that do not meet the limit.
     pub runs_beyond: usize,
-    /// For a limit on a share of all runs, the estimate of that share.
+    /// The estimate of the share of all runs that meet the limit; only for a limit on that share.
     pub share: Option<ShareVerdict>,
 }
 
@@ -95,11 +95,12 @@ impl Verdict {
 /// The share of all runs that meet a limit, estimated from the simulated ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ShareVerdict {
-    /// The share with its exact interval; each end holds with the limit's confidence.
+    /// The share with its exact interval; each end of the interval has the limit's confidence.
     pub share: Interval,
     /// Whether the runs show neither that the limit holds nor that it fails.
     pub is_undecided: bool,
-    /// If it is undecided, the number of runs that would show that it holds if no further run exceeds it.
+    /// If the runs are too few to decide, the number of runs that would show that the limit holds if no further run
+    /// exceeds it.
     pub runs_needed: Option<usize>,
 }
 
@@ -107,7 +108,7 @@ impl Limit {
     /// Reads a limit.
     ///
     /// # Errors
-    /// Returns the error, with a fix.
+    /// Returns an error with a fix if the text is not a valid limit.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         match written.trim().strip_prefix("P(") {
             Some(rest) => Self::parse_chance(rest),
@@ -200,13 +201,13 @@ impl Limit {
         })
     }
 
-    /// The measure that it applies to.
+    /// The measure that the limit applies to.
     #[must_use]
     pub const fn measure(&self) -> Measure {
         self.measure
     }
 
-    /// Compares these runs with the limit.
+    /// Compares runs with the limit.
     ///
     /// # Panics
     /// Panics if there are no runs.
@@ -251,7 +252,7 @@ impl Limit {
     }
 
     /// The limit on a single run, such as `completion < 1h` for `P(completion < 1h) >= 95%` and for `P(completion >=
-    /// 1h) <= 5%`. `None`: it is not a limit on a share of all runs.
+    /// 1h) <= 5%`. `None`: the limit is not on a share of all runs.
     #[must_use]
     pub fn of_single_run(&self) -> Option<String> {
         let (inner, _) = self.text.strip_prefix("P(")?.rsplit_once(')')?;
@@ -263,8 +264,8 @@ impl Limit {
         Some(format!("{name} {operator} {value}"))
     }
 
-    /// The amount by which a run exceeds the limit, in the measure's unit: greater than 0 if it does, otherwise at
-    /// most 0.
+    /// The amount by which a run exceeds the limit, in the measure's unit: greater than 0 if the run exceeds it,
+    /// otherwise at most 0.
     #[must_use]
     pub fn excess(&self, run: &RunRow) -> f64 {
         let value = self.measure.of(run).unwrap_or(f64::INFINITY);
@@ -277,13 +278,13 @@ impl Limit {
         };
         match self.holds(value, bound) {
             true => above.min(0.0),
-            // A run with a value equal to a strict limit exceeds it as well.
+            // A run whose value equals a strict limit exceeds it as well.
             false => above.max(f64::MIN_POSITIVE),
         }
     }
 
-    /// The statistic of the runs' [`Limit::excess`] that must be at most 0. `None` for a statistic that is compared by
-    /// `==` or `!=`, which the excess of single runs does not determine.
+    /// The statistic of the runs' [`Limit::excess`] that is at most 0 if the limit is met. `None` for a statistic that
+    /// is compared by `==` or `!=`, which the excess of single runs does not determine.
     #[must_use]
     pub fn demand(&self) -> Option<Statistic> {
         if let Some(chance) = self.chance {
@@ -304,8 +305,8 @@ impl Limit {
         })
     }
 
-    /// The maximum value that the limit allows, in the measure's unit. `None` if it is not an upper limit, or is a
-    /// share of the targets.
+    /// The maximum value that the limit allows, in the measure's unit. `None` if the limit is not an upper limit, or
+    /// is a share of the targets.
     #[must_use]
     pub fn at_most(&self) -> Option<f64> {
         match self.bound {
@@ -314,8 +315,8 @@ impl Limit {
         }
     }
 
-    /// Returns whether a faster rollout may exceed it: a limit on a load or a risk, rather than on a time or on
-    /// progress.
+    /// Returns whether a faster rollout may exceed the limit: this is true of limits on a load or a risk, but not of
+    /// limits on a time or on progress.
     #[must_use]
     pub fn opposes_speed(&self) -> bool {
         let is_progress = matches!(
@@ -412,7 +413,7 @@ fn opposite(allowed: &[Ordering]) -> &'static [Ordering] {
 }
 
 impl Chance {
-    /// The verdict on the limit if this number of the runs meets it.
+    /// The verdict on the limit if `meeting` of the runs meet it.
     fn judge(self, meeting: usize, runs: usize) -> ShareVerdict {
         let share = self.interval(meeting, runs);
         let is_undecided = share.low < self.at_least && share.high >= self.at_least;
@@ -428,15 +429,15 @@ impl Chance {
         }
     }
 
-    /// The interval of the share of all runs if this number of runs meets the limit. Each end of the interval has the
-    /// confidence, so both together have less.
+    /// The interval of the share of all runs that meet the limit, if `meeting` of the simulated runs do. Each end of
+    /// the interval has the limit's confidence, so both together have less.
     fn interval(self, meeting: usize, runs: usize) -> Interval {
-        // At a confidence of 50% the interval is hardly wider than a point.
+        // At a confidence of 50%, the interval is almost a point.
         let level = (2.0 * self.confidence - 1.0).max(1e-9);
         stats::share_interval(meeting as f64, runs, level).expect("a limit is compared with runs")
     }
 
-    /// The number of runs that would show that the limit holds if all further ones meet it. `None`: more than a
+    /// The number of runs that would show that the limit holds if all further runs meet it. `None`: more than a
     /// million.
     fn runs_needed(self, meeting: usize, runs: usize) -> Option<usize> {
         // Doubling and then bisection finds the number.
@@ -459,7 +460,7 @@ impl Chance {
         Some(runs + high)
     }
 
-    /// Returns whether the runs show that the limit holds if this number of them meets it.
+    /// Returns whether the runs show that the limit holds, if `meeting` of them meet it.
     fn is_shown(self, meeting: usize, runs: usize) -> bool {
         self.interval(meeting, runs).low >= self.at_least
     }

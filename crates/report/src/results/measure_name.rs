@@ -20,20 +20,20 @@ pub const SHORT_NAMES: [(&str, Measure); 6] = [
     ("completion_s", READY_TIME),
 ];
 
-/// Reason why a text is not a valid measure, limit or objective.
+/// The reason why a text is not a valid measure, limit or objective.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{message} (help: {help})")]
 pub struct MeasureError {
-    /// The error.
+    /// A description of the error in the text.
     pub message: String,
-    /// The fix.
+    /// A description of the fix.
     pub help: String,
 }
 
 impl MeasureError {
     /// The error for an unknown name; the help lists all measures.
     pub(super) fn unknown(name: &str) -> Self {
-        // The name of a registry and one of its measures.
+        // The name may consist of a registry's name and one of that registry's measures.
         let help = if name.contains('.') {
             "a limit applies to all registries together: `registry.egress` is the peak of their sum, and \
              `egress_busy_share` counts while any of them is at its capacity; registries.csv has the values of each"
@@ -55,7 +55,7 @@ impl Measure {
     /// Returns the measure called `name`: its column, with or without the unit at the end, or one of [`SHORT_NAMES`].
     ///
     /// # Errors
-    /// Returns an error if there is none; the help lists all measures.
+    /// Returns an error if there is no such measure; the help lists all measures.
     pub fn named(name: &str) -> Result<Self, MeasureError> {
         if let Some((_, measure)) = SHORT_NAMES.iter().find(|(short, _)| *short == name) {
             return Ok(*measure);
@@ -65,7 +65,7 @@ impl Measure {
             .ok_or_else(|| MeasureError::unknown(name))
     }
 
-    /// The name of its column without the unit.
+    /// The name of the measure's column without the unit.
     fn bare_name(self) -> &'static str {
         let column = self.column();
         for unit in ["_bytes_per_s", "_bytes", "_s"] {
@@ -122,7 +122,7 @@ mod tests {
         }
         let unknown = "complexion".parse::<Measure>().expect_err("no column");
         assert_eq!(unknown, Measure::named("complexion").expect_err("no name"));
-        // A user means the time until ready; a table means the column.
+        // A user means the time until all reachable targets are ready; a table means the column of this name.
         assert_eq!("completion_s".parse(), Ok(Measure::Completion));
         assert_eq!(Measure::named("completion_s"), Ok(READY_TIME));
     }

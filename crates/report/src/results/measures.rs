@@ -29,13 +29,13 @@ pub enum Direction {
     LessIsBetter,
     /// Updated targets.
     MoreIsBetter,
-    /// It describes the fleet or the run, and does not rate the rollout.
+    /// The measure describes the fleet or the run, and does not rate the rollout.
     Neutral,
 }
 
 /// A value in a measure's column.
 trait MeasureValue {
-    /// The value. `None` if the run has none.
+    /// The value of the measure. `None` if the run does not have it.
     fn known(self) -> Option<f64>;
 }
 
@@ -82,18 +82,18 @@ macro_rules! measures {
             pub setting: String,
             /// Number of the run, from 0; the same replicate uses the same random numbers in every variant.
             pub replicate: u32,
-            /// Its outcome.
+            /// The outcome of the run.
             pub outcome: RunOutcome,
             /// The rule that blocked an unfinished rollout at the end; empty when complete.
             pub held_by: String,
-            /// The limit that it had reached and the cause, in words.
+            /// The limit that the blocking rule had reached, and the cause, in words.
             #[serde(default)]
             pub held_detail: String,
             $($(#[doc = $definition])+ $(#[serde($serde)])? pub $column: $type,)+
         }
 
         impl RunRow {
-            /// Every number of an existing measure, with its unit; including values that do not count.
+            /// Every number of an existing measure, with its unit. Values that do not count are included.
             pub(super) fn numbers(&self) -> Vec<(f64, &'static str)> {
                 let all = [$((self.$column.known(), $unit)),+];
                 all.into_iter()
@@ -133,7 +133,7 @@ macro_rules! measures {
             /// All measures, in the order of their columns.
             pub const ALL: &[Self] = &[$(Self::$measure),+];
 
-            /// Its column in `runs.csv`.
+            /// The measure's column in `runs.csv`.
             #[must_use]
             pub const fn column(self) -> &'static str {
                 match self {
@@ -141,7 +141,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Its unit; `1` for shares.
+            /// The measure's unit; `1` for shares.
             #[must_use]
             pub const fn unit(self) -> &'static str {
                 match self {
@@ -149,7 +149,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Its definition in one sentence.
+            /// The measure's definition in one sentence.
             #[must_use]
             pub const fn definition(self) -> &'static str {
                 match self {
@@ -157,7 +157,7 @@ macro_rules! measures {
                 }
             }
 
-            /// Whether low or high values are better.
+            /// Whether low or high values of the measure are better.
             #[must_use]
             pub const fn direction(self) -> Direction {
                 match self {
@@ -165,8 +165,8 @@ macro_rules! measures {
                 }
             }
 
-            /// Returns whether a run without it is later than every run with it, and counts in medians and
-            /// comparisons. For other measures, missing values are unknown.
+            /// Returns whether a run without the measure counts in medians and comparisons, as later than every run
+            /// with it. For other measures, missing values are unknown.
             #[must_use]
             pub const fn is_late_if_missing(self) -> bool {
                 match self {
@@ -174,7 +174,8 @@ macro_rules! measures {
                 }
             }
 
-            /// The measure of one run. `None` if the run has none, such as the completion time of an unfinished run.
+            /// The measure of one run. `None` if the run does not have it, such as the completion time of an
+            /// unfinished run.
             #[must_use]
             pub fn of(self, run: &RunRow) -> Option<f64> {
                 match self {
@@ -377,7 +378,8 @@ impl Measure {
         present
     }
 
-    /// The measure of one run; infinite for a run that is later than all others. `None` if it is unknown.
+    /// The measure of one run; infinite for a run that is later than all others. `None` if the measure of the run is
+    /// unknown.
     #[must_use]
     pub fn of_or_late(self, run: &RunRow) -> Option<f64> {
         match self.of(run) {
@@ -396,7 +398,7 @@ impl Measure {
         values
     }
 
-    /// Returns whether it is the peak of a load in one run: on the registry, or of clusters.
+    /// Returns whether the measure is the peak of a load in one run: a load on the registry, or a number of clusters.
     #[must_use]
     pub const fn is_peak_of_load(self) -> bool {
         matches!(
@@ -414,14 +416,14 @@ impl Measure {
         )
     }
 
-    /// Returns whether it is a duration.
+    /// Returns whether the measure is a duration.
     #[must_use]
     pub fn is_time(self) -> bool {
         self.unit() == "s"
     }
 }
 
-/// The measure by which rollouts are compared where no other is named.
+/// The measure by which rollouts are compared if no other measure is named.
 impl Default for Measure {
     fn default() -> Self {
         READY_TIME

@@ -18,11 +18,11 @@ pub struct Objective {
 /// The quantity that an objective minimises or maximises.
 #[derive(Clone, Copy, Debug)]
 enum Aim {
-    /// The minimum of a measure with its statistic, never [`Statistic::Every`].
+    /// Minimise a measure with its statistic, which is never [`Statistic::Every`].
     LeastMeasure(MeasuredStatistic),
-    /// The minimum of a setting.
+    /// Minimise a setting.
     LeastSetting,
-    /// The maximum of a setting.
+    /// Maximise a setting.
     MostSetting,
 }
 
@@ -30,7 +30,7 @@ impl Objective {
     /// Reads a measure with a statistic over the runs.
     ///
     /// # Errors
-    /// Returns the error, with a fix.
+    /// Returns an error with a fix if the text is not a valid objective.
     pub fn parse(written: &str) -> Result<Self, MeasureError> {
         let text = written.trim();
         let mut measured = MeasuredStatistic::parse(text)?;
@@ -58,7 +58,7 @@ impl Objective {
         }
     }
 
-    /// The measure of one run; infinite if the run does not have it. 0 for a setting.
+    /// The measure of one run; infinite if the run does not have it. 0 if the objective is a setting.
     #[must_use]
     pub fn of(&self, run: &RunRow) -> f64 {
         match self.measure() {
@@ -67,13 +67,14 @@ impl Objective {
         }
     }
 
-    /// The measure. `None` for a setting.
+    /// The measure of the objective. `None` if the objective is a setting.
     #[must_use]
     pub fn measure(&self) -> Option<Measure> {
         Some(self.measured()?.measure)
     }
 
-    /// The measure with its statistic over the runs, never [`Statistic::Every`]. `None` for a setting.
+    /// The measure of the objective with its statistic over the runs, which is never [`Statistic::Every`]. `None` if
+    /// the objective is a setting.
     #[must_use]
     pub const fn measured(&self) -> Option<MeasuredStatistic> {
         match self.aim {
@@ -82,19 +83,19 @@ impl Objective {
         }
     }
 
-    /// Returns whether it is a duration.
+    /// Returns whether the objective is a duration.
     #[must_use]
     pub fn is_time(&self) -> bool {
         self.measure().is_some_and(Measure::is_time)
     }
 
-    /// Returns whether a higher value is better.
+    /// Returns whether a higher value of the objective is better.
     #[must_use]
     pub const fn is_maximised(&self) -> bool {
         matches!(self.aim, Aim::MostSetting)
     }
 
-    /// Statistic over the values of the runs; never [`Statistic::Every`].
+    /// The statistic over the values of the runs, which is never [`Statistic::Every`].
     #[must_use]
     pub fn over(&self) -> Statistic {
         match self.measured() {
@@ -103,13 +104,13 @@ impl Objective {
         }
     }
 
-    /// Returns whether the objective is this setting.
+    /// Returns whether the objective is the given setting.
     #[must_use]
     pub fn is_setting(&self, setting: &Setting) -> bool {
         self.measure().is_none() && setting.path == self.text
     }
 
-    /// The number by which these settings are ranked; lower is better. `None`: the objective is a measure, or the
+    /// The number by which the objective ranks settings; lower is better. `None`: the objective is a measure, or the
     /// value is not a number.
     #[must_use]
     pub fn rank(&self, settings: &[Setting]) -> Option<f64> {
@@ -118,7 +119,7 @@ impl Objective {
         Some(if self.is_maximised() { -number } else { number })
     }
 
-    /// The kind of quantity of a setting's value. `None`: it has no order.
+    /// The kind of quantity of a setting's value. `None`: the value has no order.
     #[must_use]
     pub fn kind_of(value: &str) -> Option<&'static str> {
         let (kind, _) = quantity(value)?;

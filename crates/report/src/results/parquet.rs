@@ -108,10 +108,10 @@ fn write(variants: &[VariantRecord], group_rows_max: usize) -> Result<Vec<u8>, P
     writer.into_inner()
 }
 
-/// Each column has the encoding that takes the fewest bytes for the series of our experiments. The default is a
-/// dictionary.
+/// Sets the encoding of each column to the one with the fewest bytes for the series of our experiments. The default is
+/// a dictionary.
 fn properties() -> Result<WriterProperties, ParquetError> {
-    // Neighbouring values differ little.
+    // Neighbouring values differ little, so their differences are stored.
     let counts = [
         "pulls",
         "downloads",
@@ -124,12 +124,12 @@ fn properties() -> Result<WriterProperties, ParquetError> {
     let encodings = [
         // Doubles have no delta encoding, but the split bytes of an even grid compress well: half a bit per row.
         ("t_s", Encoding::BYTE_STREAM_SPLIT),
-        // Rates repeat as whole values, which zstd finds best in plain encoding.
+        // Rates often repeat exactly, which zstd detects best in plain encoding.
         ("egress_bytes_per_s", Encoding::PLAIN),
         ("egress_peak_1s_bytes_per_s", Encoding::PLAIN),
     ];
     let mut properties = WriterProperties::builder()
-        // The form that readers expect. By default it would contain the build of the library.
+        // The form that readers expect. The default would contain the build of the library.
         .set_created_by(concat!("fleetsim version ", env!("CARGO_PKG_VERSION")).to_owned())
         .set_compression(Compression::ZSTD(ZstdLevel::try_new(3)?));
     for (name, encoding) in counts.into_iter().chain(encodings) {
@@ -219,7 +219,7 @@ mod tests {
         )
     }
 
-    /// The same rows, directly from the records.
+    /// The expected rows, taken directly from the records.
     fn expected(variants: &[VariantRecord]) -> Vec<Vec<(String, String)>> {
         let mut rows = Vec::new();
         for variant in variants {
@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_rows_give_the_same_bytes_without_a_build() {
+    fn parquet_bytes_depend_on_the_rows_but_not_on_the_build() {
         let bytes = series_parquet(&two_variants());
         assert_eq!(bytes, series_parquet(&two_variants()));
         let reader = open(&bytes);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn a_study_without_a_series_gives_a_file_with_columns_and_no_rows() {
+    fn a_study_without_time_series_has_a_file_with_columns_but_no_rows() {
         let bytes = series_parquet(&[variant("v", vec![run_record(0, 0)])]);
         let reader = open(&bytes);
         let metadata = reader.metadata().file_metadata();

@@ -21,7 +21,7 @@ pub struct PlanRecord {
     pub schema_version: u32,
     /// The objective: a measure with its statistic, e.g. `completion_median`, or the path of a setting.
     pub objective: String,
-    /// Its unit: `s` for a time. Empty for a setting.
+    /// The unit of the objective: `s` for a time; empty for a setting.
     pub unit: String,
     /// Whether the highest value is the best; only for a setting.
     pub is_maximised: bool,
@@ -31,7 +31,7 @@ pub struct PlanRecord {
     pub confidence: f64,
     /// Values that differ by less than this share count as equal.
     pub indifference: f64,
-    /// Number of runs in which the answer must have met the limits.
+    /// Minimum number of runs in which the answer must have met the limits.
     pub confirm: u32,
     /// Number of runs of each candidate in an exhaustive search.
     pub replicates: u32,
@@ -57,11 +57,11 @@ pub struct PlanRecord {
 pub struct LoadAxis {
     /// A column of `runs.csv`.
     pub measure: Measure,
-    /// Its unit.
+    /// The unit of the load.
     pub unit: String,
-    /// The maximum that a limit allows, with the limit as written.
+    /// The maximum load that a limit allows, with the limit as written.
     pub at_most: Option<(f64, String)>,
-    /// The same for the time.
+    /// The maximum duration that a limit allows, with the limit as written.
     pub time_at_most: Option<(f64, String)>,
 }
 
@@ -70,11 +70,11 @@ pub struct LoadAxis {
 pub struct Question {
     /// The swept settings of the world, `name=value`, joined by `; `; empty if there is only one world.
     pub world: String,
-    /// The best of each strategy, in the experiment's order.
+    /// The best setting of each strategy, in the experiment's order.
     pub answers: Vec<StrategyAnswer>,
     /// The best variant of all strategies. `None`: no setting meets the limits.
     pub best: Option<String>,
-    /// Whether the runs show that it is the best, with the plan's confidence.
+    /// Whether the runs show, with the plan's confidence, that this variant is the best.
     #[serde(default)]
     pub is_best_shown: bool,
     /// The candidates in the experiment's order.
@@ -92,24 +92,24 @@ impl Question {
 /// The best setting of one strategy in one world.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct StrategyAnswer {
-    /// The numbers of targets that its rollouts could and could not update; empty without an answer.
+    /// The numbers of targets that rollouts with the best setting could and could not update; empty without an answer.
     #[serde(default)]
     pub reach: ReachRange,
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The answer. `None`: no setting meets the limits.
+    /// The variant with the best setting. `None`: no setting meets the limits.
     pub variant: Option<String>,
-    /// The closest variant if none meets the limits.
+    /// The variant that is closest to meeting the limits, if none meets them.
     pub closest: Option<String>,
-    /// Whether the search finished for this strategy: the others are slower, equal or excluded.
+    /// Whether the search finished for this strategy: all other settings are slower, equal or excluded.
     pub is_decided: bool,
-    /// Whether it met the limits in the required number of runs, and the runs show that it meets those on means and
-    /// percentiles.
+    /// Whether the answer met the limits in the required number of runs, and the runs show that it meets those on
+    /// means and percentiles.
     pub is_confirmed: bool,
-    /// The number of runs in which it met all limits. `None`: there is no answer.
+    /// The number of runs in which the answer met all limits. `None`: there is no answer.
     pub kept: Option<WithinLimits>,
     /// The snippet for the product's own file. `None`: there is no answer, the search did not decide, or no product
-    /// implements it.
+    /// implements the strategy.
     pub snippet: Option<Snippet>,
 }
 
@@ -118,9 +118,9 @@ pub struct StrategyAnswer {
 pub struct WithinLimits {
     /// Number of runs that met all limits.
     pub kept: u64,
-    /// Number of all its runs.
+    /// Number of all runs of the setting.
     pub runs: u64,
-    /// Lower confidence bound of the share of all possible runs that meet them, corrected for the choice among
+    /// Lower confidence bound of the share of all possible runs that meet the limits, corrected for the choice among
     /// candidates.
     pub share_at_least: f64,
 }
@@ -130,7 +130,7 @@ pub struct WithinLimits {
 pub struct Snippet {
     /// The product, and where to paste the text.
     pub place: String,
-    /// The text.
+    /// The text to paste.
     pub text: String,
 }
 
@@ -138,22 +138,22 @@ pub struct Snippet {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum CandidateStatus {
-    /// The best of its strategy that meets the limits.
+    /// The best of the strategy's settings that meet the limits.
     Best,
-    /// Equal to the best, within the zone of indifference.
+    /// Equal to the best setting, within the zone of indifference.
     Equal,
-    /// Slower than the best, or worse in another objective.
+    /// Slower than the best setting, or worse in another objective.
     Slower,
-    /// Exceeds a limit.
+    /// The candidate exceeds a limit.
     Breaks,
-    /// A run did not finish.
+    /// A run of the candidate did not finish.
     Unfinished,
-    /// Not distinguishable from the best with its runs.
+    /// The candidate's runs do not distinguish it from the best setting.
     Undecided,
 }
 
 impl CandidateStatus {
-    /// The word for it in files.
+    /// The word for the status in files.
     #[must_use]
     pub fn word(self) -> String {
         format!("{self:?}").to_lowercase()
@@ -163,7 +163,7 @@ impl CandidateStatus {
 /// An estimate from few runs, with the lowest and highest run.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Estimate {
-    /// The estimate.
+    /// The estimate from all runs.
     pub value: f64,
     /// The lowest run.
     pub low: f64,
@@ -180,30 +180,34 @@ pub struct Candidate {
     pub strategy: String,
     /// The searched settings, without those of the world.
     pub settings: Vec<Setting>,
-    /// Its result.
+    /// The candidate's status.
     pub standing: CandidateStatus,
-    /// The limit that it exceeds or is not shown to meet, or the rule that blocked an unfinished run; otherwise empty.
+    /// The limit that the candidate exceeds or is not shown to meet, or the rule that blocked an unfinished run;
+    /// otherwise empty.
     pub reason: String,
-    /// Number of runs spent on it.
+    /// Number of runs spent on the candidate.
     pub runs: u64,
-    /// The last round in which it ran, from 1.
+    /// The last round in which the candidate ran, from 1.
     pub round: u32,
-    /// The objective over its runs in seconds or, if it is not a time, the median time until all reachable targets are
-    /// ready. `None` if a run did not finish.
+    /// The objective over the candidate's runs in seconds or, if the objective is not a time, the median time until
+    /// all reachable targets are ready. `None` if a run did not finish.
     pub time: Option<Estimate>,
-    /// The objective over its runs in its unit. `None` for a time or a setting.
+    /// The objective over the candidate's runs, in the objective's unit. `None` if the objective is a time or a
+    /// setting.
     pub value: Option<Estimate>,
-    /// Difference of the objective from the best over the same replicates, with the minimum and the maximum over
-    /// replicates, in its unit. `None` for the best, and for a setting.
+    /// Difference of the objective from that of the best candidate over the same replicates, with the minimum and the
+    /// maximum over replicates, in the objective's unit. `None` for the best candidate, and if the objective is a
+    /// setting.
     pub slower_by: Option<Estimate>,
-    /// The load: the median over its runs.
+    /// The median load over the candidate's runs, with its range.
     pub load: Estimate,
     /// For each limit, the compared value and the number of runs that exceed it.
     pub limits: Vec<(Option<f64>, u64)>,
-    /// The rules that blocked its unfinished runs, each with the number of runs; empty text for no rule.
+    /// The rules that blocked the candidate's unfinished runs, each with the number of runs; an empty text if no rule
+    /// did.
     #[serde(default)]
     pub unfinished: Vec<(String, u64)>,
-    /// Its distance from the front. `None`: the plan tries all settings.
+    /// The candidate's distance from the front. `None`: the plan tries all settings.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub front: Option<FrontPlace>,
 }
@@ -214,14 +218,14 @@ pub struct Candidate {
 pub struct FrontPlace {
     /// Like [`Candidate::time`], in seconds. `None` if a run did not finish.
     pub time: Option<f64>,
-    /// The load, in its unit.
+    /// The load, in the unit of [`LoadAxis`].
     pub load: f64,
-    /// Number of targets that received a defective release; without any, the maximum number of clusters that were
-    /// simultaneously unready.
+    /// Number of targets that received a defective release. If the release is not defective, the maximum number of
+    /// clusters that were simultaneously unready.
     pub exposure: f64,
-    /// Whether it is on the front.
+    /// Whether the setting is on the front.
     pub is_optimal: bool,
-    /// Whether it is the current setting of the experiment.
+    /// Whether the setting is the current one of the experiment.
     pub is_present: bool,
 }
 
@@ -234,7 +238,7 @@ pub struct TunedPlan {
     pub settings: u64,
     /// Number of runs that all tried settings share.
     pub runs_each: u64,
-    /// A column of `runs.csv`: the exposure.
+    /// The measure of the exposure: a column of `runs.csv`.
     pub exposure: Measure,
 }
 
@@ -249,9 +253,10 @@ impl Candidate {
 /// An exhaustive search of the same candidates.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ExhaustiveSearch {
-    /// Its number of runs.
+    /// Number of runs of the exhaustive search.
     pub runs: u64,
-    /// For each world and strategy: its choice, and whether the plan's answer is the same or equally fast.
+    /// For each world and strategy, the choice of the exhaustive search, and whether the plan's answer is the same
+    /// setting or equally fast.
     pub answers: Vec<(Option<String>, bool)>,
 }
 
@@ -352,7 +357,7 @@ fn front_row(question: &Question, candidate: &Candidate, place: FrontPlace) -> i
     )
 }
 
-/// The value of an estimate and its ends; empty without one.
+/// The value of an estimate and its ends; all three are empty without an estimate.
 fn cells_of(estimate: Option<Estimate>) -> [Option<f64>; 3] {
     match estimate {
         Some(Estimate { value, low, high }) => [Some(value), Some(low), Some(high)],

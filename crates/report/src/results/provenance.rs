@@ -25,7 +25,7 @@ pub const OLDEST_SCHEMA_VERSION: u32 = 3;
 
 /// The version of the model: raised by every change that changes the results of an experiment. Results of one model
 /// version are equal for the same experiment and seed. A test in `tests/suite/model_version.rs` fails if results
-/// change and this does not.
+/// change but the version does not.
 pub const MODEL_VERSION: u32 = 14;
 
 /// The file of a results folder with every setting in force.
@@ -91,7 +91,8 @@ pub struct Provenance {
     pub variants: Vec<VariantInfo>,
     /// The limits that the experiment asserts.
     pub limits: Vec<LimitInfo>,
-    /// The limits of its plan if it asserts none: the answer names the setting that meets them.
+    /// The limits of the experiment's plan, if the experiment asserts none: the answer names the setting that meets
+    /// them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub aims: Vec<String>,
     /// The part of the study's runs; only for a shard.
@@ -109,7 +110,7 @@ pub struct Provenance {
 pub struct BuildInfo {
     /// The commit, in hexadecimal. `None` for a debug build, and outside of a checkout or a package.
     pub commit: Option<String>,
-    /// Whether sources were changed after the commit. `None` without a commit.
+    /// Whether sources were changed after the commit. `None` if the commit is unknown.
     pub modified: Option<bool>,
     /// SHA-256 of `Cargo.lock`, in hexadecimal: the versions of all dependencies.
     pub cargo_lock_sha256: String,
@@ -123,7 +124,7 @@ pub struct FileDigest {
     /// An input's path as written in the experiment, relative to its folder; a result's path relative to the results
     /// folder, with `/`.
     pub path: String,
-    /// SHA-256 of its bytes, in hexadecimal.
+    /// SHA-256 of the file's bytes, in hexadecimal.
     pub sha256: String,
 }
 
@@ -132,7 +133,7 @@ pub struct FileDigest {
 pub struct FileNotes {
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// One sentence each, with the name of the file.
+    /// The notes, each of which is one sentence with the name of the file.
     pub notes: Vec<String>,
 }
 
@@ -141,7 +142,7 @@ pub struct FileNotes {
 pub struct LimitInfo {
     /// The limit as written, such as `completion_p95 < 4h`; [`Limit::parse`](super::Limit::parse) reads it.
     pub limit: String,
-    /// The strategy to which it applies. `None`: all.
+    /// The strategy to which the limit applies. `None`: all strategies.
     pub strategy: Option<String>,
 }
 
@@ -165,11 +166,11 @@ pub struct EmulationInfo {
     /// The queues before a link: `fair`, one for each connection, or `fifo`, one for all.
     #[serde(default)]
     pub queue: String,
-    /// Whether it measured although the machine was not quiet.
+    /// Whether the lab was started with `--anyway`, so that it did not wait for an idle machine.
     pub anyway: bool,
-    /// Mean number of runnable processes in the minute before.
+    /// Mean number of runnable processes in the minute before the measurement.
     pub load_before: f64,
-    /// Share of the processors that other processes used before.
+    /// Share of the processors that other processes used before the measurement.
     pub busy_before_share: f64,
     /// Share of the processors that was used during the runs, including the emulation itself.
     pub busy_share: f64,
@@ -191,20 +192,20 @@ pub struct VariantInfo {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same as a list, in the order of the sweep.
+    /// The swept settings as a list, in the order of the sweep.
     pub settings: Vec<Setting>,
-    /// The name of its product. For a bound, the product whose agents and control loop it has.
+    /// The name of the variant's product. For a bound, the product whose agents and control loop the bound has.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub product: String,
-    /// The product's word for an entry of the fleet, such as `instance`. Empty: a cluster.
+    /// The product's word for an entry of the fleet, such as `instance`. Empty if the word is `cluster`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub target: String,
-    /// Whether it is a bound for any pacing, which no product ships.
+    /// Whether the variant is a bound for any pacing, which no product ships.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_bound: bool,
     /// Capacity of the registry's link. `None` if unlimited, or if there are several registries.
     pub registry_egress_bytes_per_s: Option<f64>,
-    /// The precision of its results. `None` if not requested.
+    /// The precision of the variant's results. `None` if no precision was requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub precision: Option<PrecisionFound>,
 }
@@ -212,9 +213,9 @@ pub struct VariantInfo {
 /// The requested precision.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrecisionAsked {
-    /// Half of the 95% interval of the mean, as a share of the mean.
+    /// Half of the 95% interval of the mean that is to be reached, as a share of the mean.
     pub to: f64,
-    /// The measures.
+    /// The measures that must reach the precision.
     pub of: Vec<String>,
     /// Maximum number of runs of a variant.
     pub max: u32,
@@ -223,9 +224,9 @@ pub struct PrecisionAsked {
 /// The precision of the results of one variant.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PrecisionFound {
-    /// Its number of runs.
+    /// Number of runs of the variant.
     pub runs: u32,
-    /// Whether they reach the requested precision.
+    /// Whether the results reach the requested precision.
     pub reached: bool,
     /// For each measure, half of the 95% interval of the mean as a share of the mean. `None` for fewer than two
     /// values, and for values that vary around 0.
@@ -251,14 +252,14 @@ impl FileDigest {
 pub struct Setting {
     /// A path of the experiment file, at which the value was set.
     pub path: String,
-    /// Its name in results: the last key of the path, or the whole path if the key is not unique.
+    /// The name of the setting in results: the last key of the path, or the whole path if the key is not unique.
     pub name: String,
-    /// The value, as written.
+    /// The value of the setting, as written.
     pub value: String,
 }
 
 impl Setting {
-    /// Returns whether it belongs to a strategy. Other settings define the world.
+    /// Returns whether the setting belongs to a strategy. Other settings define the world.
     #[must_use]
     pub fn is_of_strategy(&self) -> bool {
         self.path.starts_with("strategies.")
@@ -296,7 +297,8 @@ impl Provenance {
         }
     }
 
-    /// Reads the provenance of a results folder. `None` if the folder has none, or it is not fleetsim's.
+    /// Reads the provenance of a results folder. `None` if the folder has no provenance file, or another program wrote
+    /// it.
     ///
     /// # Errors
     /// Returns an error if it is unreadable or damaged, or has another format.
@@ -334,7 +336,7 @@ impl Provenance {
     }
 }
 
-/// The error of a folder without results of this kind.
+/// The error for a folder without the given file of results.
 fn missing(folder: &Path, file: &'static str) -> ResultsError {
     ResultsError::NoResults {
         folder: folder.to_owned(),
@@ -342,7 +344,7 @@ fn missing(folder: &Path, file: &'static str) -> ResultsError {
     }
 }
 
-/// The fields that identify a provenance that this program can read. All others are skipped.
+/// The fields that identify a provenance that this program can read. All other fields are skipped.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct ProvenanceMark {
@@ -363,14 +365,14 @@ fn checked(provenance: Provenance) -> Result<Provenance, serde_json::Error> {
 
 /// The record that a command writes into its results folder.
 pub(super) trait VersionedRecord: DeserializeOwned {
-    /// The name of its file.
+    /// The name of the record's file.
     const FILE: &'static str;
-    /// The command of fleetsim that writes it.
+    /// The fleetsim command that writes the record.
     const COMMAND: &'static str;
-    /// The version of its format that this program reads.
+    /// The version of the record's format that this program reads.
     const EXPECTED_VERSION: u32;
 
-    /// The version of its format.
+    /// The version of the record's format in the file.
     fn version(&self) -> u32;
 }
 
@@ -510,7 +512,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_equals_the_published_one() {
+    fn sha256_equals_the_published_example() {
         // FIPS 180-2, appendix B.1.
         assert_eq!(
             sha256(b"abc"),

@@ -1,7 +1,7 @@
-//! Number of targets of a variant that its rollout could reach and update, over its runs, and the reasons for the
-//! others.
+//! Number of targets of a variant that its rollout could update, and number of targets that it could not update, by
+//! reason.
 //!
-//! The counts of one run are columns of `runs.csv`; this is their range.
+//! The counts of one run are columns of `runs.csv`; this module has their range over the runs.
 
 use itertools::Itertools;
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ pub struct ReachRange {
 }
 
 impl ReachRange {
-    /// The ranges over these runs; zeros without runs.
+    /// The ranges over the given runs; zeros without runs.
     #[must_use]
     pub fn of(runs: &[&RunRow]) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl ReachRange {
     }
 }
 
-/// The minimum and the maximum; zeros without runs.
+/// The minimum and the maximum of a number of targets over runs; zeros without runs.
 fn range_over(runs: &[&RunRow], targets: fn(&RunRow) -> u64) -> TargetRange {
     let numbers = runs.iter().map(|run| targets(run));
     numbers.minmax().into_option().unwrap_or_default()

@@ -35,42 +35,44 @@ pub struct SeriesRow {
 pub struct ClusterRow {
     /// The cluster's name.
     pub cluster: String,
-    /// Its stage (Fleet: partition); empty if it has none; several are joined by `; `.
+    /// The cluster's stage (Fleet: partition); empty if it has none; several stages are joined by `; `.
     pub stage: String,
-    /// Its group of the experiment's `fleet`, by the name written there; for an inventory, its namespace.
+    /// The cluster's group of the experiment's `fleet`, by the name written there; for an inventory, the cluster's
+    /// namespace.
     pub group: String,
-    /// The region behind whose link it is; empty if there is none.
+    /// The region whose link the cluster shares; empty if there is no region.
     pub region: String,
-    /// Number of its nodes.
+    /// Number of nodes of the cluster.
     pub nodes: u32,
-    /// Capacity of its downlink without faults.
+    /// Capacity of the cluster's downlink without faults.
     pub downlink_bytes_per_s: f64,
-    /// Round trip to the registry.
+    /// Round-trip time between the cluster and the registry.
     pub rtt_s: f64,
-    /// Whether it was offline when the rollout started.
+    /// Whether the cluster was offline when the rollout started.
     pub offline: bool,
-    /// Whether the new revision is defective in it.
+    /// Whether the new revision is defective in the cluster.
     pub defective: bool,
-    /// Time when it was instructed to run the new revision: the write of a pass took effect. Empty if it never was.
+    /// Time when the cluster was instructed to run the new revision: the write of a pass took effect. Empty if the
+    /// cluster was never instructed.
     pub instructed_s: Option<f64>,
-    /// Time when its agent had applied the new revision.
+    /// Time when the cluster's agent had applied the new revision.
     pub applied_s: Option<f64>,
-    /// Time when its first image pull started.
+    /// Time when the cluster's first image pull started.
     pub first_pull_s: Option<f64>,
-    /// Time when its last image pull finished.
+    /// Time when the cluster's last image pull finished.
     pub last_pull_s: Option<f64>,
-    /// Time when its first report of being ready on the new revision arrived at the management cluster.
+    /// Time when the cluster's first report that it is ready on the new revision arrived at the management cluster.
     pub ready_s: Option<f64>,
-    /// Number of started image pulls.
+    /// Number of image pulls that the cluster started.
     pub pulls: u64,
-    /// Number of failed attempts.
+    /// Number of the cluster's image pull attempts that failed.
     pub failed_pulls: u64,
-    /// Bytes received from registries, caches and peers, including those of failed attempts.
+    /// Bytes that the cluster received from registries, caches and peers, including those of failed attempts.
     pub received_bytes: u64,
 }
 
 /// Quantiles of the durations of updates, from instruction to ready, over the clusters of one run that became ready.
-/// `None` if none did.
+/// `None` if no cluster became ready.
 #[must_use]
 pub fn update_quantiles<const N: usize>(
     clusters: &[ClusterRow],
@@ -87,8 +89,7 @@ pub fn update_quantiles<const N: usize>(
 /// One link of a run: that of a registry, or of what brings images closer to the nodes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct RegistryRow {
-    /// Its name in the experiment: `registry` for the first registry, a mirror's or a region's name; `caches`, `cells`
-    /// or `peers` for all of them together.
+    /// The name of the registry in the experiment; `registry` for the first one.
     pub registry: String,
     /// What it is.
     #[serde(default)]
@@ -96,7 +97,7 @@ pub struct RegistryRow {
     /// Bytes that came in: from the registry to a cache or a seed, or across the link of a region. Empty for a registry
     /// and a mirror, which have their images.
     pub in_bytes: Option<u64>,
-    /// Bytes that left it.
+    /// Bytes that left the registry.
     pub egress_bytes: u64,
     /// The rate at which it can send; of several, each of them. Empty for no limit, and for peers.
     pub capacity_bytes_per_s: Option<f64>,
@@ -107,9 +108,9 @@ pub struct RegistryRow {
     pub egress_busy_share: Option<f64>,
     /// Requests to its API. Only of registries, as the next two.
     pub requests: Option<u64>,
-    /// Number of requests that it answered with 429.
+    /// Number of requests that the registry answered with 429.
     pub responses_429: Option<u64>,
-    /// Number of requests that it answered with 503.
+    /// Number of requests that the registry answered with 503.
     pub responses_503: Option<u64>,
 }
 
@@ -149,11 +150,12 @@ pub struct PassRow {
     /// number of its passes but not their times.
     #[serde(default = "one")]
     pub passes: u64,
-    /// Its duration.
+    /// Duration of the pass.
     pub duration_s: f64,
-    /// Number of created objects.
+    /// Number of objects that the pass created.
     pub created: u64,
-    /// Targets that the pass decided to move to another revision; each is instructed when its write takes effect.
+    /// Number of targets that the pass decided to move to another revision; each is instructed when its write takes
+    /// effect.
     pub promoted: u64,
     /// Number of unavailable targets at the start of the pass, as counted by the product.
     pub unavailable: u64,
@@ -170,13 +172,13 @@ pub struct StatusRow {
     pub condition: String,
     /// `True`, `False` or `Unknown`, or the field's value; empty if the condition is gone.
     pub status: String,
-    /// The product's reason.
+    /// The reason that the product gives for the status.
     pub reason: String,
-    /// The product's message.
+    /// The message that the product shows with the status.
     pub message: String,
 }
 
-/// In a table of an earlier version, a row is one pass.
+/// The default of [`PassRow::passes`]: in a table of an earlier version, each row is one pass.
 const fn one() -> u64 {
     1
 }
@@ -190,9 +192,9 @@ pub struct RunRecord {
     pub registries: Vec<RegistryRow>,
     /// One row for each workload, in the experiment's order, where it has several.
     pub workloads: Vec<WorkloadRow>,
-    /// Its time series; all bins have the same length.
+    /// The run's time series; all bins have the same length.
     pub series: Vec<SeriesRow>,
-    /// Length of a bin.
+    /// Length of a bin of the time series.
     pub bin_s: f64,
     /// One row for each target, in the fleet's order.
     pub clusters: Vec<ClusterRow>,
@@ -207,7 +209,7 @@ fn is_amount(value: f64) -> bool {
     value.is_finite() && value >= 0.0
 }
 
-/// Returns whether a share is possible. It is the quotient of two rounded times.
+/// Returns whether a share is possible. A share is the quotient of two rounded times, so it may exceed 1 slightly.
 fn is_share(value: f64) -> bool {
     is_amount(value) && value <= 1.0 + 1e-9
 }
@@ -261,7 +263,7 @@ impl StatusRow {
 }
 
 impl RunRow {
-    /// Returns whether a simulation can have produced these numbers, so that they can be used in statistics.
+    /// Returns whether a simulation can have produced the row's numbers, so that they can be used in statistics.
     fn is_valid(&self) -> bool {
         let is_possible = |(value, unit): (f64, &str)| match unit {
             "1" => is_share(value),
@@ -274,8 +276,8 @@ impl RunRow {
 }
 
 impl RunRecord {
-    /// Returns whether a simulation can have produced these numbers. Saved runs and runs of a shard are untrusted
-    /// input. Another check decides whether it is the run that the study expects.
+    /// Returns whether a simulation can have produced the record's numbers. Saved runs and runs of a shard are
+    /// untrusted input. Another check decides whether a record is the run that the study expects.
     pub(super) fn is_valid(&self) -> bool {
         self.run.is_valid()
             && is_amount(self.bin_s)
@@ -297,8 +299,8 @@ pub struct VariantRecord {
     pub strategy: String,
     /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
     pub setting: String,
-    /// The same as a list.
+    /// The swept settings as a list.
     pub settings: Vec<Setting>,
-    /// Its runs, in the order of their replicates.
+    /// The variant's runs, in the order of their replicates.
     pub runs: Vec<RunRecord>,
 }

@@ -32,13 +32,13 @@ const MOST_FILE_BYTES: u64 = 4_000_000_000;
 /// The runs at the start of a file.
 #[derive(Debug, Default)]
 pub(super) struct RunsOfFile {
-    /// The runs in file order. If a number occurs several times, the last one counts.
+    /// The runs in file order. If a run's number occurs several times, the last entry counts.
     pub(super) runs: Vec<(RunId, RunRecord)>,
     /// The length of the valid bytes: the position where reading ended.
     pub(super) bytes: u64,
 }
 
-/// The header of a file with the runs of this key.
+/// The header of a file with the runs that `key` identifies.
 pub(super) fn head(key: &[u8]) -> Vec<u8> {
     [MAGIC.as_slice(), &Sha256::digest(key)].concat()
 }
@@ -61,7 +61,7 @@ pub(super) fn entry(id: RunId, run: &RunRecord) -> Result<Vec<u8>> {
     }
 }
 
-/// The bytes of a file with these runs.
+/// The bytes of a file with the given runs.
 ///
 /// # Errors
 /// See [`entry`].
@@ -73,7 +73,8 @@ pub(super) fn file_of(key: &[u8], runs: &BTreeMap<RunId, RunRecord>) -> Result<V
     Ok(bytes)
 }
 
-/// Reads a file with the runs of this key. A file with another header has no runs, and reading stops after the header.
+/// Reads a file with the runs that `key` identifies. A file with another header has no runs, and reading stops after
+/// the header.
 ///
 /// # Errors
 /// Returns an error if the file system fails.
@@ -121,8 +122,8 @@ fn read_entry(input: &mut impl Read, buffer: &mut Vec<u8>) -> Result<Option<(Run
     })
 }
 
-/// Replaces the content of the buffer by the next bytes. The buffer grows with the bytes that exist, not with
-/// `length`, which may be forged. Returns false if there are fewer.
+/// Replaces the content of the buffer by the next `length` bytes. The buffer grows with the bytes that exist, not with
+/// `length`, which may be forged. Returns false if there are fewer bytes.
 fn read_exactly(input: &mut impl Read, length: u32, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     input.take(u64::from(length)).read_to_end(buffer)?;
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_read_back_bit_by_bit_and_only_with_their_key() {
+    fn saved_runs_read_back_bit_by_bit_and_only_with_their_key() {
         let bytes = file_with(run_record(1, 7));
         let saved = read_file(&mut bytes.as_slice(), KEY).expect("memory can be read");
         assert_eq!(saved.bytes, bytes.len() as u64);
@@ -162,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_declared_length_that_is_too_large_allocates_nothing_and_ends_reading() {
+    fn an_excessive_declared_length_allocates_nothing_and_ends_reading() {
         let whole = file_with(run_record(1, 7));
         for length in [0, 1, 3, MOST_ENTRY_BYTES, MOST_ENTRY_BYTES + 1, u32::MAX] {
             for tail in [&b""[..], b"\0\0\0", &[0xff; 64]] {
@@ -176,7 +177,7 @@ mod tests {
         assert!(buffer.capacity() < 1_000, "{}", buffer.capacity());
     }
 
-    /// A change of a run.
+    /// A function that changes a run into an impossible one.
     type Forgery = fn(&mut RunRecord);
 
     /// Each forgery is a number that no simulation produces, with a valid checksum.

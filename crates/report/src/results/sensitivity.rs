@@ -9,11 +9,11 @@ use super::provenance::{VersionedRecord, read_record};
 use super::tables::{header, to_csv};
 use super::{Measure, ResultsError};
 
-/// The name of the file. It distinguishes the folder of a sensitivity analysis from one of plain results.
+/// The name of the analysis' file. It distinguishes the folder of a sensitivity analysis from one of plain results.
 pub const SENSITIVITY_FILE: &str = "sensitivity.json";
 
-/// Number of halvings of a range in the search for the value that changes a decision: to 1/64 of the distance to its
-/// end.
+/// Number of times that the search for the value that changes a decision halves the range: the value is found to
+/// within 1/64 of the distance from the value in force to the end of the range.
 pub const HALVINGS: u32 = 6;
 
 /// The result of a sensitivity analysis.
@@ -31,7 +31,7 @@ pub struct SensitivityRecord {
     pub runs: u64,
     /// Number of trajectories of the screening; 0 if there was none.
     pub trajectories: u32,
-    /// The measures that the charts show, the objective's first: name and unit.
+    /// The measures that the charts show, the objective's measure first: name and unit.
     pub measures: Vec<(Measure, String)>,
     /// The analysed constants, in the order of the model.
     pub constants: Vec<ConstantRange>,
@@ -39,22 +39,22 @@ pub struct SensitivityRecord {
     pub effects: Vec<EffectRow>,
     /// The screening of each constant, for each measure of each variant.
     pub screening: Vec<ScreeningRow>,
-    /// The decisions.
+    /// The decisions and the constants that change them.
     pub decisions: Vec<DecisionRecord>,
 }
 
 /// A constant with its range in the experiment.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ConstantRange {
-    /// Its path.
+    /// The path of the constant.
     pub constant: String,
-    /// `guess`, `measured` or `documented`.
+    /// The basis of the range: `guess`, `measured` or `documented`.
     pub basis: String,
-    /// The low end, as text; if there are several groups or products, of each.
+    /// The low end, as text; with several groups or products, the low end of each.
     pub low: String,
     /// The value in force.
     pub value: String,
-    /// The high end.
+    /// The high end of the range.
     pub high: String,
     /// Whether any run differs at an end of the range.
     pub has_effect: bool,
@@ -65,13 +65,13 @@ pub struct ConstantRange {
 pub struct EffectRow {
     /// The constant's path.
     pub constant: String,
-    /// `guess`, `measured` or `documented`.
+    /// The basis of the range: `guess`, `measured` or `documented`.
     pub basis: String,
     /// The low end of the range.
     pub low: String,
     /// The value in force.
     pub value: String,
-    /// The high end.
+    /// The high end of the range.
     pub high: String,
     /// The variant.
     pub variant: String,
@@ -88,7 +88,8 @@ pub struct EffectRow {
 }
 
 impl EffectRow {
-    /// The largest change from the value in force; infinite if one is not reached and the other is.
+    /// The largest change of the measure from its value with the constant in force; infinite if the measure is reached
+    /// at only one of the two.
     #[must_use]
     pub fn swing(&self) -> f64 {
         let [low, value, high] =
@@ -97,7 +98,7 @@ impl EffectRow {
     }
 }
 
-/// The distance of two values; 0 if neither is reached.
+/// The difference of two values; 0 if neither is reached.
 fn distance(value: f64, end: f64) -> f64 {
     if end.is_infinite() && value.is_infinite() {
         0.0
@@ -119,18 +120,19 @@ pub struct ScreeningRow {
     pub unit: String,
     /// Number of elementary effects that could be computed.
     pub effects: u64,
-    /// Their mean: the change over the whole range.
+    /// The mean of the elementary effects: the change over the whole range.
     pub mu: f64,
-    /// The mean of their absolute values.
+    /// The mean of the absolute values of the elementary effects.
     pub mu_star: f64,
-    /// Their standard deviation; large if the effect depends on other constants or is not linear.
+    /// The standard deviation of the elementary effects; large if the effect depends on other constants or is not
+    /// linear.
     pub sigma: f64,
 }
 
 /// One decision, and the constants that change it.
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct DecisionRecord {
-    /// The question, e.g. `least completion_s, clusters=200`.
+    /// The question that the decision answers, e.g. `least completion_s, clusters=200`.
     pub decision: String,
     /// The answer at the values in force.
     pub answer: String,
@@ -143,14 +145,14 @@ pub struct DecisionRecord {
 pub struct DecisionEnd {
     /// The constant's path.
     pub constant: String,
-    /// Whether it is the high end.
+    /// Whether this is the high end of the range.
     pub is_high: bool,
-    /// The value at the end.
+    /// The value of the constant at this end.
     pub end: String,
-    /// The answer there.
+    /// The answer of the decision at this end.
     pub answer: String,
-    /// The point where the answer changes, if it does: the share of the distance from the value in force, and the
-    /// value there.
+    /// The point where the answer changes, if it does: its distance from the value in force, as a share of the
+    /// distance to the end of the range, and the constant's value there.
     pub changes: Option<(f64, String)>,
 }
 
@@ -176,7 +178,7 @@ impl SensitivityRecord {
         read_record(folder)
     }
 
-    /// The tables with their names.
+    /// The tables of an analysis with their names.
     #[must_use]
     pub fn tables(&self) -> Vec<(&'static str, Vec<u8>)> {
         let mut decisions = Vec::new();

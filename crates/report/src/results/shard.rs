@@ -1,9 +1,10 @@
 //! Shares of a study that several machines simulate: the assignment of runs to shards, and a shard's description of
 //! itself.
 //!
-//! Only its variant and replicate determine the shard of a run, so that a shard is the same wherever and however often
-//! it is simulated. Each variant's runs are dealt out in turn, and each variant starts with another shard: variants
-//! differ in their cost, and a variant's number of runs is seldom a multiple of the number of shards.
+//! The shard of a run depends only on the run's variant and replicate, so a shard is the same wherever and however
+//! often it is simulated. The runs of a variant are assigned to the shards in turn, and each variant starts with
+//! another shard: variants differ in their cost, and a variant's number of runs is seldom a multiple of the number of
+//! shards.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,13 +20,13 @@ const SLURM: &str = "SLURM_ARRAY_TASK_ID";
 /// An environment variable with the index of a process among several.
 struct IndexVariable {
     name: &'static str,
-    /// The index of the first process.
+    /// The index that the variable gives to the first process.
     first: u32,
-    /// How to give the processes indices that correspond to shards.
+    /// How to start the processes with indices that correspond to shards.
     fix: &'static str,
 }
 
-/// The known variables; the first that is set counts.
+/// The known variables; the first one that is set determines the shard.
 const INDEX_VARIABLES: [IndexVariable; 2] = [
     IndexVariable {
         name: KUBERNETES,
@@ -60,7 +61,7 @@ pub type RunId = (u32, u32);
 /// One of several shares of a study: `2/7` is the second of seven.
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct StudyShard {
-    /// Its number, from 1.
+    /// The number of the shard, from 1.
     pub number: u32,
     /// The number of shards.
     pub of: u32,
@@ -69,7 +70,7 @@ pub struct StudyShard {
 /// The description of a shard in its provenance.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ShardInfo {
-    /// Its share.
+    /// The shard's number, and the number of shards.
     #[serde(flatten)]
     pub shard: StudyShard,
     /// Number of the round, from 1. Later rounds simulate the runs that depend on the results of earlier ones.
@@ -78,14 +79,14 @@ pub struct ShardInfo {
     pub whole_command: String,
     /// SHA-256 of the program's file, in hexadecimal.
     pub program_sha256: String,
-    /// Number of its runs. Filled in when the shard is written.
+    /// Number of runs in the shard. Filled in when the shard is written.
     pub runs: u64,
 }
 
-/// Reason why a text does not name a shard.
+/// The reason why a text does not name a shard.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ShardTextError {
-    /// The text has another form, or numbers beyond its range.
+    /// The text is not `I/N` or `auto/N`, or its numbers are out of range.
     #[error("a shard is I/N with I from 1 to N, such as 2/7, or auto/N")]
     Form,
     /// The environment has no index for this process.
@@ -96,13 +97,13 @@ pub enum ShardTextError {
     /// The index does not correspond to a shard.
     #[error("{name} is {value}, but N is {of}: {fix}")]
     Index {
-        /// The environment variable.
+        /// The name of the environment variable.
         name: &'static str,
-        /// Its value.
+        /// The value of the environment variable.
         value: String,
         /// The number of shards.
         of: u32,
-        /// The fix.
+        /// How to start the processes with indices that correspond to shards.
         fix: &'static str,
     },
 }
@@ -133,7 +134,7 @@ impl StudyShard {
         Err(ShardTextError::NoIndex)
     }
 
-    /// `None` unless the number is from 1 to `of`.
+    /// Creates the shard with this number. `None` unless the number is from 1 to `of`.
     #[must_use]
     pub const fn new(number: u32, of: u32) -> Option<Self> {
         if number >= 1 && number <= of {
@@ -143,13 +144,13 @@ impl StudyShard {
         }
     }
 
-    /// Returns whether it simulates this run.
+    /// Returns whether the shard simulates the given run.
     #[must_use]
     pub const fn owns(self, (variant, replicate): RunId) -> bool {
         variant.wrapping_add(replicate) % self.of == self.number - 1
     }
 
-    /// The name of its folder in this round.
+    /// The name of the shard's folder in the given round.
     #[must_use]
     pub fn folder_name(self, round: u32) -> String {
         let Self { number, of } = self;
@@ -190,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shards_are_numbered_from_1_and_indices_follow_their_systems() {
+    fn shards_count_from_1_and_environment_indices_from_0_or_1() {
         let cases = [
             // text     environment                    shard, or a part of the error
             ("2/7", None, Ok((2, 7))),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn every_run_belongs_to_one_shard_and_shards_have_similar_numbers_of_each_variant() {
+    fn every_run_belongs_to_one_shard_and_runs_of_a_variant_are_spread_evenly() {
         for of in [1, 2, 3, 7] {
             let shards: Vec<StudyShard> =
                 (1..=of).map(|number| StudyShard { number, of }).collect();
@@ -264,8 +265,8 @@ mod tests {
                     "{of}: {of_variant:?}"
                 );
             }
-            // Ten replicates of five variants: without the shift, the first three of seven shards would have five runs
-            // more.
+            // Ten replicates of five variants: if all variants started with the same shard, the first three of seven
+            // shards would have five runs more.
             assert!(
                 runs.iter().max() <= runs.iter().min().map(|least| least + 2).as_ref(),
                 "{of}: {runs:?}"

@@ -28,7 +28,7 @@ const MOST_NAMED: usize = 20;
 /// Maximum number of rounds of a study.
 pub const MOST_ROUNDS: u32 = 1_000;
 
-/// Reason why shards cannot be merged. Each message states the requirement and the fix.
+/// The reason why shards cannot be merged. Each message states the requirement and the fix.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ShardError {
@@ -45,12 +45,12 @@ pub enum ShardError {
         of: u32,
         /// The missing shards.
         missing: String,
-        /// Whether only one is missing.
+        /// Whether only one shard is missing.
         is_one: bool,
-        /// The command that simulates the first of them.
+        /// The command that simulates the first missing shard.
         command: String,
     },
-    /// The same shard in two folders.
+    /// Two folders that contain the same shard.
     #[error("{} and {} are the same shard; name it once", .0.display(), .1.display())]
     Twice(PathBuf, PathBuf),
     /// Shards that do not belong together, or not to this experiment and program.
@@ -60,15 +60,15 @@ pub enum ShardError {
         shard.display()
     )]
     Mixed {
-        /// The property that differs.
+        /// The property that differs between the shards.
         what: &'static str,
-        /// The shard.
+        /// The shard whose property differs.
         shard: PathBuf,
-        /// Its value.
+        /// The value of the property in this shard.
         found: String,
-        /// The folder that it is compared with.
+        /// The folder that the shard is compared with.
         place: String,
-        /// The value there.
+        /// The value of the property in that folder.
         wanted: String,
     },
     /// A file that was modified or damaged after it was written.
@@ -76,7 +76,7 @@ pub enum ShardError {
     Damaged {
         /// The file.
         file: PathBuf,
-        /// The difference.
+        /// How the file differs from what was written.
         problem: &'static str,
         /// The command that simulates the shard.
         command: String,
@@ -107,16 +107,16 @@ struct FoundShard {
 }
 
 impl ShardSet {
-    /// Reads the shards in these folders: each folder is a shard, or contains shards.
+    /// Reads the shards in `folders`, each of which is a shard, or contains shards.
     ///
     /// # Errors
-    /// Returns an error if there is no shard, if one appears twice or does not belong to the others, if files other
-    /// than the runs are damaged, or if shards of the started rounds are missing.
+    /// Returns an error if there is no shard, if a shard appears twice or does not belong to the others, if files
+    /// other than the runs are damaged, or if shards of the started rounds are missing.
     pub fn read(folders: &[PathBuf]) -> Result<Self, ShardError> {
         Self::read_rounds(folders, u32::MAX)
     }
 
-    /// Like [`ShardSet::read`], but only these first rounds, all of which must be there.
+    /// Like [`ShardSet::read`], but reads only the first `rounds` rounds, all of which must exist.
     ///
     /// # Errors
     /// See [`ShardSet::read`].
@@ -145,7 +145,7 @@ impl ShardSet {
         Ok(set)
     }
 
-    /// Adds a shard, which must belong to the others and must not be among them.
+    /// Adds a shard, which must belong to the same study as the others and must not be among them.
     fn insert(&mut self, found: FoundShard) -> Result<(), ShardError> {
         if let Some((_, first)) = self.shards.first_key_value() {
             found.check(
@@ -189,7 +189,7 @@ impl ShardSet {
     /// Checks that the shards belong to the study that `provenance` describes, and were simulated by this program.
     ///
     /// # Errors
-    /// Returns an error if they do not.
+    /// Returns an error if they belong to another study, or another program simulated them.
     pub fn check_study(
         &self,
         provenance: &Provenance,
@@ -203,7 +203,7 @@ impl ShardSet {
         first.check(&facts(provenance, &info), "this experiment and program")
     }
 
-    /// All runs. If a later round simulated a run again for its details, that one comes first.
+    /// All runs of the shards. If a later round simulated a run again for its details, the detailed run comes first.
     ///
     /// # Errors
     /// Returns an error if a file with runs is damaged.
@@ -249,7 +249,7 @@ impl ShardSet {
         })
     }
 
-    /// The first missing shards of these rounds, at most `most`.
+    /// The first missing shards of the given rounds, at most `most` of them.
     fn first_missing(&self, rounds: u32, most: usize) -> Vec<ShardKey> {
         let mut missing = Vec::new();
         for round in 1..=rounds {
@@ -303,7 +303,7 @@ fn input_in_words(input: &FileDigest) -> String {
 }
 
 impl FoundShard {
-    /// The shard in a folder. `None`: the folder is not a shard.
+    /// Reads the shard in a folder. `None`: the folder is not a shard.
     fn read(folder: &Path) -> Result<Option<Self>, ShardError> {
         let Some(provenance) = Provenance::read(folder)? else {
             return Ok(None);
@@ -326,7 +326,7 @@ impl FoundShard {
         }
     }
 
-    /// Checks that its properties equal those of `place`.
+    /// Checks that the shard's properties equal those of the shard in `place`.
     fn check(&self, wanted: &[StudyFact; 9], place: &str) -> Result<(), ShardError> {
         for (found, wanted) in facts(&self.provenance, &self.info).into_iter().zip(wanted) {
             if found.value != wanted.value {
@@ -391,7 +391,7 @@ impl FoundShard {
         }
     }
 
-    /// The command that writes a shard of the same study next to this one.
+    /// The command that writes another shard of the same study into a folder next to this shard.
     fn command(&self, shard: StudyShard, round: u32) -> String {
         let command = format!("{} {}", self.info.whole_command, shard.flags(round));
         let home = self.folder.parent().unwrap_or(Path::new(""));

@@ -17,29 +17,31 @@ use fleetsim_units::io::{NewFolders, Temporary, open_below, open_own, uninterrup
 /// The suffix of the file that is locked while a process writes to a hidden folder.
 const LOCK_ENDING: &str = ".lock";
 
-/// A folder that is being written. If it is dropped before it is published, nothing remains on disk.
+/// A folder that is being written. If this value is dropped before the folder is published, nothing remains on disk.
 #[derive(Debug)]
 pub struct StagedFolder {
     target: PathBuf,
     folder: Temporary,
-    /// Locked while this process writes to `folder`.
+    /// This file is locked while this process writes to `folder`.
     _lock: LockedFile,
-    /// Locked while this process simulates what it will publish.
+    /// This file is locked while this process simulates a study for the target.
     study_lock: Option<LockedFile>,
-    /// Dropped last, after the folders' contents are gone.
+    /// Parent folders that were created for the target. They are dropped last, after the contents of the folders are
+    /// gone.
     _parents: NewFolders,
 }
 
-/// An empty file that one process holds locked. The operating system releases it with the process.
+/// An empty file that one process holds locked. The operating system releases the lock when the process ends.
 #[derive(Debug)]
 struct LockedFile {
-    /// The file is removed before it is unlocked, so that no process locks a file that is about to be removed.
+    /// The path is dropped before the lock, so that no other process locks a file that is about to be removed.
     _path: Temporary,
     _file: File,
 }
 
 impl LockedFile {
-    /// Locks the file, and creates it unless a killed process has left it. `None`: another process has locked it.
+    /// Opens the file and locks it. The file may be left over from a killed process; otherwise it is created. `None`:
+    /// another process has locked it.
     fn take(path: PathBuf) -> std::io::Result<Option<Self>> {
         uninterrupted(|| {
             loop {
@@ -49,7 +51,7 @@ impl LockedFile {
                     Err(TryLockError::WouldBlock) => return Ok(None),
                     Err(TryLockError::Error(error)) => return Err(error),
                 }
-                // Another process may have removed it between the two calls.
+                // Another process may have removed the file between the two calls.
                 if path.exists() {
                     return Ok(Some(Self {
                         _path: Temporary::new(path),
@@ -94,8 +96,8 @@ impl StagedFolder {
         })
     }
 
-    /// Blocks other studies from the same target until this is dropped. Commands that only redraw results do not call
-    /// it.
+    /// Prevents other studies with the same target until this value is dropped. Commands that only redraw results do
+    /// not need this.
     ///
     /// # Errors
     /// Returns an error if another process has a study with this target, or the file system has no locks.
@@ -143,7 +145,7 @@ impl StagedFolder {
             if replaces {
                 swap(target, folder)?;
             } else {
-                // The target may be an empty folder, possibly created for this.
+                // The target may be an empty folder, possibly created for this purpose.
                 let _ = fs::remove_dir(target);
                 fs::rename(folder, target).map_err(ResultsError::io("publish", target))?;
                 sync_parent(target)?;
@@ -223,7 +225,7 @@ fn remove_abandoned(parent: &Path, name: &OsStr) {
 /// Removes a hidden folder and its lock, either of which may be missing, unless its process is still running.
 fn remove_unless_locked(parent: &Path, folder: &str) {
     let lock = format!("{folder}{LOCK_ENDING}");
-    // Held until both are removed.
+    // This lock is held until both files are removed.
     let file = open_below(parent, &lock);
     if file.as_ref().is_ok_and(|file| file.try_lock().is_err()) {
         return;
@@ -232,7 +234,7 @@ fn remove_unless_locked(parent: &Path, folder: &str) {
     let _ = fs::remove_file(parent.join(lock));
 }
 
-/// The name of a hidden file next to `name`.
+/// The name of a hidden file or folder next to `name`.
 pub(super) fn hidden(name: &OsStr, what: &str) -> OsString {
     let mut hidden = OsString::from(".");
     hidden.push(name);
@@ -270,7 +272,7 @@ pub(super) fn swap(target: &Path, staging: &Path) -> Result<(), ResultsError> {
         return Err(ResultsError::io("publish", target)(error));
     }
     sync_parent(target)?;
-    // The new results are in place. If the earlier ones cannot be removed now, the next run tries again.
+    // The new results are published. If the earlier ones cannot be removed now, the next run tries again.
     let _ = fs::remove_dir_all(&aside);
     Ok(())
 }
@@ -280,7 +282,7 @@ pub(super) fn is_empty(folder: &Path) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-/// Every file below `folder`, as its relative path with `/` and its full path; sorted by the former.
+/// Every file below `folder`, as its relative path with `/` and its full path; sorted by the relative path.
 pub(super) fn files_below(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ResultsError> {
     let mut files = BTreeMap::new();
     let mut folders = vec![(String::new(), folder.to_owned())];

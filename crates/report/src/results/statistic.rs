@@ -1,9 +1,9 @@
-//! Statistics over the runs of a variant, and a measure with one of them, such as `completion_p95`.
+//! Statistics over the runs of a variant, and a measure with such a statistic, for example `completion_p95`.
 
 use super::{Measure, MeasureError, RunRow};
 use fleetsim_units::stats;
 
-/// How the values of the runs are reduced to one.
+/// How the values of the runs are reduced to one value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Statistic {
     /// No reduction: each run is compared.
@@ -80,7 +80,7 @@ impl MeasuredStatistic {
         }
     }
 
-    /// Reads a measure, or one with a statistic such as `completion_p95`.
+    /// Reads a measure without a statistic, or with one, such as `completion_p95`.
     ///
     /// # Errors
     /// Returns an error with the fix if there is no such measure or statistic.
@@ -116,7 +116,7 @@ impl MeasuredStatistic {
         })
     }
 
-    /// The statistic over these runs. A run without the measure counts as infinite.
+    /// The statistic over the given runs. A run without the measure counts as infinite.
     #[must_use]
     pub fn of(self, runs: &[RunRow]) -> f64 {
         self.over.of(&self.measure.values(runs))

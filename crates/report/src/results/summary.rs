@@ -44,11 +44,11 @@ pub struct SummaryRow {
     pub finished: u64,
     /// Number of runs that have the measure.
     pub values: u64,
-    /// Lower end of the exact 95% interval of the share of runs that have it.
+    /// Lower end of the exact 95% interval of the share of runs that have the measure.
     pub values_ci95_low: Option<f64>,
-    /// Upper end of the exact 95% interval of the share of runs that have it.
+    /// Upper end of the exact 95% interval of the share of runs that have the measure.
     pub values_ci95_high: Option<f64>,
-    /// Mean; empty if a run is later than all others.
+    /// Mean; empty if a run without the measure counts as later than all others.
     pub mean: Option<f64>,
     /// Lower end of the 95% interval of the mean; empty for fewer than two values.
     pub mean_ci95_low: Option<f64>,
@@ -56,7 +56,7 @@ pub struct SummaryRow {
     pub mean_ci95_high: Option<f64>,
     /// Sample standard deviation; empty for fewer than two values.
     pub sd: Option<f64>,
-    /// Median; empty if it is later than every finished run.
+    /// Median; empty if the median is later than every run that has the measure.
     pub median: Option<f64>,
     /// 5th percentile.
     pub p5: Option<f64>,
@@ -68,7 +68,8 @@ pub struct SummaryRow {
     pub max: Option<f64>,
     /// Lower end of the 95% interval of the median; empty for fewer than six values.
     pub median_ci95_low: Option<f64>,
-    /// Upper end of the 95% interval of the median; empty for fewer than six values, or if it has no upper end.
+    /// Upper end of the 95% interval of the median; empty for fewer than six values, or if the interval has no upper
+    /// end.
     pub median_ci95_high: Option<f64>,
     /// The reference of differences: the first of the compared variants ([`compared`]).
     pub reference: String,
@@ -80,7 +81,7 @@ pub struct SummaryRow {
     pub diff_mean_ci95_low: Option<f64>,
     /// Upper end of the 95% interval of the mean difference; empty for fewer than two pairs.
     pub diff_mean_ci95_high: Option<f64>,
-    /// Median of the paired differences; empty if it is infinite.
+    /// Median of the paired differences; empty if the median is infinite.
     pub diff_median: Option<f64>,
     /// Lower end of the 95% interval of the median difference; empty for fewer than six pairs, or without a lower end.
     pub diff_median_ci95_low: Option<f64>,
@@ -88,9 +89,9 @@ pub struct SummaryRow {
     pub diff_median_ci95_high: Option<f64>,
     /// Share of pairs in which the variant is below the reference; equal pairs count half.
     pub below_share: Option<f64>,
-    /// Lower end of its exact 95% interval.
+    /// Lower end of the exact 95% interval of `below_share`.
     pub below_ci95_low: Option<f64>,
-    /// Upper end of its exact 95% interval.
+    /// Upper end of the exact 95% interval of `below_share`.
     pub below_ci95_high: Option<f64>,
 }
 
@@ -153,7 +154,7 @@ pub fn share_below(differences: &[f64]) -> Option<Interval> {
     share_below_at(differences, LEVEL)
 }
 
-/// Like [`share_below`], with an interval of this level.
+/// Like [`share_below`], with an interval of the given level.
 #[must_use]
 pub fn share_below_at(differences: &[f64], level: f64) -> Option<Interval> {
     let mut halves = 0_u32;
@@ -176,7 +177,7 @@ struct EndCells {
 }
 
 impl EndCells {
-    /// Both ends.
+    /// Both ends of an interval; empty without one.
     fn of(interval: Option<Interval>) -> Self {
         match interval {
             Some(interval) => Self {
@@ -187,7 +188,7 @@ impl EndCells {
         }
     }
 
-    /// The ends that are finite.
+    /// The ends of an interval that are finite.
     fn finite(interval: Option<Interval>) -> Self {
         let Self { low, high } = Self::of(interval);
         Self {
@@ -197,12 +198,12 @@ impl EndCells {
     }
 }
 
-/// A quantile of sorted values. `None` if it is infinite, or without values.
+/// A quantile of sorted values. `None` if the quantile is infinite, or there are no values.
 fn finite_quantile(ordered: &[f64], p: f64) -> Option<f64> {
     stats::quantile_of_sorted(ordered, p).filter(|quantile| quantile.is_finite())
 }
 
-/// The values for a mean; empty if one of them is infinite.
+/// The values whose mean can be computed: all of them, or none if one is infinite.
 fn for_mean(values: &[f64]) -> &[f64] {
     if values.iter().all(|value| value.is_finite()) {
         values
@@ -211,7 +212,7 @@ fn for_mean(values: &[f64]) -> &[f64] {
     }
 }
 
-/// The differences from the runs of `base` with the same replicate.
+/// The differences of the runs of `own` from the runs of `base` with the same replicate.
 fn differences_to(base: &VariantRecord, own: &VariantRecord, measure: Measure) -> Vec<f64> {
     let mut compared = Vec::new();
     for (base, own) in pairs(&base.runs, &own.runs) {
@@ -231,7 +232,7 @@ fn of_measure(
 ) -> SummaryRow {
     let runs: Vec<&RunRow> = variant.runs.iter().map(|run| &run.run).collect();
     let known = runs.iter().filter(|run| measure.of(run).is_some()).count();
-    // Runs that are later than all others count.
+    // Runs that are later than all others count as infinite values.
     let values: Vec<f64> = runs
         .iter()
         .filter_map(|run| measure.of_or_late(run))
@@ -365,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unfinished_run_counts_but_gives_no_completion_time() {
+    fn an_unfinished_run_counts_but_has_no_completion_time() {
         let all = [
             of_completions("base", &[Some(10.0), Some(20.0), Some(60.0)]),
             of_completions("other", &[Some(13.0), None, Some(61.0)]),
@@ -452,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn unfinished_runs_lose_against_finished_ones_and_tie_with_each_other() {
+    fn unfinished_runs_are_later_than_finished_runs_and_equal_each_other() {
         let base = of_completions("base", &[Some(50.0), None, None, Some(70.0)]);
         let other = of_completions("other", &[None, Some(900.0), None, Some(70.0)]);
         let rows = summary(&[base, other], 1);

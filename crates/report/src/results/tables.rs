@@ -24,8 +24,8 @@ use super::{
 };
 use fleetsim_units::io::open_below;
 
-/// Which run a row of `registries.csv`, `workloads.csv`, `clusters.csv`, `passes.csv` or `statuses.csv` belongs to: its
-/// first columns.
+/// The first columns of a row of `registries.csv`, `clusters.csv`, `passes.csv` or `statuses.csv`, which identify the
+/// row's run.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct RunKey {
     /// The variant.
@@ -34,7 +34,7 @@ pub struct RunKey {
     pub strategy: String,
     /// The swept settings.
     pub setting: String,
-    /// The replicate; in `clusters.csv` and `passes.csv` the displayed one.
+    /// The replicate; in `clusters.csv` and `passes.csv` it is the displayed one.
     pub replicate: u32,
 }
 
@@ -222,7 +222,7 @@ pub(super) fn header<Row: Default + Serialize>() -> String {
     text.lines().next().unwrap_or_default().to_owned()
 }
 
-/// Rows as CSV below `header`; if that is empty, below the names of their fields.
+/// Rows as CSV below `header`, or below the names of their fields if `header` is empty.
 pub(super) fn to_csv(header: &str, rows: impl IntoIterator<Item = impl Serialize>) -> Vec<u8> {
     let mut bytes = Vec::new();
     write_csv(&mut bytes, header, rows).expect("memory takes every byte");
@@ -271,7 +271,8 @@ fn write_csv(
 /// Reads a row, given the header of its table. `None`: the row is left out.
 type RowReader<Row> = fn(&StringRecord, &StringRecord) -> csv::Result<Option<Row>>;
 
-/// The rows of a file; `read` reads each with the header. All numbers must be finite, as in every written file.
+/// Reads the rows of a file; `read` converts each row, given the header. All numbers must be finite, as in every
+/// written file.
 fn from_csv<Row: Serialize>(
     folder: &Path,
     name: &str,
@@ -307,7 +308,7 @@ fn rows_of<Row: Serialize>(
     Ok(rows)
 }
 
-/// A column of this row with a number that is not finite.
+/// A column in which this row has a number that is not finite.
 fn infinite<'h>(
     record: &StringRecord,
     header: &'h StringRecord,
@@ -326,7 +327,7 @@ fn infinite<'h>(
     suspects.into_iter().find(|column| is_null(&row, column))
 }
 
-/// Returns whether a row as JSON has no value in a column: JSON has no infinite numbers, and texts stay texts.
+/// Returns whether a row, converted to JSON, is null in a column: JSON has no infinite numbers, and texts stay texts.
 fn is_null(row: &Value, column: &str) -> bool {
     match row {
         Value::Array(parts) => parts.iter().any(|part| is_null(part, column)),
@@ -347,7 +348,8 @@ fn in_words(error: &csv::Error, header: &StringRecord) -> String {
     format!("line {}{column}: {}", at.line(), err.kind())
 }
 
-/// Like [`from_csv`], for a file that is missing in results of versions before 1.0, or of some studies.
+/// Like [`from_csv`], for a file that may be missing: results of versions before 1.0, and of some studies, do not have
+/// it.
 pub(super) fn from_csv_if_there<Row: Serialize>(
     folder: &Path,
     name: &str,
@@ -381,8 +383,8 @@ pub(super) fn row<Row: DeserializeOwned>(
     record.deserialize(Some(header)).map(Some)
 }
 
-/// A row of a table with a row for each measure. Measures that this version does not know are left out, like unknown
-/// columns of `runs.csv`.
+/// Reads a row of a table that has a row for each measure. A measure that this version does not know is left out, like
+/// an unknown column of `runs.csv`.
 pub(super) fn measure_row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
@@ -395,7 +397,7 @@ pub(super) fn measure_row<Row: DeserializeOwned>(
     row(record, header)
 }
 
-/// A row that begins with a run's key. Each half reads its columns by name and skips the others.
+/// Reads a row that begins with a run's key. Each half reads its columns by name and skips the others.
 fn keyed_row<Row: DeserializeOwned>(
     record: &StringRecord,
     header: &StringRecord,
@@ -507,7 +509,7 @@ mod tests {
     }
 
     #[test]
-    fn a_measure_of_a_later_version_is_left_out() {
+    fn a_measure_from_a_later_version_is_ignored() {
         let tables = Tables::of(&two_variants(), 1);
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in tables.files() {
@@ -595,7 +597,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_table_names_its_file_and_line() {
+    fn the_error_for_a_damaged_table_names_the_file_and_the_line() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         for (name, bytes) in Tables::of(&two_variants(), 1).files() {
             std::fs::write(folder.path().join(name), bytes).expect("written");

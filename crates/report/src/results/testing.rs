@@ -104,7 +104,7 @@ pub(super) fn run_record(replicate: u32, peak_pulls: u64) -> RunRecord {
     }
 }
 
-/// A variant of the given runs, each named after it.
+/// A variant with the given runs, each of which gets the variant's name.
 pub(super) fn variant(name: &str, mut runs: Vec<RunRecord>) -> VariantRecord {
     for run in &mut runs {
         name.clone_into(&mut run.run.variant);

@@ -72,7 +72,7 @@ struct CommonBins {
 }
 
 impl CommonBins {
-    /// The bins of a variant. `None`: no run has a series.
+    /// The common bins of a variant's runs. `None`: no run has a series.
     fn of(variant: &VariantRecord) -> Option<Self> {
         let mut longest: f64 = 0.0;
         let mut span: f64 = 0.0;
@@ -92,7 +92,7 @@ impl CommonBins {
     }
 }
 
-/// The number of bins of a span. The tolerance keeps rounding errors of the division from adding one.
+/// The number of bins in a span. The tolerance keeps rounding errors of the division from adding a bin.
 fn bins_of(span: f64, bin_s: f64) -> usize {
     (span / bin_s - 1e-9).ceil().max(0.0) as usize
 }
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_in_different_bins_are_converted_to_the_longest() {
+    fn runs_with_different_bins_are_converted_to_the_longest_bin() {
         let fine = RunRecord {
             bin_s: 1.0,
             series: series(1.0, &[1, 9, 2, 4, 5]),
@@ -225,7 +225,7 @@ mod tests {
             ..run_record(1, 11)
         };
         let rows = timeline(&variant("v", vec![fine, coarse]), 0);
-        // The fine run is shown: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
+        // The run with fine bins is displayed: maxima of (1 9) (2 4) (5), and the last bin holds half a bin's bytes.
         assert_eq!(
             rows.iter().map(|row| row.pulls).collect::<Vec<_>>(),
             [9, 4, 5]
@@ -244,13 +244,13 @@ mod tests {
             rows.iter().map(|row| row.ready_new).collect::<Vec<_>>(),
             [1, 3, 4]
         );
-        // Median of (9 3), (4 3), (5 0: the coarse run has ended).
+        // The medians of (9 3), of (4 3), and of (5 0), because the coarse run has ended.
         let medians: Vec<String> = rows.iter().map(|row| row.pulls_p50.to_string()).collect();
         assert_eq!(medians, ["6", "3.5", "2.5"]);
     }
 
     #[test]
-    fn a_long_series_has_longer_bins_and_keeps_its_peak() {
+    fn a_long_series_is_merged_into_longer_bins_and_keeps_its_peak() {
         let mut pulls = vec![0; 3 * BINS_MAX - 1];
         pulls[7001] = 77;
         let rows = timeline(

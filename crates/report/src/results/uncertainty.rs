@@ -1,5 +1,5 @@
-//! `uncertainty.csv`: the intervals from random numbers only, and those that also cover unknown constants. `draws.csv`
-//! has the runs with drawn constants, and `constants.csv` the constants of each draw.
+//! `uncertainty.csv`: the intervals from random numbers only, and the intervals that also cover unknown constants.
+//! `draws.csv` has the runs with drawn constants, and `constants.csv` the constants of each draw.
 
 use std::path::Path;
 
@@ -40,25 +40,28 @@ pub struct UncertaintyRow {
     pub measure: Measure,
     /// The measure's unit.
     pub unit: String,
-    /// Number of runs with the constants at their values.
+    /// Number of runs with the constants at their values in the experiment.
     pub luck_runs: u64,
-    /// Their median; empty if half or more did not reach the measure.
+    /// Median of the runs with the constants at their values in the experiment; empty if half of them or more did not
+    /// reach the measure.
     pub luck_median: Option<f64>,
-    /// Lower end of the interval of one further run; empty if it is not reached.
+    /// Lower end of the interval that one further run with the same constants is in; empty if the measure is not
+    /// reached there.
     pub luck_low: Option<f64>,
-    /// Upper end; empty if it is not reached.
+    /// Upper end of the interval that one further run with the same constants is in; empty if the measure is not
+    /// reached there.
     pub luck_high: Option<f64>,
-    /// The probability that such a run is in it.
+    /// The probability that one further run with the same constants is in its interval.
     pub luck_level: Option<f64>,
     /// Number of runs with drawn constants.
     pub draws: u64,
-    /// Their median.
+    /// Median of the runs with drawn constants.
     pub total_median: Option<f64>,
-    /// Lower end of the interval of one further run with unknown constants.
+    /// Lower end of the interval that one further run with unknown constants is in.
     pub total_low: Option<f64>,
-    /// Upper end.
+    /// Upper end of the interval that one further run with unknown constants is in.
     pub total_high: Option<f64>,
-    /// The probability that such a run is in it.
+    /// The probability that one further run with unknown constants is in its interval.
     pub total_level: Option<f64>,
     /// Share of the draws in which no variant of the same world has a lower value of the measure.
     pub least_share: f64,
@@ -71,13 +74,13 @@ pub struct DrawnConstant {
     pub draw: u32,
     /// The path of the constant.
     pub constant: String,
-    /// The product that it belongs to; empty for all.
+    /// The product that the constant belongs to; empty for all products.
     pub product: String,
     /// The value in the experiment.
     pub value: f64,
     /// The value drawn instead.
     pub drawn: f64,
-    /// The unit of both.
+    /// The unit of both values.
     pub unit: String,
 }
 
@@ -156,7 +159,7 @@ pub fn read_draws(folder: &Path) -> Result<(Vec<RunRow>, Vec<DrawnConstant>), Re
 /// A measure in all runs with drawn constants.
 struct DrawnValues {
     measure: Measure,
-    /// The values of each variant, by draw. A time that is not reached is later than any other.
+    /// The values of each variant, by draw. A time that is not reached counts as later than any other.
     by_variant: Vec<Vec<f64>>,
 }
 
@@ -172,7 +175,7 @@ impl DrawnValues {
         }
     }
 
-    /// The share of the draws in which no variant of the group has a lower value than this one.
+    /// The share of the draws in which no variant of the group has a lower value than `variant`.
     fn least_share(&self, variant: usize, group: &[usize]) -> f64 {
         let own = &self.by_variant[variant];
         let mut least = 0;
@@ -221,7 +224,7 @@ fn uncertainty_row(
     }
 }
 
-/// The median of some values and the interval of one further value. Infinite and unknown values are empty.
+/// The median of some values, and the interval that one further value is in. Infinite and unknown values are empty.
 #[derive(Default)]
 struct PredictionCells {
     median: Option<f64>,
@@ -248,7 +251,7 @@ impl PredictionCells {
     }
 }
 
-/// A value that is finite.
+/// Returns the value if it is finite.
 fn finite(value: f64) -> Option<f64> {
     value.is_finite().then_some(value)
 }
@@ -303,7 +306,7 @@ mod tests {
             (of("a").total_low, of("a").total_median, of("a").total_high),
             (Some(4.0), Some(6.0), Some(30.0))
         );
-        // Draw by draw: 4 is below 8, 30 is above 9, and 6 ties with 6.
+        // Draw by draw: 4 is below 8, 30 is above 9, and 6 equals 6.
         assert!(
             (of("a").least_share - 2.0 / 3.0).abs() < 1e-9
                 && (of("b").least_share - 2.0 / 3.0).abs() < 1e-9

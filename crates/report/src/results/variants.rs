@@ -8,7 +8,7 @@ use itertools::Itertools;
 
 use super::{Setting, VariantRecord};
 
-/// The columns before those of the settings.
+/// The columns in front of the columns of the settings.
 const OWN: [&str; 2] = ["variant", "strategy"];
 
 /// The names of the columns, then the fields of each variant in the experiment's order.

@@ -519,7 +519,7 @@ spec:
     }
 
     #[test]
-    fn only_the_exact_type_with_its_block_is_a_rolling_sync() {
+    fn only_the_exact_type_and_its_block_make_a_rolling_sync() {
         let cases = [
             // strategy, rolling, why
             ("null", Ok(false), "none"),

@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_budget_blocks_when_it_is_used_up() {
+    fn a_used_up_budget_blocks_further_updates() {
         let mut budget = StepBudget::new(Some(&2.into()), 7, 1);
         assert!(budget.turn(true) && !budget.is_used_up);
         assert!(

@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_grow_by_the_factor_up_to_the_longest() {
+    fn waits_grow_by_the_factor_up_to_the_maximum() {
         let cases: &[(&str, [u64; 8])] = &[
             // backoff, seconds before retries 1 to 7 and 100
             ("{}", [10, 20, 40, 80, 160, 180, 180, 180]),

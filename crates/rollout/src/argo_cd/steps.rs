@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expression_matches_as_in_argo_cd() {
+    fn a_match_expression_selects_the_same_applications_as_in_argo_cd() {
         let labelled = |value: &str| Labels::from([("env".to_owned(), value.to_owned())]);
         let cases = [
             // operator, values, label, matches, why

@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn the_notation_of_go_has_its_own_expressions() {
+    fn go_templates_have_separate_expressions() {
         let cases = [
             ("'{{.metadata.labels.ring}}'", Some("canary"), "a field"),
             (

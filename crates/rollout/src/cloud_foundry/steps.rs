@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_lower_number_of_web_instances_counts() {
+    fn a_number_of_web_instances_applies_only_if_it_is_lower() {
         assert_eq!(
             plan(RuleSet::Shipped, 10, Some(4), &[50, 100]),
             [(2, 3), (4, 0)],

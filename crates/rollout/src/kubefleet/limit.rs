@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_parsed_like_in_go() {
+    fn numbers_are_parsed_as_in_go() {
         for (text, number) in [
             ("007", Some(7)),
             ("+1", Some(1)),

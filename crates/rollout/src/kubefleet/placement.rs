@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_condition_that_is_not_true_for_all_ends_the_list() {
+    fn the_status_ends_with_the_first_condition_that_is_not_true_for_all_clusters() {
         let mut going = settled(1, NEW);
         going.report(SimTime::ZERO, WorkState::Unavailable);
         let available = words(&[settled(0, NEW), going.clone()], Some(NEW));

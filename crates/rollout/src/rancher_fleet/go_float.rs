@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_parsed_like_in_go() {
+    fn numbers_are_parsed_as_in_go() {
         let cases = [
             // text, value, why
             ("10", Some(10.0), "plain"),

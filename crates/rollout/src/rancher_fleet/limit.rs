@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_value_that_is_present_counts() {
+    fn the_first_present_value_applies() {
         assert_eq!(limit(10, &[None, Some(&3.into()), Some(&4.into())]), Ok(3));
         assert_eq!(limit(10, &[None, None]), Ok(10), "none: 100%");
         assert_eq!(

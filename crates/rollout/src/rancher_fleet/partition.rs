@@ -397,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_names_its_field() {
+    fn partition_errors_name_their_field() {
         for (yaml, message) in [
             (
                 "{maxUnavailable: '0'}",

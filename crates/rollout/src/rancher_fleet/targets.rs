@@ -277,7 +277,7 @@ mod tests {
     use TargetChoice::{DoNotDeploy, NotSelected, Target};
 
     #[test]
-    fn overrides_replace_the_targets_of_the_repo_and_no_targets_mean_the_default_group() {
+    fn overrides_replace_the_repo_targets_and_without_targets_the_default_group_applies() {
         let all = || entries("[{clusterSelector: {}}]");
         let prod = Some(entries("[{clusterSelector: {matchLabels: {env: prod}}}]"));
         let of = |overrides| BundleTargets::of_fleet_yaml(vec![], overrides, all(), FirstMatch);

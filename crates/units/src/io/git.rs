@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn environment_variables_of_another_repository_are_ignored_and_the_own_configuration_applies() {
+    fn only_environment_variables_that_select_a_repository_are_ignored() {
         for name in ["GIT_DIR", "GIT_INDEX_FILE", "GIT_SSH_COMMAND", "GIT_TRACE"] {
             assert!(decides_repository(OsStr::new(name)), "{name}");
         }

@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn all_intervals_hold_together_as_often_as_their_level() {
+    fn simultaneous_intervals_cover_all_values_as_often_as_their_level() {
         const STUDIES: u32 = 300;
         type Own = fn(&mut Draws) -> f64;
         let normal: Own = |draws| draws.normal();

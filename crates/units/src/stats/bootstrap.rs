@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn for_many_values_it_is_close_to_students_interval_and_never_narrower() {
+    fn for_many_values_the_interval_is_close_to_students_and_never_narrower() {
         let values: Vec<f64> = (0..200).map(|i| f64::from(i * 37 % 200)).collect();
         let resampled = bootstrap_interval(&values, 0.95, 1999, 1).expect("two hundred values");
         let student = mean_interval(&values, 0.95).expect("two hundred values");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_skewed_towards_the_long_tail() {
+    fn the_interval_is_skewed_towards_the_long_tail() {
         let values: Vec<f64> = (0..20).map(|i| libm::exp2(f64::from(i / 2))).collect();
         let Interval {
             estimate,
@@ -230,7 +230,7 @@ mod tests {
 
     /// The naive implementation draws real resamples and computes their mean and spread with the textbook functions.
     #[test]
-    fn the_ratios_are_students_t_of_each_resample() {
+    fn the_resampled_ratios_are_students_t() {
         let values = [3.0, 1.0, 4.0, 1.5, 9.0, 2.6];
         let centre = mean(&values).expect("six values");
         let deviations: Vec<f64> = values.iter().map(|value| value - centre).collect();

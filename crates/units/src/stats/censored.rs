@@ -128,7 +128,7 @@ mod tests {
     /// 401 quantiles of a lognormal with median 60 s, censored at 70 s: the fit recovers the lognormal although a
     /// third of the durations is unknown.
     #[test]
-    fn a_fit_finds_the_distribution_behind_a_cut() {
+    fn a_fit_recovers_the_distribution_of_censored_times() {
         let truth = CensoredFit {
             mu: libm::log(60.0),
             sigma: 0.4,
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_that_exceeds_a_bound_is_drawn_from_the_rest_of_the_distribution() {
+    fn a_time_above_a_bound_is_drawn_from_the_truncated_distribution() {
         let fit = CensoredFit {
             mu: libm::log(60.0),
             sigma: 0.4,

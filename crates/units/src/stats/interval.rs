@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn many_degrees_of_freedom_are_normal() {
+    fn with_many_degrees_of_freedom_quantiles_are_normal() {
         // The quantile is about z + (z³ + z) / 4ν, with z(0.975) = 1.959 963 985 (Abramowitz, Stegun, 26.7.5).
         for degrees in [100_000, 10_000_000, u32::MAX] {
             let z = 1.959_963_985_f64;

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_those_of_the_binomial_distribution() {
+    fn ranks_follow_from_the_binomial_distribution() {
         for (n, expected, why) in [
             (0, None, "nothing"),
             (1, None, "one throw always has one head or fewer"),
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ends_are_observed_values() {
+    fn interval_ends_are_observed_values() {
         let values = [5.0, 1.0, 9.0, 3.0, 7.0, 2.0, 8.0, 4.0, 6.0];
         assert_eq!(
             median_interval(&values, 0.95),

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quantile_is_infinite_where_it_depends_on_an_infinite_value() {
+    fn a_quantile_that_depends_on_an_infinite_value_is_infinite() {
         const NEVER: f64 = f64::INFINITY;
         let of = |values: &[f64], p| quantile_of_sorted(&ordered(values), p);
         let cases: [(&[f64], f64, Option<f64>, &str); 8] = [
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn few_values_give_a_result_or_none() {
+    fn statistics_of_few_values_exist_or_are_none() {
         assert_eq!(
             (quantile(&[], 0.5), median(&[]), mean(&[]), sample_sd(&[])),
             (None, None, None, None)
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a sample holds NaN")]
-    fn a_sample_rejects_values_that_are_not_numbers() {
+    fn a_sample_rejects_nan() {
         let _ = median(&[1.0, f64::NAN]);
     }
 

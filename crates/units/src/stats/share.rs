@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn the_end_has_a_closed_form_if_all_or_none_succeed() {
+    fn the_interval_end_has_a_closed_form_if_all_or_none_succeed() {
         // Zero successes have probability (1 - p)^n, which is 2.5% at the upper end; n successes have p^n.
         for trials in [1, 3, 20, 59, 400] {
             let end = libm::pow(0.025, 1.0 / trials as f64);

@@ -305,7 +305,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_is_noted_once_with_the_hash_of_its_bytes() {
+    fn each_file_that_is_read_is_listed_once_with_its_hash() {
         let folder = tempfile::tempdir().expect("a folder");
         fs::write(folder.path().join("a.json"), "abc").expect("written");
         fs::write(folder.path().join("bom.json"), "\u{feff}x").expect("written");

@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_left_out_of_the_objects_of_a_list_are_named_once_and_in_order() {
+    fn omitted_fields_of_list_objects_are_named_once_and_in_order() {
         let item = r#"{"name": "a", "password": "s3cr3t", "annotations": {"b": "s3cr3t"}}"#;
         let (_, left_out) = kept("x.json", &format!("[{item}, {item}, {item}]")).expect("secrets");
         assert_eq!(left_out, ["annotations", "password"]);

@@ -523,7 +523,7 @@ mod tests {
     }
 
     #[test]
-    fn many_problems_and_long_lines_are_truncated() {
+    fn lists_of_problems_and_long_lines_are_truncated() {
         let text = format!("[{}]", vec!["{\"clusters\": \"é\"}"; 8_000].join(", "));
         let source = Arc::new(Source::new("a.json", text));
         let at = source
@@ -549,7 +549,7 @@ mod tests {
     }
 
     #[test]
-    fn the_nearest_name_is_offered_only_if_it_is_near() {
+    fn a_similar_name_is_suggested_only_if_it_is_similar_enough() {
         let known = ["maxUnavailable", "maxUnavailablePartitions", "maxNew"];
         assert_eq!(nearest("max_unavailable", known), Some("maxUnavailable"));
         assert_eq!(nearest("maxUnavailble", known), Some("maxUnavailable"));
@@ -557,7 +557,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_and_columns_are_found_both_ways() {
+    fn positions_and_offsets_convert_into_each_other() {
         let source = Source::new("", "ab\ncdé\nf");
         for (line, column, offset) in [
             (1, 1, 0),

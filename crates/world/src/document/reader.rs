@@ -546,7 +546,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_good_file_is_read() {
+    fn a_valid_file_is_read() {
         let (file, errors) =
             read_text("name: x\nsizes: [1, 2]\nway: {long: {steps: 3}}\ninner: {size: 4}\n");
         assert_eq!(errors, [""; 0]);
@@ -567,7 +567,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_fields_of_a_flattened_struct_are_siblings_of_the_others() {
+    fn the_fields_of_a_flattened_struct_are_on_the_level_of_the_other_fields() {
         let outer = |weight| {
             Ok(Outer {
                 name: "x".into(),
@@ -598,7 +598,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn all_errors_are_reported_together_without_consequential_ones() {
+    fn all_errors_are_reported_together_without_errors_that_follow_from_others() {
         let (file, errors) = read_text(
             "name: x\nsizes: [1, -2, a, 4]\nwya: 1\nway: {long: {stesp: 3}}\ninner: {size: x}\n",
         );
@@ -624,7 +624,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn the_error_of_a_number_shows_the_limit_or_the_whole_number() {
+    fn number_errors_show_the_maximum_or_suggest_a_whole_number() {
         for (size, error) in [
             (
                 "1000000000000",

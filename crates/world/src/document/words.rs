@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_are_parsed_like_in_go() {
+    fn words_are_parsed_as_in_go() {
         // The expected values are those of sigs.k8s.io/yaml v1.6.0; `to_json` writes numbers in the same way.
         for (word, json) in [
             ("yes", "true"),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn draws_stay_bit_identical() {
+    fn draws_are_bit_identical_to_recorded_ones() {
         // The first four draws of each distribution; no draw is in the tails mentioned in the header.
         let golden: [[u64; 4]; 12] = [
             [
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn means_are_right_within_five_standard_errors() {
+    fn sampled_means_are_within_five_standard_errors() {
         const DRAWS: u32 = 200_000;
         for (name, draw, mean, sd) in distributions() {
             let mut rng = stream();
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn spreads_are_right_within_five_standard_errors() {
+    fn sampled_spreads_are_within_five_standard_errors() {
         // Check the shares of draws below a point with a known probability, because the variance of a sample's spread
         // depends on fourth moments.
         const DRAWS: u32 = 200_000;
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_shapes_are_right_by_kolmogorov_and_smirnov() {
+    fn sampled_distributions_pass_the_kolmogorov_smirnov_test() {
         const DRAWS: u32 = 100_000;
         // The critical distance, sqrt(-ln(0.0001 / 2) / 2) / sqrt(n), is exceeded by chance once in 10,000 tries.
         let critical = 2.225 / f64::from(DRAWS).sqrt();
@@ -463,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn variances_are_right_where_the_fourth_moment_exists() {
+    fn sampled_variances_are_right_if_the_fourth_moment_exists() {
         const DRAWS: u32 = 400_000;
         for (name, draw, mean, sd) in distributions() {
             let mut rng = stream();
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn probabilities_of_0_and_1_are_certain() {
+    fn draws_with_probability_0_or_1_are_certain() {
         let mut rng = stream();
         for _ in 0..10_000 {
             assert!(bernoulli(&mut rng, 1.0) && !bernoulli(&mut rng, 0.0));

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_of_an_earlier_time_does_not_wait_while_the_first_tokens_last() {
+    fn an_earlier_caller_does_not_wait_while_burst_tokens_are_left() {
         let mut bucket = Reservations::new(1000.0, 2);
         let at = |millis: u64| SimTime::from_nanos(millis * 1_000_000);
         assert_eq!(bucket.reserve(at(500)), at(500));

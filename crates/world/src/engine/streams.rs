@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn names_hash_as_published() {
+    fn stream_names_are_hashed_as_published() {
         // Test vectors of draft-eastlake-fnv: 64-bit FNV-1a of "", "a" and "foobar".
         for (name, expected) in [
             ("", 0xcbf2_9ce4_8422_2325),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_starts_over_each_time_it_is_opened() {
+    fn a_reopened_stream_starts_from_its_beginning() {
         let streams = Streams::new(7, 3);
         let alone = first(streams.stream("store-0001", "pull"));
         let mut other = streams.stream("store-0001", "new purpose");

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_a_nanosecond_add_up() {
+    fn fractions_of_a_nanosecond_add_up() {
         let mut point = Instant::at(100);
         for _ in 0..3000 {
             point = point.after(1.0 / 3.0).expect("within the range");

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pod_that_fails_immediately_each_time_waits_10_20_40_80_160_300_300() {
+    fn immediate_failures_back_off_for_10_20_40_80_160_300_300_s() {
         let backoff = IMAGE_BACKOFF;
         let mut entry = BackoffEntry::default();
         let mut now = SimTime::ZERO;

@@ -324,7 +324,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn events_stay_small() {
+    fn the_size_of_an_event_is_limited() {
         assert_eq!(size_of::<Event>(), 24, "queues hold many of them");
     }
 }

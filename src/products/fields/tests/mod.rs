@@ -21,7 +21,7 @@ fn names(found: &FileCheck) -> Vec<&str> {
 }
 
 #[test]
-fn a_field_that_decides_is_found_once_with_its_content() {
+fn a_deciding_field_is_reported_once_with_its_content() {
     let (_, found) = of_fleet_yaml(
         "helm: {waitForJobs: true, disablePreProcess: false, chart: x}\ndependsOn: [{name: base}, {name: other}]\n\
          ignore: {conditions: [{type: Ready}]}\n",
@@ -54,7 +54,7 @@ fn names_are_accepted_in_any_letter_case_and_unknown_names_are_noted() {
 }
 
 #[test]
-fn a_type_that_fleet_refuses_is_refused_and_one_that_it_rewrites_is_rewritten() {
+fn types_are_rejected_or_rewritten_as_by_fleet() {
     for (text, problem) in [
         (
             "paused: \"true\"\n",
@@ -151,7 +151,7 @@ fn every_field_of_the_pinned_types_has_a_class() {
 }
 
 #[test]
-fn a_new_field_of_a_type_has_no_class() {
+fn a_field_missing_from_the_tables_has_no_class() {
     let added = "FleetYAML,helm.newOption,bool\nFleetYAML,helm.atomic,bool\nBundle,spec.targets[].newList[],[]string\n";
     let missing = uncovered(added);
     assert_eq!(
@@ -179,7 +179,7 @@ fn cloud_foundry_normalises_several_spellings_of_a_word() {
 }
 
 #[test]
-fn a_status_that_names_clusters_settles_what_properties_would_pick() {
+fn a_status_that_names_clusters_replaces_selection_by_properties() {
     let kind = ObjectKind::of("ClusterResourcePlacement");
     let policy = "spec: {policy: {placementType: PickN, topologySpreadConstraints: [{topologyKey: zone}]}}\n";
     let of = |text: String| {

@@ -275,7 +275,7 @@ fn values_that_the_user_measured_are_not_varied() {
 }
 
 #[test]
-fn a_defect_that_is_never_a_crash_has_no_time_until_it() {
+fn a_defect_that_never_crashes_has_no_constant_for_the_time_until_a_crash() {
     let of = |defect: &str| {
         laid(
             &format!("faults: {{defect: {defect}}}"),
@@ -312,7 +312,7 @@ fn nodes_without_a_disk_have_no_disk_rate() {
 }
 
 #[test]
-fn levels_follow_the_shape_of_the_range() {
+fn screening_levels_follow_the_shape_of_the_range() {
     let range = [1.0, 100.0];
     assert!((RangeShape::LogUniform.quantile(0.5, range) - 10.0).abs() < 1e-9);
     assert!((RangeShape::Uniform.quantile(0.5, range) - 50.5).abs() < 1e-9);
@@ -324,7 +324,7 @@ fn levels_follow_the_shape_of_the_range() {
 }
 
 #[test]
-fn a_path_names_its_setting() {
+fn constants_are_named_by_the_paths_of_their_settings() {
     assert_eq!(
         places::plain("strategies.*.argoCd|applicationController.comparison")
             .split('.')

@@ -53,7 +53,7 @@ fn race(
 }
 
 #[test]
-fn distinct_settings_take_ten_runs_each() {
+fn distinct_settings_need_ten_runs_each() {
     // 30% apart, each with its own spread of 1%, and a shared spread of 5%.
     let truths: Vec<Truth> = (0..6)
         .map(|at| takes(1000.0 * libm::pow(1.3, f64::from((at * 5) % 6))))
@@ -88,7 +88,7 @@ fn pairs_decide_where_the_shared_noise_is_greater_than_the_difference() {
 }
 
 #[test]
-fn one_run_beyond_a_limit_of_every_run_is_enough() {
+fn one_run_is_enough_to_exceed_a_limit_on_every_run() {
     let mut truths = vec![takes(2000.0)];
     truths.extend((1..10).map(|at| Truth {
         beyond: 1.0,
@@ -109,7 +109,7 @@ fn one_run_beyond_a_limit_of_every_run_is_enough() {
 }
 
 #[test]
-fn the_objective_has_a_bound_only_after_the_runs_that_it_needs() {
+fn the_objective_has_a_bound_only_after_enough_runs() {
     let needs = |objective: Statistic, candidates: usize| {
         RaceRules {
             objective,
@@ -194,7 +194,7 @@ fn a_quantile_is_judged_by_how_many_runs_are_beyond_it() {
 }
 
 #[test]
-fn a_setting_that_is_not_shown_to_meet_a_limit_stays_undecided_and_is_not_the_answer() {
+fn a_setting_stays_undecided_until_the_runs_show_that_it_meets_a_limit() {
     // The 95th percentile cannot be shown with 30 runs; the slower candidate never exceeds the limit either.
     let rules = RaceRules {
         most: 30,
@@ -235,7 +235,7 @@ fn a_stalled_candidate_is_excluded_and_without_an_answer_the_closest_is_reported
 }
 
 #[test]
-fn no_order_is_assumed() {
+fn candidates_are_not_assumed_to_be_monotonic() {
     // Both ends meet the limit and the middle does not; the fast end is the answer.
     let truths = [
         takes(5000.0),
@@ -275,7 +275,7 @@ fn the_best_value_of_a_setting_that_meets_the_limits_is_the_answer() {
 }
 
 #[test]
-fn settings_with_the_same_runs_are_equal_where_candidates_enter_one_by_one() {
+fn candidates_that_enter_one_by_one_are_equal_if_their_runs_are() {
     let state = |mut race: Race, runs: usize| {
         for (candidate, run) in
             (0..2).flat_map(|candidate| (0..runs).map(move |run| (candidate, run)))

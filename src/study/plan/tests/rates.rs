@@ -312,7 +312,7 @@ fn races_are_wrong_at_most_as_often_as_stated() {
 
 /// The candidates need at least ten runs each for a comparison, and far more to confirm a limit or to bound a mean.
 #[test]
-fn a_budget_that_is_too_small_leads_to_no_certain_answer_that_is_wrong() {
+fn with_too_small_a_budget_no_wrong_answer_is_called_certain() {
     for budget in [4, 25, 60] {
         check(40, budget);
     }

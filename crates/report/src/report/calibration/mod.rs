@@ -168,12 +168,12 @@ fn quantities(samples: &[SampleRecord]) -> String {
 struct FitLine<'r> {
     sample: &'r SampleRecord,
     fit: Option<&'r FitRecord>,
-    /// Whether it is the first line of its quantity.
+    /// Whether this is the first line about its quantity.
     is_first: bool,
 }
 
 impl FitLine<'_> {
-    /// The quantity, on its first line.
+    /// The name of the quantity; empty on all but the first line about it.
     fn quantity(&self) -> String {
         if self.is_first {
             format!("  {}", self.sample.name)

@@ -1,6 +1,6 @@
 //! The fitted pull model compared with the pulls: for each image, the measured durations against the fitted one.
 //!
-//! On the line, both are equal; the grey band is 15% on either side.
+//! Points on the diagonal line have equal durations; the grey band extends 15% to either side.
 
 use crate::report::prelude::*;
 use crate::results::{RateParameter, RatesRecord};
@@ -115,7 +115,7 @@ pub(super) fn draw(rates: &RatesRecord, sheet: Sheet<'_>) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The line on which y is this multiple of x, from the lower end of the axes to the upper one.
+/// The line y = `factor` · x, from the lower to the upper end of the axes.
 fn multiples_of(factor: f64, x: &Scale, y: &Scale) -> Vec<Position> {
     let mut line = Vec::new();
     for time in [x.low, x.high] {

@@ -96,7 +96,7 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
 pub(super) struct RunDots {
     pub(super) measure: Measure,
     pub(super) values: Vec<f64>,
-    /// Their distance below the middle of the row.
+    /// Distance of the dots below the middle of the row.
     pub(super) below: f64,
 }
 
@@ -112,7 +112,7 @@ pub(super) fn dots(
     for &value in &runs.values {
         canvas.dot((x.at(value), middle + runs.below), 2.2, colour, 0.5);
     }
-    // An interval without a median within the axis would be a stub at its end.
+    // An interval whose median is beyond the axis would be drawn as a stub at the end of the axis.
     if let Some(median) = variant.median(runs.measure) {
         if let Some((low, high)) = variant.median_interval(runs.measure) {
             canvas.line(
@@ -126,7 +126,7 @@ pub(super) fn dots(
     }
 }
 
-/// The time with its interval, or how its runs ended.
+/// The variant's completion time with its interval, or how the runs of the variant ended.
 fn headline(variant: &VariantResults<'_>) -> String {
     variant
         .ready_text()

@@ -1,7 +1,7 @@
 //! Curves of variants that are compared with each other: progress, exposure and load.
 //!
-//! One plot if few variants are compared. Otherwise each world has its own plot, or each product if a world has too
-//! many variants to tell apart; all plots have the same axes.
+//! If few variants are compared, the chart has one plot. Otherwise it has a plot for each world, or for each product
+//! if a world has too many variants to tell apart. All plots have equal axes.
 
 use crate::report::answer::groups;
 use crate::report::names;
@@ -9,7 +9,7 @@ use crate::report::prelude::*;
 
 /// Maximum number of variants in the plot of a world.
 const TOGETHER: usize = 7;
-/// Height of a plot: alone, and among others.
+/// Height of a single plot, and height of each of several plots.
 const ALONE: f64 = 346.0;
 const AMONG: f64 = 186.0;
 /// Room above a plot for its heading and the title of its value axis, and below for the labels and the title of the
@@ -18,24 +18,24 @@ const ABOVE: f64 = 50.0;
 const BELOW: f64 = 56.0;
 /// Distance between two plots next to each other.
 const GAP: f64 = 16.0;
-/// Maximum width of a name in the key of a plot among others, as a share of the plot's width.
+/// Maximum width of a name in the key if there are several plots, as a share of the plot's width.
 const NAME: f64 = 0.3;
 
 /// The curve of one variant, in the units of the axes.
 pub(super) struct Curve {
     pub(super) points: Vec<Position>,
-    /// Position of its dot, if it has one.
+    /// Position of the curve's dot. `None`: the curve has no dot.
     pub(super) end: Option<Position>,
     /// The text below the name in the key, if there is room.
     pub(super) detail: String,
-    /// Position in the key, greatest first.
+    /// Sort key of the curve's entry in the key; the greatest comes first.
     pub(super) order: f64,
 }
 
-/// The parts that all plots share.
+/// The axes, titles and reference line that all plots share.
 pub(super) struct Axes<'a> {
     pub(super) head: Head<'a>,
-    /// Scales without positions on the page.
+    /// The scale of time. It has no position on the page yet.
     pub(super) x: Scale,
     pub(super) y: Scale,
     /// Titles of a linear time axis, in which `{}` is the unit, and of a logarithmic one.
@@ -118,7 +118,8 @@ struct KeyedPlot {
 }
 
 impl CurvePlot {
-    /// The plot with its key. Names have this maximum width; if they do not fit, the heading shows their settings.
+    /// The plot with its key. Names in the key are at most `width` wide; if the full names do not fit, the key has the
+    /// values of their settings, and the heading names the settings.
     fn keyed(
         self,
         variants: &[VariantResults<'_>],
@@ -251,7 +252,7 @@ fn draw_plot<'c>(
     }
 }
 
-/// Points of a curve that rises by one at each of these times, and continues until `until`.
+/// Points of a curve that rises by one at each of `times`, and continues until `until`.
 pub(super) fn rising(times: &[f64], until: Option<f64>) -> Vec<Position> {
     let mut points = Vec::new();
     for (at, &time) in times.iter().enumerate() {

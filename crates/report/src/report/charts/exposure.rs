@@ -120,7 +120,7 @@ pub(in crate::report) fn over_time(results: &Results) -> Option<Canvas> {
     Some(curves::draw(results, &axes, &curves))
 }
 
-/// The curve of the clusters that are exposed at these times, until `end`.
+/// The curve of the number of exposed clusters: it rises by one at each of `times`, and continues until `end`.
 fn curve(times: &[f64], end: f64) -> Curve {
     let exposed = times.len() as f64;
     Curve {
@@ -184,7 +184,7 @@ fn headline(variant: &VariantResults<'_>) -> String {
     text
 }
 
-/// Ends of runs, and the time of the last exposed cluster.
+/// How the variant's runs ended, and the time of the last exposed cluster.
 fn note(variant: &VariantResults<'_>) -> String {
     let last = exposed_times(variant).last().copied();
     let last = last.map_or_else(String::new, |last| {

@@ -33,7 +33,7 @@ const ALIKE: f64 = 0.01;
 enum MapSide<'s> {
     /// The values of a swept path.
     Setting(&'s SweepAxis<'s>),
-    /// The strategies, with these names.
+    /// The strategies, by name.
     Strategies(Vec<String>),
 }
 
@@ -58,7 +58,7 @@ impl MapSide<'_> {
         }
     }
 
-    /// The row or column of a variant; `None` if it is on no map.
+    /// The row or column of a variant. `None`: the variant is on no map.
     fn index_of(&self, variant: &VariantResults<'_>) -> Option<usize> {
         match self {
             Self::Setting(axis) => axis.value_of(variant),
@@ -256,7 +256,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// Draws the names of the columns above the map with this corner.
+    /// Draws the names of the columns above the map whose upper left corner is given.
     fn draw_columns(&self, canvas: &mut Canvas, (left, top): Position) {
         for (column, label) in self.columns.iter().enumerate() {
             let middle = left + self.layout.cell * (column as f64 + 0.5);
@@ -274,7 +274,7 @@ impl Maps<'_, '_, '_> {
         }
     }
 
-    /// Draws the cell of a variant on the map with this corner.
+    /// Draws the cell of a variant on the map whose upper left corner is given.
     fn draw_variant(
         &self,
         canvas: &mut Canvas,
@@ -481,17 +481,18 @@ impl HeatMeasure {
         }
     }
 
-    /// Returns whether this is the exposure. Its rollouts are supposed to stop, so they need not finish.
+    /// Returns whether this is the exposure. Rollouts of a defective revision are supposed to stop, so they need not
+    /// finish.
     fn is_exposure(&self) -> bool {
         self.measure == EXPOSED
     }
 
-    /// Returns whether the medians hardly differ.
+    /// Returns whether the medians differ by so little that they count as equal.
     fn alike(&self) -> bool {
         self.high - self.low <= ALIKE * self.high
     }
 
-    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all are alike.
+    /// The value's share of the range, from 0 for the minimum to 1 for the maximum; 0.3 if all values count as equal.
     fn share(&self, value: f64) -> f64 {
         if self.alike() {
             return 0.3;
@@ -597,7 +598,7 @@ impl HeatCell {
         }
     }
 
-    /// Draws the cell; a text that is wider than `room` gets one of the `small` sizes, or is left out.
+    /// Draws the cell. If a text is wider than `room`, it is written in one of the `small` sizes, or left out.
     fn draw(&self, canvas: &mut Canvas, area: Area, room: f64, small: &[f64]) {
         let Area {
             left,
@@ -662,7 +663,8 @@ struct CellText {
 }
 
 impl CellText {
-    /// The text in the first of these sizes that fits into `width`, otherwise its brief form. `None` if neither fits.
+    /// The text in the first of `sizes` that fits into `width`, otherwise the text's brief form. `None` if neither
+    /// fits.
     fn fitting(line: &str, sizes: &[f64], width: f64) -> Option<Self> {
         let brief = line.replace(" of ", "/").replace(" runs", "");
         for text in [line, &brief] {

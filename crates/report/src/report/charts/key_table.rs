@@ -1,4 +1,5 @@
-//! The key of a plot with too many variants for their names: number, name, completion time and peak of each.
+//! The key of a plot with too many variants to label with their names: the number, name, completion time and peak of
+//! each variant.
 
 use crate::report::names;
 use crate::report::prelude::*;

@@ -1,4 +1,5 @@
-//! The load-duration curve of the registry's egress in the displayed run: how long the egress is at least this high.
+//! The load-duration curve of the registry's egress in the displayed run: for each rate, how long the egress is at
+//! least that high.
 //!
 //! A peak is no guide to sizing a link, because the link itself caps it. This curve shows how long a smaller link
 //! would be full. Bins of the timeline are the resolution: within a bin, the mean is shown.
@@ -78,7 +79,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(curves::draw(results, &axes, &curves))
 }
 
-/// Rates from the highest down, each with the time for which the rate is at least this high.
+/// Rates in descending order, each with the total time during which the egress is at least that high.
 fn load(variant: &VariantResults<'_>) -> Vec<(f64, f64)> {
     let mut rows = variant.timeline.clone();
     rows.retain(|row| row.egress_bytes_per_s > 0.0);
@@ -109,7 +110,7 @@ fn curve(load: &[(f64, f64)]) -> Curve {
     }
 }
 
-/// How long the variants keep the link busy.
+/// The finding: how long the variants keep the link busy.
 fn finding(variants: &[VariantResults<'_>], loads: &[Vec<(f64, f64)>], link: f64) -> Vec<String> {
     let mut busy: Vec<Option<f64>> = Vec::new();
     for load in loads {

@@ -1,8 +1,8 @@
 //! The concurrent image pulls over time, in a small panel for each variant, all on the same axes.
 //!
 //! If a setting was swept, its values are the columns, and strategies with the other settings the rows; otherwise
-//! panels follow each other. Times or pulls that differ by a large factor get logarithmic axes, so that all panels can
-//! share them.
+//! panels follow each other. If times or pulls differ by a large factor, their axis is logarithmic, so that all panels
+//! can share it.
 
 use super::over_time::steps;
 use crate::report::names;
@@ -10,7 +10,7 @@ use crate::report::prelude::*;
 use crate::report::swept::SweepAxis;
 use crate::results::TimelineRow;
 
-/// Ends or peaks that span more than this factor get a logarithmic axis.
+/// A logarithmic axis is used for ends or peaks that span more than this factor.
 const LOG_FROM: f64 = 8.0;
 /// Minimum number of variants for separate panels.
 const FEWEST: usize = 4;
@@ -31,7 +31,7 @@ struct GridPanel<'v, 'r> {
     row: usize,
     column: usize,
     variant: &'v VariantResults<'r>,
-    /// Its name, unless row and column show it.
+    /// The variant's name; empty if the row and the column identify the variant.
     name: String,
 }
 
@@ -80,7 +80,7 @@ struct GridLayout {
 }
 
 impl GridLayout {
-    /// The layout of a grid whose rows have these names.
+    /// The layout of a grid whose rows have the names `rows`.
     fn of(sheet: Sheet<'_>, grid: &Grid<'_, '_>, rows: &[String]) -> Self {
         let above = if grid.title.is_empty() {
             ABOVE
@@ -253,7 +253,7 @@ struct PanelAxes {
 }
 
 impl PanelAxes {
-    /// The axes, moved to this area.
+    /// The axes, moved to the given area.
     fn in_area(self, area: Area) -> Self {
         Self {
             x: Scale {
@@ -329,7 +329,7 @@ fn trellis<'v, 'r>(
     })
 }
 
-/// The names of the rows, if they have them.
+/// The names of the rows, cut to the available width; empty if rows have no names.
 fn row_names(grid: &Grid<'_, '_>) -> Vec<String> {
     grid.rows
         .iter()
@@ -352,7 +352,7 @@ fn width_in(sheet: Sheet<'_>, grid: &Grid<'_, '_>) -> f64 {
     (sheet.px() - MARGIN - left_of(&row_names(grid)) - GAP * (columns - 1.0)) / columns
 }
 
-/// Panels that follow each other.
+/// A grid whose panels are in the variants' order, row by row.
 fn one_by_one<'v, 'r>(sheet: Sheet<'_>, variants: &'v [VariantResults<'r>]) -> Grid<'v, 'r> {
     let columns = if sheet.is_narrow() { 3 } else { 4 };
     let width = (sheet.inner() - 44.0 - GAP * (columns - 1) as f64) / columns as f64;

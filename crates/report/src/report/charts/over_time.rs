@@ -23,10 +23,10 @@ struct CurveQuantity {
     title: &'static str,
     findings: fn(&[VariantResults<'_>]) -> Vec<String>,
     axis: String,
-    /// The definition of a point of the curve, and of the peak if it is another measure.
+    /// The definition of a point of the curve, and of the peak if the peak is another measure.
     point_note: &'static str,
     whole: bool,
-    /// Size of the displayed unit in the recorded one.
+    /// Size of the displayed unit, in recorded units.
     unit: f64,
     unit_name: &'static str,
     value: fn(&TimelineRow) -> f64,
@@ -171,14 +171,14 @@ impl CurveQuantity {
 struct Sharing {
     /// All variants are in one plot.
     overlay: bool,
-    /// All variants have one time axis.
+    /// All variants share one time axis.
     time: bool,
     /// Each variant has its own value axis.
     own_values: bool,
 }
 
 impl Sharing {
-    /// Decides by the ends and heights of the curves.
+    /// Decides how variants share plots and axes, from the ends and heights of their curves.
     fn of(
         quantity: &CurveQuantity,
         variants: &[VariantResults<'_>],
@@ -188,7 +188,8 @@ impl Sharing {
         let longest = ends.iter().copied().fold(0.0, f64::max);
         let time = ends.iter().all(|end| end * SHARED_TIME >= longest);
         let overlay = variants.len() <= OVERLAY_MAX && time;
-        // Relative to the shared link, a low curve shows that it needs little of it.
+        // A common axis that includes the shared link does not hide low curves: they show that a variant needs little
+        // of the link.
         let (_, highest) = span(heights);
         let shares_link = match shared_link(variants, quantity) {
             Some(link) => link <= CAPACITY_SHOWN * highest,
@@ -523,7 +524,7 @@ struct Plot<'q> {
 }
 
 impl<'q> Plot<'q> {
-    /// A plot with these axes.
+    /// A plot with the given axes.
     fn new(area: Area, axes: &PlotAxes, quantity: &'q CurveQuantity) -> Self {
         let x = Scale::from_zero(axes.span, area.left, area.right);
         Self {
@@ -534,7 +535,7 @@ impl<'q> Plot<'q> {
         }
     }
 
-    /// The curve of a value.
+    /// The step curve of a value on this plot.
     fn steps(
         &self,
         variant: &VariantResults<'_>,

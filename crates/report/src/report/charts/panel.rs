@@ -35,7 +35,7 @@ impl SweepPanel {
         }
     }
 
-    /// The panel with its axis, for these variants.
+    /// The panel with its axis, for the given variants.
     pub(super) fn laid_out(self, variants: &[&VariantResults<'_>], area: Area) -> MeasurePanel {
         let values = self.values(variants);
         match self {

@@ -127,13 +127,14 @@ fn bar(canvas: &mut Canvas, run: &RunRow, x: &Scale, middle: f64) {
 
 /// The part with the largest share of a run's time.
 struct LargestPart {
-    /// Its index in [`PARTS`].
+    /// The index of the part in [`PARTS`].
     part: usize,
     share: f64,
 }
 
 impl LargestPart {
-    /// The last one on a tie. `None` if the run has no critical path, or took no time.
+    /// The largest part of a run's time; on a tie, the last such part. `None` if the run has no critical path, or took
+    /// no time.
     fn of(run: &RunRow) -> Option<Self> {
         let all = run.reachable_ready_s.filter(|all| *all > 0.0)?;
         let mut largest: Option<Self> = None;

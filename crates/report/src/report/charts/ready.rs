@@ -16,7 +16,8 @@ pub(in crate::report) fn draw(results: &Results) -> Canvas {
         .filter_map(|times| times.last().copied())
         .collect();
     ends.retain(|end| *end > 0.0);
-    // The ends decide whether slow variants would flatten fast ones; the first cluster of each does not matter.
+    // Only the ends of the rollouts decide whether slow variants would squash fast ones on a linear axis; the times of
+    // the first ready clusters do not.
     let mut x = time_scale(&ends, 0.0, 1.0);
     if x.log {
         let (first, last) = span(&all);

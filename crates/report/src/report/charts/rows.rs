@@ -22,7 +22,8 @@ pub(super) struct RowLayout {
 }
 
 impl RowLayout {
-    /// Rows of this height from `top` on. Names take at most the first share of the page's width, numbers the second.
+    /// Lays out rows of height `row` below `top`. Names take at most the share `most_names` of the page's width,
+    /// numbers at most `most_numbers`.
     pub(super) fn lay_out(
         sheet: Sheet<'_>,
         variants: &[VariantResults<'_>],
@@ -78,7 +79,7 @@ impl RowLayout {
         }
     }
 
-    /// The middle of the plot of a row.
+    /// The vertical middle of the plot of a row.
     pub(super) fn middle(&self, at: usize) -> f64 {
         self.area.top + (self.row + self.above) * at as f64 + self.above + self.row / 2.0
     }

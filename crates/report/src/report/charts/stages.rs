@@ -7,7 +7,7 @@ use crate::report::charts::over_time::panel_time;
 use crate::report::prelude::*;
 use crate::results::ClusterRow;
 
-/// Maximum number of stages of a displayed variant, and of variants.
+/// Maximum number of stages of a displayed variant, and maximum number of displayed variants.
 const STAGES_MAX: usize = 12;
 const PANELS_MAX: usize = 24;
 /// Height of a row: a line of text and a bar below it.
@@ -17,7 +17,8 @@ const BAR: f64 = 9.0;
 const HEADING: f64 = 24.0;
 const AXIS: f64 = 40.0;
 const GAP: f64 = 30.0;
-/// The parts of a bar. Not the colours of variants: a light one would look like another part.
+/// The parts of a bar with their colours. The colours of variants are not used, because a variant's light colour could
+/// be mistaken for another part.
 const KEY: [(&str, Colour); 3] = [
     ("clusters are instructed", Colour(0x55, 0x5B, 0x63)),
     ("until the last is ready", Colour(0xAC, 0xAF, 0xB4)),
@@ -30,13 +31,13 @@ struct StageSpan {
     name: String,
     clusters: usize,
     ready: usize,
-    /// First and last instruction; `None` if it never began.
+    /// The times of the stage's first and last instruction; `None` if the stage never began.
     instructed: Option<(f64, f64)>,
     last_ready: f64,
 }
 
 impl StageSpan {
-    /// The stage that consists of these clusters.
+    /// The stage that consists of the given clusters.
     fn of(name: &str, clusters: &[&ClusterRow]) -> Self {
         let ready: Vec<f64> = clusters.iter().filter_map(|row| row.ready_s).collect();
         let instructed = clusters.iter().filter_map(|row| row.instructed_s);
@@ -49,18 +50,18 @@ impl StageSpan {
         }
     }
 
-    /// The time at which its last cluster was instructed or ready.
+    /// The time at which the last cluster of the stage was instructed or became ready, whichever is later.
     fn end(&self) -> f64 {
         self.instructed
             .map_or(0.0, |(_, last)| last.max(self.last_ready))
     }
 
-    /// The time of its first instruction; infinite if it never began.
+    /// The time of the stage's first instruction; infinite if the stage never began.
     fn begin(&self) -> f64 {
         self.instructed.map_or(f64::INFINITY, |(first, _)| first)
     }
 
-    /// Its name with the number of its clusters.
+    /// The stage's name with the number of its clusters.
     fn label(&self) -> String {
         let clusters = count(self.clusters as f64);
         let size = match self.ready {
@@ -96,7 +97,7 @@ fn stages(variant: &VariantResults<'_>) -> Vec<StageSpan> {
 /// A variant with its stages.
 type Staged<'v> = (&'v VariantResults<'v>, Vec<StageSpan>);
 
-/// Draws the chart. `None` if no variant has stages, or too many have them.
+/// Draws the chart. `None` if no variant has stages, or too many variants have them.
 pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     let all = results.variants();
     let mut variants: Vec<Staged<'_>> = Vec::new();
@@ -150,7 +151,7 @@ pub(in crate::report) fn draw(results: &Results) -> Option<Canvas> {
     Some(canvas)
 }
 
-/// The height of the panels of these variants next to each other.
+/// The height of the panels of several variants next to each other.
 fn row_height(row: &[Staged<'_>]) -> f64 {
     let most = row.iter().map(|(_, stages)| stages.len()).max();
     HEADING + ROW * most.unwrap_or(0) as f64 + AXIS
@@ -203,7 +204,7 @@ fn panel(canvas: &mut Canvas, area: Area, variant: &VariantResults<'_>, stages: 
         }
         for (from, to, entry) in parts {
             let (_, colour) = KEY[entry];
-            // A part without a duration is also visible.
+            // A part without a duration must also be visible.
             let right = x.at(to).max(x.at(from) + 1.5);
             canvas.rectangle((x.at(from), bar_top), (right, bar_bottom), colour, 1.0);
         }
@@ -242,7 +243,7 @@ mod tests {
     use crate::report::tests::{assert_printable, readable_quietly};
 
     #[test]
-    fn a_bar_ends_when_the_last_cluster_is_ready_and_is_open_if_a_cluster_never_is() {
+    fn a_bar_ends_when_the_last_cluster_is_ready_and_stays_open_without_that() {
         let mut results = readable_quietly(&six_settings());
         assert!(draw(&results).is_none(), "no stages");
         for (at, (_, row)) in results.tables.clusters.iter_mut().enumerate() {

@@ -7,7 +7,7 @@ use crate::report::charts::over_time::{
 use crate::report::prelude::*;
 use crate::results::TimelineRow;
 
-/// Clusters of a row in the order of the stack, from the bottom.
+/// The cluster counts of a bin in the order of the stack, from the bottom.
 fn stack(row: &TimelineRow) -> [u64; 4] {
     [row.ready_new, row.updating, row.not_ready, row.waiting]
 }
@@ -79,14 +79,15 @@ fn values(fleets: &[f64]) -> (Vec<AxisTick>, Option<f64>) {
     (ticks, Some(large))
 }
 
-/// `in this run all ready after 12.3 min`, or how many are ready at the end: this run's own time is not the result.
+/// `in this run all ready after 12.3 min`, or how many clusters are ready at the end. The text says `in this run`,
+/// because the time of a single run is not the result.
 fn detail(variant: &VariantResults<'_>) -> String {
     let Some(last) = variant.timeline.last() else {
         return "no series".to_owned();
     };
     let all: u64 = stack(last).iter().sum();
     if last.ready_new == all {
-        // The exact time if it is known: the bin ends later.
+        // Use the exact time if it is known; otherwise the end of the bin would be reported, which is later.
         let ready = variant
             .clusters
             .iter()

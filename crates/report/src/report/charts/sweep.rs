@@ -45,7 +45,7 @@ pub(in crate::report) fn draw_all(results: &Results) -> Vec<(String, Canvas)> {
     chart_names(&drawn).into_iter().zip(canvases).collect()
 }
 
-/// The unique names of the charts of these axes.
+/// A unique name for the chart of each axis.
 fn chart_names(axes: &[&SweepAxis<'_>]) -> Vec<String> {
     if axes.len() == 1 {
         return vec!["sweep".to_owned()];
@@ -112,7 +112,7 @@ fn draw(
     };
     let last = panels.len() - 1;
     let below = layout.area(last).bottom + 58.0 + second_line(axis);
-    // On a narrow page, the names are below.
+    // On a narrow page, the names of the lines are below the panels.
     let is_keyed = sheet.is_narrow() && lines.len() > 1;
     let keyed = if is_keyed {
         LABEL_LINE * names.len() as f64
@@ -151,7 +151,7 @@ fn variants_on<'v, 'r>(lines: &[SweepLine<'v, 'r>]) -> Vec<&'v VariantResults<'r
     variants
 }
 
-/// The panels that these variants need, from top to bottom.
+/// The panels that the given variants need, from top to bottom.
 fn panels_of(shown: &[&VariantResults<'_>], is_exposed: bool) -> Vec<SweepPanel> {
     let mut panels = Vec::new();
     if shown.iter().any(|variant| !variant.is_whole()) {
@@ -220,8 +220,8 @@ impl PanelLayout {
     }
 }
 
-/// Distance of the first and the last value from the ends of an axis of this width, and distance between the dots of
-/// neighbouring lines. Evenly spaced values have room for dots side by side.
+/// Distance of the first and the last value from the ends of an axis of the given width, and distance between the dots
+/// of neighbouring lines. Evenly spaced values have room for dots side by side.
 fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) {
     if numeric {
         return (INSET, 0.0);
@@ -235,7 +235,7 @@ fn beside(numeric: bool, values: usize, lines: usize, width: f64) -> (f64, f64) 
     (inset, step)
 }
 
-/// Labels of values that are not quantities may need a second line.
+/// Height of a second line of labels; 0 for quantities, whose labels fit on one line.
 fn second_line(axis: &SweepAxis<'_>) -> f64 {
     if axis.values.iter().any(|value| value.label.contains('(')) && !axis.numeric {
         SECOND_LINE
@@ -307,7 +307,7 @@ impl Drawing<'_> {
         self.axis.numeric && self.lines.len() <= SHADED_MAX
     }
 
-    /// Position of a line's dot.
+    /// Horizontal position of the dot of a line at a value.
     fn at(&self, line: usize, value: usize) -> f64 {
         let x = self.x.at(self.axis.values[value].place);
         x + self.step * (line as f64 - (self.lines.len() - 1) as f64 / 2.0)
@@ -385,7 +385,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws the names of the lines with their marks, from `top` on.
+    /// Draws the names of the lines with their marks below `top`.
     fn key(&self, canvas: &mut Canvas, names: &[String], top: f64) {
         let mut y = top;
         for (at, name) in names.iter().enumerate() {
@@ -493,7 +493,7 @@ impl Drawing<'_> {
                 ends.push(LineEnd { line, x, y });
             }
         }
-        // Stable: lines that end at the same height keep their order.
+        // A stable sort: lines that end at the same height keep their order.
         ends.sort_by(|a, b| a.y.total_cmp(&b.y));
         ends
     }
@@ -530,8 +530,8 @@ struct LineEnd {
     y: f64,
 }
 
-/// A finite end of an interval, otherwise the median. If some runs did not finish, the upper end lies beyond every
-/// finished run; the first panel counts those runs.
+/// Returns an end of an interval if it is finite, otherwise the median. The upper end is infinite if it lies beyond
+/// every finished run; the first panel counts the unfinished runs.
 fn finite_or(end: Option<f64>, median: f64) -> f64 {
     match end {
         Some(end) if end.is_finite() => end,
@@ -548,7 +548,7 @@ fn mark(canvas: &mut Canvas, at: Position, line: usize, colour: Colour) {
     }
 }
 
-/// Draws a line's mark in this size.
+/// Draws a line's mark with radius `r`.
 fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, colour: Colour) {
     let outline = match line % 4 {
         0 => return canvas.dot((x, y), r, colour, 1.0),
@@ -571,7 +571,8 @@ fn mark_of_radius(canvas: &mut Canvas, (x, y): Position, line: usize, r: f64, co
     canvas.area(outline, colour, 1.0);
 }
 
-/// Positions at least `apart` from each other between `top` and `bottom`, near the wished ones, which are sorted.
+/// Positions at least `apart` from each other between `top` and `bottom`, as close as possible to the sorted positions
+/// `wished`.
 fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     let mut places = wished.to_vec();
     let mut least = top;
@@ -587,7 +588,7 @@ fn spaced(wished: &[f64], apart: f64, top: f64, bottom: f64) -> Vec<f64> {
     places
 }
 
-/// Ticks without the labels that do not fit; all ticks stay.
+/// Removes the labels that do not fit; all ticks stay.
 fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     let mut taken = f64::NEG_INFINITY;
     let mut thinned = ticks.to_vec();
@@ -603,7 +604,8 @@ fn thinned(ticks: &[AxisTick], x: &Scale) -> Vec<AxisTick> {
     thinned
 }
 
-/// Labels of evenly spaced values, each in its own room: the part in parentheses goes to a second line.
+/// Labels of evenly spaced values in two lines, both cut to `room`. If a label is too wide, its part in parentheses
+/// goes to the second line.
 fn in_two_lines(ticks: &[AxisTick], room: f64) -> (Vec<AxisTick>, Vec<AxisTick>) {
     let mut first = ticks.to_vec();
     let mut second = ticks.to_vec();
@@ -626,7 +628,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dots_of_many_lines_stay_on_the_axis_and_with_their_value() {
+    fn the_dots_of_many_lines_stay_on_the_axis_and_near_their_value() {
         for lines in 1..=40 {
             for values in 2..=12 {
                 let (inset, step) = beside(false, values, lines, 700.0);
@@ -650,7 +652,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_moved_apart_no_further_than_necessary() {
+    fn overlapping_labels_are_moved_apart_no_further_than_necessary() {
         let text = |places: Vec<f64>| {
             places
                 .iter()
@@ -671,7 +673,7 @@ mod tests {
     }
 
     #[test]
-    fn a_setting_gives_a_plain_file_name() {
+    fn a_chart_file_name_has_only_plain_characters() {
         assert_eq!(
             file_name("strategies.a.rancherFleet.maxUnavailable"),
             "strategies-a-rancherFleet-maxUnavailable"

@@ -151,7 +151,7 @@ fn the_same_results_give_the_same_bytes() {
 }
 
 #[test]
-fn values_are_drawn_on_a_scale_of_their_kind() {
+fn swept_values_are_drawn_on_a_scale_that_suits_them() {
     let cases: [(&str, &[&str], bool, &str, &str); 8] = [
         (LIMIT, &["10", "2", "5"], true, "2 5 10", "maxUnavailable"),
         (
@@ -223,7 +223,7 @@ fn values_are_drawn_on_a_scale_of_their_kind() {
 }
 
 #[test]
-fn a_share_is_drawn_at_its_number_of_clusters() {
+fn a_swept_share_is_drawn_at_its_number_of_clusters() {
     // 1, 100 and 1,000 of 1,000 clusters on a logarithmic axis: 10% is at two thirds of its length.
     let waves = grid("fleet", 50, &[(LIMIT, &["1", "10%", "100%"])]);
     let results = readable_quietly(&Fleet {
@@ -259,7 +259,8 @@ fn a_pattern_of_names_is_labelled_with_its_number_of_clusters() {
         limits.contains(&"40 clusters".to_owned()) && limits.contains(&"400 clusters".to_owned()),
         "{limits:?}"
     );
-    // Worlds differ in size, so a share is not a fixed number of clusters, and next to a count it is a separate value.
+    // Worlds differ in size, so a share of the fleet does not correspond to one number of clusters. If a setting has
+    // counts as well as shares, each share is a separate value.
     assert!(limits.contains(&"maxUnavailable".to_owned()), "{limits:?}");
 }
 
@@ -312,7 +313,7 @@ fn a_line_is_interrupted_at_values_where_no_run_finished() {
 }
 
 #[test]
-fn cells_show_the_medians() {
+fn heat_map_cells_show_the_medians() {
     let results = of("two settings");
     let shown = texts(&chart(&results, "heat"));
     for variant in results.variants() {

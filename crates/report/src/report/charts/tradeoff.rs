@@ -15,9 +15,9 @@ const NAME: f64 = 260.0;
 const NUMBERS_IN_LINE: usize = 4;
 /// Maximum width of a name in the strip for variants with half of their runs or more unfinished.
 const STRIP_NAME: f64 = 150.0;
-/// Distance of that strip's line from the plot.
+/// Distance from the plot to the line of the strip for unfinished variants.
 const STRIP: f64 = 14.0;
-/// Width of that strip without its names.
+/// Width of the strip for unfinished variants, without its names.
 const STRIP_ROOM: f64 = 52.0;
 
 /// The dot of one variant.
@@ -25,9 +25,9 @@ struct Dot<'v> {
     variant: &'v VariantResults<'v>,
     at: Position,
     finished: bool,
-    /// Number of dots on top of it; each widens its ring.
+    /// Number of dots drawn on top of this dot; each of them widens its ring.
     under: usize,
-    /// Its name or number.
+    /// The variant's name or number.
     label: String,
 }
 
@@ -37,12 +37,12 @@ impl Dot<'_> {
         distance(self.at, other.at) < TOUCHING
     }
 
-    /// Its radius, with its ring.
+    /// The radius of the dot including its ring.
     fn radius(&self) -> f64 {
         DOT + 4.0 * self.under as f64
     }
 
-    /// `18 of 20 finished`; empty if all did, and in the strip.
+    /// `18 of 20 finished`; empty if all runs finished, and for dots in the strip.
     fn note(&self) -> String {
         let finished = self.variant.finished();
         let all = self.variant.runs.len();
@@ -77,7 +77,7 @@ impl TradedLoad {
         }
     }
 
-    /// The measure of a run.
+    /// The measure of the load in one run.
     const fn measure(self) -> Measure {
         match self {
             Self::PeakPulls => Measure::PeakPulls,
@@ -127,7 +127,7 @@ struct Strip {
 }
 
 impl Strip {
-    /// A strip with room for the names of these variants, or for their numbers.
+    /// A strip with room for the names of the given variants, or for their numbers.
     fn of(sheet: Sheet<'_>, variants: &[VariantResults<'_>], labels: &[String]) -> Self {
         let mut unfinished: Vec<&String> = Vec::new();
         for (variant, label) in variants.iter().zip(labels) {
@@ -151,7 +151,7 @@ const TOUCHING: f64 = 10.0;
 const DOT: f64 = 5.5;
 /// Height of a name's line and of a note's line.
 const NAME_LINE: f64 = 16.0;
-/// Width of the mark before a name that shares its block.
+/// Width of the mark in front of a name in a block of several names.
 const MARK: f64 = 16.0;
 
 /// Maximum number of variants that are labelled with their names.
@@ -368,8 +368,8 @@ fn draw_dot(canvas: &mut Canvas, dot: &Dot<'_>, measure: Measure, x: &Scale, y: 
     }
 }
 
-/// Groups of dots that touch the first of their group, in the experiment's order. A dot that only touches a later one
-/// does not join: with many variants, a group could cover half of the plot.
+/// Groups of dots in the experiment's order: a dot joins the group whose first dot it touches. A dot that only touches
+/// a later member of a group does not join: with many variants, a group could cover half of the plot.
 fn groups(dots: &[Dot<'_>]) -> Vec<Vec<usize>> {
     let mut groups: Vec<Vec<usize>> = Vec::new();
     for (at, dot) in dots.iter().enumerate() {
@@ -492,12 +492,12 @@ impl BlockText {
         }
     }
 
-    /// The number of its lines.
+    /// The number of lines of the text.
     fn lines(&self) -> usize {
         self.names.len() + self.notes.iter().filter(|note| !note.is_empty()).count()
     }
 
-    /// The width of its widest line.
+    /// The width of the widest line of the text.
     fn width(&self) -> f64 {
         let names = widest(&self.names, LABEL, Weight::Bold);
         names.max(widest(&self.notes, SMALL, Weight::Regular))
@@ -592,14 +592,14 @@ impl<'d> Block<'d> {
         })
     }
 
-    /// The rectangle that its dots cover.
+    /// The rectangle that the dots of the block cover.
     fn room_of_dots(&self) -> [f64; 4] {
         let (x, y) = self.at;
         let reach = self.reach;
         [x - reach, y - reach, x + reach, y + reach]
     }
 
-    /// Draws the block in a rectangle, with the line to its dots.
+    /// Draws the block in the given rectangle, with the line to its dots.
     fn draw(&self, canvas: &mut Canvas, found: [f64; 4]) {
         let [left, top, right, bottom] = found;
         canvas.rectangle((left - 2.0, top), (right + 2.0, bottom), WHITE, 0.75);
@@ -643,11 +643,11 @@ const MOST_STEPS: usize = 840;
 struct NameRoom<'t> {
     /// The rectangles of the dots of each block, the squares along lines between dots, and the placed names.
     taken: &'t [[f64; 4]],
-    /// The indices of the squares among them.
+    /// The indices in `taken` of the squares along lines between dots.
     lines: std::ops::Range<usize>,
     /// The index of the block to be placed.
     own: usize,
-    /// The area that its name must stay in.
+    /// The area that the names of the block must stay in.
     bounds: [f64; 4],
 }
 
@@ -658,7 +658,7 @@ impl NameRoom<'_> {
         a[0] >= left && a[2] <= right && a[1] >= top && a[3] <= bottom
     }
 
-    /// Returns whether a rectangle covers nothing, and the line to its dots crosses nothing.
+    /// Returns whether a rectangle covers no other shape, and the line from it to the block's dots crosses none.
     fn is_free(&self, block: &Block<'_>, a: &[f64; 4]) -> bool {
         self.is_inside(a)
             && self.taken.iter().all(|b| is_clear(a, b))
@@ -749,7 +749,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_in_the_strip_differ_where_there_is_room() {
+    fn names_in_the_strip_are_distinct_if_there_is_room() {
         let provenance = &crate::results::Provenance::new("strip", "", 1, 1);
         let sheet = Sheet {
             provenance,

@@ -59,8 +59,8 @@ fn labels(experiment: &str, variant: &VariantResults<'_>, more: &str) -> String 
     )
 }
 
-/// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of those to
-/// write; all if it is empty.
+/// Writes the metrics. Time 0 of a run is `start_s`, in seconds since 1970. `variants` are the names of the variants
+/// to write; all variants if it is empty.
 ///
 /// # Errors
 /// Returns an error if a variant of that name does not exist, or writing fails.

@@ -13,7 +13,7 @@ use itertools::Itertools;
 
 use super::data::{Results, VariantResults};
 
-/// The variants to export: all, or those with these names.
+/// The variants to export: those in `names`, or all variants if `names` is empty.
 ///
 /// # Errors
 /// Returns an error if a name is not the name of a variant; the message lists the variants.

@@ -19,7 +19,7 @@ const PASSES: usize = 1;
 const STATUSES: usize = 2;
 const FIRST_CLUSTER: usize = 10;
 
-/// Writes the trace. `variants` are the names of those to write; all if it is empty.
+/// Writes the trace. `variants` are the names of the variants to write; all variants if it is empty.
 ///
 /// # Errors
 /// Returns an error if a variant of that name does not exist, or writing fails.

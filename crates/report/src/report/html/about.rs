@@ -10,7 +10,7 @@ use fleetsim_units::counted;
 
 /// Maximum number of blocking reasons that are listed for one variant.
 const HELD_SHOWN: usize = 3;
-/// Up to this number of unfinished variants are shown open; if there are more, each is one line.
+/// Maximum number of unfinished variants whose boxes are initially open; if there are more, all boxes are closed.
 const OPEN: usize = 3;
 
 /// A line for each variant with runs that did not complete, which expands to the full texts; empty if all did.
@@ -40,7 +40,7 @@ pub(super) fn unfinished(variants: &[VariantResults<'_>], names: &[String]) -> S
     )
 }
 
-/// The number of runs that ended with this outcome.
+/// The number of runs that ended with the given outcome.
 fn count_ends(variant: &VariantResults<'_>, outcome: RunOutcome) -> usize {
     variant
         .runs
@@ -127,9 +127,9 @@ fn held_list(held: &[HeldReason<'_>], all: usize) -> String {
 
 /// A reason that blocked runs.
 struct HeldReason<'r> {
-    /// One of the runs.
+    /// One of the runs that were blocked for this reason.
     run: &'r RunRow,
-    /// The number of such runs.
+    /// The number of runs that were blocked for this reason.
     runs: usize,
 }
 
@@ -152,7 +152,7 @@ fn held<'r>(variant: &VariantResults<'r>) -> Vec<HeldReason<'r>> {
     held
 }
 
-/// The rule's name in bold, because readers look for it, and the detail.
+/// The name of the blocking rule in bold, because readers search for it, and the detail.
 fn ruled(run: &RunRow) -> String {
     match run.held_detail.as_str() {
         "" => escaped(&run.held_by),
@@ -197,7 +197,7 @@ pub(super) fn released(variants: &[VariantResults<'_>], names: &[String]) -> Str
     )
 }
 
-/// The run that lines and squares show.
+/// The run that curves and fleets show, in words.
 pub(super) fn displayed(results: &Results) -> String {
     let Some(run) = results.displayed() else {
         return String::new();

@@ -1,7 +1,7 @@
 //! The page of `fleetsim explore`: a rollout before and after a change, drawn over each other.
 //!
-//! It has the curves and the fleet of the results page, with two variants. After every change, its controls and
-//! scripts ask an engine for the same data: a local server, or a worker in the page.
+//! It has the curves and the fleet of the results page, with two variants. After every change, the page's controls and
+//! scripts request the data of both variants from an engine: a local server, or a worker in the page.
 
 use serde::Serialize;
 
@@ -90,7 +90,8 @@ fn of_limit(
     })
 }
 
-/// `None` if the measure is irrelevant: it is 0 before and after, or all clusters can be updated.
+/// Returns the row of a measure. `None` if the measure is irrelevant: it is 0 before and after, or all clusters can be
+/// updated.
 fn of_measure(
     column: &Column,
     before: &VariantResults<'_>,

@@ -14,7 +14,7 @@ const STEPS: f64 = 20_000.0;
 /// Every n-th cluster of one variant, in the fleet's order. A column that holds only `null` is stored empty.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct FleetData {
-    /// Index of the list of their names.
+    /// Index of the list with the names of the clusters.
     names: usize,
     /// The unit of all times, in seconds.
     step: f64,
@@ -28,7 +28,8 @@ pub(super) struct FleetData {
     /// Clusters that were offline at the start, and clusters in which the new revision is defective.
     offline: Vec<usize>,
     defective: Vec<usize>,
-    /// The stages; and for each run of neighbours in one stage, the index of that stage and the run's length.
+    /// The names of the stages. `runs` of neighbours in one stage follow: the index of the stage, and the number of
+    /// neighbours.
     stages: Vec<String>,
     runs: Vec<(usize, usize)>,
 }
@@ -98,7 +99,7 @@ fn moments(cluster: &ClusterRow) -> [Option<f64>; 5] {
     ]
 }
 
-/// The index of these clusters' names in the known lists; a new list is added.
+/// The index in `names` of the list with the names of these clusters; the list is added if it is new.
 fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usize {
     let own: Vec<String> = clusters.iter().map(|row| row.cluster.clone()).collect();
     if let Some(known) = names.iter().position(|other| *other == own) {
@@ -109,7 +110,7 @@ fn place_of_names(clusters: &[&ClusterRow], names: &mut Vec<Vec<String>>) -> usi
 }
 
 impl FleetData {
-    /// Counts the next cluster in the run of its stage.
+    /// Adds the next cluster: extends the current run of clusters in `stage`, or begins a new one.
     fn add_to_stages(&mut self, stage: &str) {
         let known = self.stages.iter().position(|known| known == stage);
         let place = known.unwrap_or_else(|| {

@@ -23,7 +23,7 @@ pub(super) fn section(id: &str, title: &str, body: &str) -> String {
     format!("<section id=\"{id}\" aria-labelledby=\"{id}-title\">{title}\n{body}</section>\n")
 }
 
-/// A table in a scrolling box, with these column headings, and its rows as HTML.
+/// A table in a scrolling box, with the given column headings, and with rows that are HTML.
 pub(super) fn plain_table(label: &str, columns: &[&str], rows: &str) -> String {
     let columns: String = columns
         .iter()

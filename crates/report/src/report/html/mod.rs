@@ -43,7 +43,7 @@ const LOG_FROM: f64 = 12.0;
 
 const TEMPLATE: &str = include_str!("../../../assets/page/page.html");
 const STYLE: &str = include_str!("../../../assets/page/page.css");
-/// Ordered by dependency.
+/// The scripts of the page, ordered by dependency.
 const SCRIPTS: [&str; 7] = [
     include_str!("../../../assets/page/state.js"),
     include_str!("../../../assets/page/format.js"),
@@ -71,7 +71,7 @@ struct PageData<'r> {
     filters: Vec<(String, Vec<String>)>,
     /// Variants shown initially.
     shown: Vec<usize>,
-    /// The two variants whose fleets are shown initially; the same one twice if there is only one.
+    /// The two variants whose fleets are shown initially; both are equal if there is only one variant.
     fleets: [usize; 2],
     /// Whether the time axis is initially logarithmic.
     log: bool,
@@ -87,7 +87,7 @@ struct PageData<'r> {
 struct VariantData<'r> {
     label: &'r str,
     name: &'r str,
-    /// On light and on dark backgrounds.
+    /// The colours of the variant on light and on dark backgrounds.
     colours: [String; 2],
     dash: &'static [f64],
     /// Name and value of `strategy` and of each setting.
@@ -102,7 +102,7 @@ struct VariantData<'r> {
     fleet: FleetData,
 }
 
-/// The page of these results.
+/// The HTML page with the given results.
 pub(super) fn page(results: &Results, charts: &[String]) -> String {
     let variants = results.variants();
     let limits = AssertedLimit::all(results);
@@ -250,7 +250,7 @@ impl<'r> VariantData<'r> {
     }
 }
 
-/// Returns whether rollouts with these ends are only readable on a logarithmic axis.
+/// Returns whether rollouts that end at these times are only readable on a logarithmic axis.
 fn is_log(ends: impl Iterator<Item = f64>) -> bool {
     let (least, most) = ends
         .filter(|end| *end > 0.0)
@@ -300,7 +300,7 @@ fn fleets(variants: &[VariantResults<'_>], answer: &PageAnswer) -> [usize; 2] {
     let first = best.fastest.unwrap_or(0);
     let second = match stalls.or(best.compromise).or(best.lowest) {
         Some(second) if second != first => second,
-        // Any other variant.
+        // Otherwise any other variant.
         _ if first > 0 => 0,
         _ if variants.len() > 1 => 1,
         _ => first,
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn results_without_runs_or_variants_also_make_a_page() {
+    fn results_without_runs_or_variants_also_have_a_page() {
         for fleet in [
             Fleet {
                 replicates: 0,
@@ -502,7 +502,8 @@ mod tests {
             "the fewest are bold"
         );
         assert!(page.contains("Bold: the fewest exposed clusters."));
-        // Both fleets: first the one that stops the defect, then the one that lets it through.
+        // The page shows both fleets: first the one whose rollout stops the defect, then the one whose rollout does
+        // not.
         assert!(page.contains("\"fleets\":[1,0]"));
     }
 
@@ -520,7 +521,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_very_different_lengths_have_their_unit_in_the_cell_and_sort_in_seconds() {
+    fn very_different_times_have_their_unit_in_the_cell_and_are_sorted_in_seconds() {
         let page = page(
             &results(&Fleet {
                 replicates: 2,

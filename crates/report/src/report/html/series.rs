@@ -30,7 +30,7 @@ pub(super) struct PageSeries {
     ready: Vec<u64>,
 }
 
-/// The curves of `variant`, one of `variants`. A constant end is left out.
+/// The curves of `variant`, for a page with `variants` variants. The constant end of a curve is left out.
 pub(super) fn series(variant: &VariantResults<'_>, variants: usize) -> PageSeries {
     let rows = &variant.timeline;
     let shown = moving_part(rows);
@@ -81,7 +81,7 @@ fn is_positive(quantity: f64) -> bool {
     quantity > 0.0
 }
 
-/// The maximum value of each bin in this unit.
+/// The maximum value of each bin, in units of size `unit`.
 fn most_in(bins: &[&[&TimelineRow]], unit: f64, value: fn(&TimelineRow) -> f64) -> Vec<u64> {
     let mut greatest = Vec::new();
     for rows in bins {
@@ -113,7 +113,7 @@ mod tests {
     use crate::report::synthetic::{Fleet, six_settings};
 
     #[test]
-    fn coarse_bins_keep_the_highest_peaks_and_the_end() {
+    fn coarse_bins_keep_the_highest_peak_and_the_last_state() {
         let home = tempfile::tempdir().expect("a temporary folder");
         Fleet {
             replicates: 2,

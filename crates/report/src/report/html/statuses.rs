@@ -1,5 +1,5 @@
-//! The products' own words on the page: what each product showed to people over time, in the displayed run of each
-//! variant.
+//! The products' own status texts on the page: what each product showed to people over time, in the displayed run of
+//! each variant.
 //!
 //! A table of changes for each variant, initially closed. Single applications are left out, and if there are many
 //! changes, those in the middle; `statuses.csv` has all.

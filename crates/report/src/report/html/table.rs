@@ -81,7 +81,7 @@ fn ordered<'t, 'v>(
     if !all_done {
         columns.push(TableColumn::Done);
     }
-    // Limits on measures without a column get their own column.
+    // Each limit on a measure that has no column is shown in a separate column.
     for limit in limits {
         if !shown.iter().any(|column| is_on(limit, column)) {
             columns.push(TableColumn::Limit(limit));

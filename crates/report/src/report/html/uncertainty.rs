@@ -1,4 +1,5 @@
-//! Both kinds of interval on the page: a table for each headline measure, with the intervals drawn in each row.
+//! The intervals from random numbers only and the total intervals on the page: a table for each headline measure, with
+//! the intervals drawn in each row.
 
 use super::markup::{self, WIDE_END, escaped, marked, plain_table};
 use crate::report::data::Results;

@@ -54,12 +54,12 @@ struct PlacedSetting<'q> {
 }
 
 impl PlacedSetting<'_> {
-    /// Returns whether it is a chosen or a current setting.
+    /// Returns whether this is a chosen or a current setting.
     fn is_marked(&self) -> bool {
         self.place.is_present || is_best(self.candidate)
     }
 
-    /// Its status, and whether it is the current setting.
+    /// The status of the setting, and whether it is the current one.
     fn verdict(&self, plan: &PlanRecord, question: &Question) -> String {
         let verdict = verdict(plan, question, self.candidate);
         if self.place.is_present {
@@ -69,7 +69,8 @@ impl PlacedSetting<'_> {
         }
     }
 
-    /// Returns whether it is at least as good as another setting's values in all respects; values within 1% are equal.
+    /// Returns whether this setting is at least as good as another one in time, load and exposure; values within 1%
+    /// are equal.
     fn is_at_most(&self, time_s: f64, place: &FrontPlace) -> bool {
         is_at_most(self.time_s, time_s)
             && is_at_most(self.place.load, place.load)
@@ -100,7 +101,7 @@ fn chosen<'q>(all: &[PlacedSetting<'q>]) -> Vec<PlacedSetting<'q>> {
     let mut rows = Vec::new();
     let mut latest_row = None;
     for (at, setting) in all.iter().enumerate() {
-        // The row that it would have if all settings were spread over the rows.
+        // The row of this setting if all settings were spread evenly over the rows.
         let row = at * (ROWS - 1) / last;
         let begins_row = latest_row != Some(row);
         latest_row = Some(row);
@@ -179,8 +180,8 @@ fn short(path: &str) -> &str {
     }
 }
 
-/// The headings of settings with these paths. If one setting of each entry of a list is searched, the heading is the
-/// entry, such as a partition or a step. Further entries of a list only have their index: `partitions[0]`, `[1]`,
+/// The headings of settings with the given paths. If one setting of each entry of a list is searched, the heading is
+/// the entry, such as a partition or a step. Further entries of a list only have their index: `partitions[0]`, `[1]`,
 /// `[2]`.
 pub(in crate::report) fn headings(paths: &[&str]) -> Vec<String> {
     let entries: Vec<Option<&str>> = paths.iter().map(|path| entry_of(path)).collect();
@@ -278,12 +279,13 @@ fn present_setting(
 struct Saving<'p> {
     what: &'p str,
     share: String,
-    /// The setting that saves it.
+    /// The name of the setting with this saving.
     name: String,
 }
 
 impl<'p> Saving<'p> {
-    /// The largest saving compared with `own`; the last one on a tie. `None` if it is less than 1%.
+    /// The largest saving compared with `own`, and its setting; on a tie, the last one. `None` if the saving is less
+    /// than 1%.
     fn of(
         better: &[PlacedSetting<'_>],
         what: &'p str,

@@ -202,7 +202,7 @@ fn doubts(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> St
     )
 }
 
-/// Why a strategy has no answer.
+/// The reason why a strategy has no answer.
 fn nothing_found(plan: &PlanRecord, question: &Question, answer: &StrategyAnswer) -> String {
     let tried: Vec<&Candidate> = of_strategy(question, answer).collect();
     let setting = if plan.tuned.is_some() {
@@ -294,7 +294,7 @@ fn failing(plan: &PlanRecord, candidate: &Candidate) -> String {
     format!("{verb} {}{facts}", candidate.reason)
 }
 
-/// `(212 pulls; 3 of 10 runs exceed it)`, for the limit that a candidate exceeds. `None`: it is not known.
+/// `(212 pulls; 3 of 10 runs exceed it)`, for the limit that a candidate exceeds. `None`: the limit is not known.
 fn limit_facts(plan: &PlanRecord, candidate: &Candidate) -> Option<String> {
     let at = plan
         .limits
@@ -401,7 +401,7 @@ fn how_sure(plan: &PlanRecord, width: usize) -> String {
     text
 }
 
-/// The caveat that a mean covers only events that this number of runs can show.
+/// The caveat that a mean covers only events that the number of runs can show.
 const RARE_EVENTS: &str =
     ", for events in at least 5% of the runs; rarer ones may not have occurred";
 

@@ -39,7 +39,7 @@ pub(super) fn snippets(plan: &PlanRecord, width: usize) -> String {
     text + &bare
 }
 
-/// The options with which the experiment runs this setting.
+/// The options with which the experiment runs the setting of a variant.
 fn run_it(plan: &PlanRecord, variant: &str) -> String {
     let found = plan
         .questions

@@ -58,12 +58,12 @@ pub(super) fn candidates(plan: &PlanRecord, question: &Question) -> String {
         room_beside(&columns),
         &str::to_owned,
     );
-    // Names and verdicts are words, the rest are numbers.
+    // Names and verdicts are words; all other cells are numbers.
     let words = names.len() + 1;
     joined(&[names, columns].concat(), words)
 }
 
-/// The value of the objective; empty if it has none.
+/// The value of the objective; empty if the candidate has none.
 fn value_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match candidate.value {
         Some(span) => in_unit(span.value, &plan.unit),
@@ -79,7 +79,7 @@ fn time_text(candidate: &Candidate) -> String {
     }
 }
 
-/// By how much a candidate is worse than the best; empty if it is not compared.
+/// The difference between a candidate and the best one; empty if the candidate is not compared.
 fn difference_text(plan: &PlanRecord, candidate: &Candidate) -> String {
     match (plan.unit.as_str(), candidate.slower_by) {
         (_, None) => String::new(),
@@ -134,7 +134,7 @@ fn value_of(candidate: &Candidate, name: &str) -> String {
     }
 }
 
-/// The remaining width of a line next to these columns.
+/// The width of a line that remains next to the given columns.
 pub(super) fn room_beside(columns: &[Vec<String>]) -> usize {
     WIDTH.saturating_sub(columns.iter().map(|column| 2 + widest(column)).sum())
 }

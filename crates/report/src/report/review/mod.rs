@@ -34,11 +34,11 @@ const SCHEMA_VERSION: u32 = 2;
 pub struct ReviewSide {
     /// The name given by the user.
     pub name: String,
-    /// Its results. Only the tables `runs` and `clusters` are read.
+    /// The results of this version. Only the tables `runs` and `clusters` are read.
     pub results: Results,
     /// Every setting in force, as in `resolved.yaml`; empty if unknown.
     pub resolved: String,
-    /// Its input files by name: the experiment and the files that it refers to.
+    /// The input files of this version, by name: the experiment and the files that it refers to.
     pub files: BTreeMap<String, Vec<u8>>,
 }
 
@@ -66,13 +66,13 @@ pub struct Review {
 /// One variant before and after.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct VariantReview {
-    /// Its name in the new version.
+    /// The name of the variant in the new version.
     variant: String,
     /// Number of replicates that both versions have.
     pairs: u64,
-    /// Number of stages, partitions or steps of its clusters.
+    /// Number of stages, partitions or steps of the rollout, before and after.
     stages: [u64; 2],
-    /// Number of runs in which all reachable clusters became ready.
+    /// Number of runs in which all reachable clusters became ready, before and after.
     finished: [u64; 2],
     /// The rule that blocked unfinished runs of the new version. `None`: all of them finished.
     held_by: Option<String>,
@@ -88,7 +88,7 @@ struct VariantReview {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct MeasureReview {
     measure: Measure,
-    /// Its name in tables.
+    /// The heading of the measure in tables.
     heading: &'static str,
     unit: &'static str,
     old: Option<f64>,
@@ -212,7 +212,7 @@ impl VariantReview {
         }
     }
 
-    /// A measure with this name.
+    /// The review of a measure.
     fn measure(&self, name: Measure) -> Option<&MeasureReview> {
         self.measures.iter().find(|measure| measure.measure == name)
     }
@@ -224,7 +224,7 @@ impl VariantReview {
 }
 
 impl CauseReview {
-    /// The mean paired difference of a part of the critical path. `None` if it is infinite, or there is no pair.
+    /// The mean paired difference of a part of the critical path. `None` if the mean is infinite, or there is no pair.
     fn of(
         part: &PathPart,
         old: &VariantResults<'_>,
@@ -266,7 +266,7 @@ fn stages(variant: &VariantResults<'_>) -> u64 {
     (stages.len() - nameless) as u64
 }
 
-/// The median of a measure over the runs of a variant. `None` if it is infinite, or there are no runs.
+/// The median of a measure over the runs of a variant. `None` if the median is infinite, or there are no runs.
 fn median_of(variant: &VariantResults<'_>, measure: Measure) -> Option<f64> {
     let mut values: Vec<f64> = Vec::new();
     for run in &variant.runs {

@@ -57,7 +57,7 @@ pub(super) fn paired<'v, 'r>(
     }
 }
 
-/// The names of the variants with these indices.
+/// The names of the variants with the given indices.
 fn names_at(variants: &[VariantResults<'_>], places: &[usize]) -> Vec<String> {
     places
         .iter()

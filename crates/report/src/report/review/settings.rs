@@ -12,18 +12,18 @@ use fleetsim_units::counted;
 /// A setting that differs, or a file with different contents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SettingChange {
-    /// Its path in the experiment, or the name of the file.
+    /// The path of the setting in the experiment, or the name of the file.
     pub setting: String,
-    /// Its value in the old version. `None`: it has none there.
+    /// The value in the old version. `None`: the old version does not have the setting.
     pub old: Option<String>,
-    /// Its value in the new version. `None`: it has none there.
+    /// The value in the new version. `None`: the new version does not have the setting.
     pub new: Option<String>,
 }
 
 /// Settings that do not affect a result.
 const NAMES: [&str; 4] = ["name", "question", "replicates", "seed"];
 
-/// The changes, by path; those of files come last.
+/// The changes, sorted by path; those of files come last.
 pub(super) fn changes(old: &ReviewSide, new: &ReviewSide) -> Vec<SettingChange> {
     let [before, after] = [old, new].map(|side| settings(&side.resolved));
     let mut changes = differing("", &before, &after);
@@ -119,7 +119,7 @@ fn leaves(value: &Value, path: String, found: &mut BTreeMap<String, String>) {
     }
 }
 
-/// The entries that differ, with their owner's name in front of each key.
+/// The entries that differ. The prefix `of` is put in front of each key.
 fn differing(
     of: &str,
     before: &BTreeMap<String, String>,
@@ -138,8 +138,9 @@ fn differing(
     changes
 }
 
-/// The settings of a `resolved.yaml` by their paths, without their origins. Those of a product's agents and controller
-/// follow the name of the strategy. Before model version 10, each strategy repeats the common settings.
+/// The settings of a `resolved.yaml` by their paths, without their origins. The settings of a product's agents and
+/// controller have the name of the strategy in front of the path. In files of model versions before 10, each strategy
+/// repeats the common settings.
 fn settings(resolved: &str) -> BTreeMap<String, String> {
     let mut strategy = None;
     let mut settings = BTreeMap::new();

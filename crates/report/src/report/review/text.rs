@@ -9,7 +9,7 @@ use crate::report::format::{RateUnit, TimeUnit, apart, count, in_unit, number};
 use crate::report::wrap::{column, paragraph, side_by_side, wrapped};
 use fleetsim_units::counted;
 
-/// Minimum share of the change of the time for a cause to be named.
+/// Minimum share of the change in completion time that a named cause accounts for.
 const NAMED: f64 = 0.1;
 /// Maximum number of listed settings.
 const SETTINGS_MAX: usize = 12;
@@ -34,7 +34,7 @@ impl MeasureReview {
         }
     }
 
-    /// `−10.2 min [−10.5 to −9.9]`; empty if it is not known.
+    /// The difference with its interval, such as `−10.2 min [−10.5 to −9.9]`; empty if the difference is not known.
     fn change(&self) -> String {
         let Some(difference) = self.difference else {
             return String::new();
@@ -177,7 +177,7 @@ impl VariantReview {
         sentences.join(" ")
     }
 
-    /// The rows of its table, and the line on measures that do not differ.
+    /// The rows of the variant's table, and the line on measures that do not differ.
     fn rows(&self) -> (Vec<[String; 4]>, String) {
         let mut rows = Vec::new();
         let mut unchanged = Vec::new();
@@ -202,7 +202,7 @@ impl VariantReview {
 }
 
 impl MeasureReview {
-    /// Its row in a table: its heading, both values and the difference.
+    /// The row of the measure in a table: its heading, both values and the difference.
     fn row(&self) -> [String; 4] {
         let difference = match self.change() {
             text if self.is_clear() || self.low.is_none() => text,
@@ -442,7 +442,7 @@ pub fn review_markdown(review: &Review, verdicts: &str) -> String {
     text
 }
 
-/// A text of the experiment, possibly from a stranger, quoted as code so that it cannot end the quotation.
+/// A text of the experiment, possibly untrusted, quoted as code so that it cannot end the quotation.
 fn code(text: &str) -> String {
     format!("`{}`", text.replace('`', "'"))
 }
@@ -457,7 +457,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn medians_of_counts_keep_their_half() {
+    fn medians_of_counts_may_end_in_a_half() {
         let texts = [52.5, 105.5, 1_234.0, 123.4].map(|value| with_unit(value, "pulls"));
         assert_eq!(texts, ["52.5", "105.5", "1,234", "123"]);
     }

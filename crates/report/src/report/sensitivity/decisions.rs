@@ -1,4 +1,5 @@
-//! The tornado chart of the decisions: the part of each constant's range in which a decision has another answer.
+//! The tornado chart of the decisions: for each constant, the part of its range in which a decision has another
+//! answer.
 //!
 //! There is a panel for each decision with the constants that change it. The line in the middle is the value in force,
 //! and the ends are those of the range; the bar begins where the answer changes.

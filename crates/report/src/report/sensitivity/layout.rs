@@ -18,8 +18,8 @@ pub(super) struct BarLayout {
 }
 
 impl BarLayout {
-    /// Rows whose bars take `height`, with bars between these shares of a page, and at most this many lines of
-    /// numbers.
+    /// Lays out rows. The bars of a row are `height` high, and are between the given shares of a page's width. A row
+    /// has at most `numbers` lines of numbers.
     pub(super) fn new(
         sheet: Sheet<'_>,
         height: f64,
@@ -150,7 +150,7 @@ pub(super) struct BarChart<'c, Row> {
     pub(super) most: &'c [&'c str],
     pub(super) note: String,
     pub(super) key: &'c [(&'c str, Colour)],
-    /// Lines of numbers next to a row.
+    /// Number of lines of numbers next to a row.
     pub(super) numbers: usize,
     pub(super) panels: Vec<(String, Vec<&'c Row>)>,
     /// The values that the scale must cover.
@@ -171,7 +171,7 @@ impl<Row> BarChart<'_, Row> {
         let layout = BarLayout::new(sheet, ROW, BARS, self.numbers);
         let top = TOP + if self.key.is_empty() { 0.0 } else { KEY };
         let bottom = top + self.panels.len() as f64 * HEADING + rows as f64 * layout.row;
-        // As many names as the title has room for, the first ones first.
+        // The title names as many constants as it has room for, the first ones first.
         let mut findings = Vec::new();
         for names in (1..=self.most.len()).rev() {
             let names = self.most[..names].join(", ");
@@ -215,7 +215,7 @@ impl<Row> BarChart<'_, Row> {
 struct BarAxis {
     scale: Scale,
     ticks: Vec<AxisTick>,
-    /// Its unit.
+    /// The name of the unit.
     name: String,
 }
 
@@ -247,7 +247,7 @@ impl BarAxis {
         }
     }
 
-    /// An axis from zero, in a unit of this size.
+    /// An axis from zero, in a unit of the given size.
     fn in_units_of(size: f64, name: &str, high: f64, area: Area) -> Self {
         let ticks = scaled(ticks_from_zero(high / size, 5, false), size);
         Self {

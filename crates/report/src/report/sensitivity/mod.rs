@@ -60,7 +60,7 @@ impl Panel<'_> {
         row.swing() / value
     }
 
-    /// Its table with a heading.
+    /// The panel's table with a heading.
     fn in_words(&self) -> String {
         let EffectRow {
             measure,
@@ -172,8 +172,8 @@ fn trajectory_runs(record: &SensitivityRecord) -> u64 {
     variants(record) * (active + 1)
 }
 
-/// Runs of all parts with the minimum number of trajectories: one constant at a time and the complete searches come
-/// first.
+/// Number of runs of the analysis with the minimum number of trajectories. The runs with one changed constant and the
+/// complete searches come before the trajectories.
 fn budget(record: &SensitivityRecord) -> u64 {
     let searches = record
         .decisions
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_names_decisions_and_the_constants_that_change_them_first() {
+    fn the_text_begins_with_decisions_and_the_constants_that_change_them() {
         let text = sensitivity_text(&record(), 100);
         let expected = "least completion_s: quick\n  if agent.apply > 4.1 s: careful limit=5%\n  if fleet[*].downlink < \
                         31 Mbit/s: careful limit=5%\n\ncompletion < 1h: holds\n  no constant changes it within its range\n";

@@ -28,7 +28,7 @@ const MEDIANS: [Measure; 14] = [
     Measure::PeakNotReady,
 ];
 
-/// A value of a row.
+/// Reads a value of a row of the summary.
 type SummaryValue = fn(&SummaryRow) -> Option<f64>;
 
 /// The ends of ranges: the measure, the name, and the value.
@@ -51,7 +51,8 @@ struct ComparisonJson<'r> {
     seed: u64,
     command: &'r str,
     variants: Vec<VariantJson<'r>>,
-    /// Both kinds of interval; left out if constants were not drawn.
+    /// The intervals from random numbers only, and those that also cover unknown constants; left out if constants were
+    /// not drawn.
     #[serde(skip_serializing_if = "<[UncertaintyRow]>::is_empty")]
     uncertainty: &'r [UncertaintyRow],
     assertions: Vec<AssertionJson>,
@@ -61,7 +62,7 @@ struct ComparisonJson<'r> {
 #[derive(Debug, Serialize)]
 struct AssertionJson {
     limit: String,
-    /// `null`: all strategies.
+    /// The strategy that the limit applies to; `null` for all strategies.
     strategy: Option<String>,
     holds: bool,
     variants: Vec<VerdictJson>,

@@ -24,12 +24,12 @@ pub use json::{SCHEMA_VERSION, json};
 const ANSWERS_MAX: usize = 2;
 /// The width of the words at the start of an answer's lines.
 const KEY_WIDTH: usize = 5;
-/// Maximum number of listed variants with unfinished runs: they fill a screen.
+/// Maximum number of listed variants with unfinished runs, so that the list fits on a screen.
 const UNFINISHED_MAX: usize = 12;
 
-/// A column in characters: all lines have the same width.
+/// A column as lines of text, all of the same width.
 struct TextColumn {
-    /// Its heading on one line.
+    /// The column's heading on one line.
     name: &'static str,
     rank: u32,
     /// The phrase that may replace the column.
@@ -86,7 +86,7 @@ impl TextColumn {
             });
         }
         let unit = filled.heading_unit();
-        // A heading of two words without a unit takes two lines, so that the column is narrow.
+        // A heading of two words without a unit is written in two lines, so that the column is narrow.
         let heading = match (unit.is_empty(), column.heading.split_once(' ')) {
             (false, _) => [column.heading.to_owned(), unit],
             (true, Some((first, second))) => [first.to_owned(), second.to_owned()],
@@ -125,7 +125,7 @@ impl TextColumn {
         }
     }
 
-    /// The width of all its lines.
+    /// The width that all lines of the column have.
     fn width(&self) -> usize {
         letters(&self.lines[0])
     }
@@ -254,7 +254,8 @@ fn notes_of(results: &Results, variants: &[VariantResults<'_>], names: &Names) -
     notes
 }
 
-/// The answer, as the page has it, and an empty line.
+/// The answer as on the page, followed by an empty line. If there are many comparisons, one sentence replaces their
+/// answers.
 fn answered(answer: &PageAnswer, width: usize) -> String {
     let mut text = paragraph(&answer.caution, width);
     text.push_str(&paragraph(&answer.lead, width));
@@ -331,7 +332,7 @@ fn fit(names: &mut Names, columns: &mut Vec<TextColumn>, width: usize) -> Fitted
     fitted
 }
 
-/// The width of a line with these names and columns.
+/// The width of a line with the given names and columns.
 fn line_width(names: &Names, columns: &[TextColumn]) -> usize {
     let columns = columns.iter().map(|column| 2 + column.width());
     names.width() + columns.sum::<usize>()
@@ -361,7 +362,7 @@ fn ends(variant: &VariantResults<'_>) -> Option<String> {
     }
 }
 
-/// How these runs ended, with the detail of the blocking rule if it is the same in all of them.
+/// How the given runs ended, with the detail of the blocking rule if all runs have the same detail.
 fn end_in_words(runs: &[&RunRow]) -> String {
     let run = runs[0];
     let mut details = runs.iter().map(|run| &run.held_detail);

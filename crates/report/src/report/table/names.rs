@@ -8,18 +8,18 @@ use crate::report::swept::SweepAxis;
 use crate::report::text::common_start;
 use crate::report::wrap::{letters, shortened, side_by_side};
 
-/// Maximum width of a text if the variants stay distinguishable, and if they do not.
+/// Maximum width of a text if the variants stay distinguishable at this width, and maximum width otherwise.
 const TEXT_MAX: usize = 30;
 const TEXT_LONGEST: usize = 60;
 
 /// The left columns.
 pub(super) struct Names {
     columns: Vec<NameColumn>,
-    /// The maximum width of a text.
+    /// The current maximum width of a text.
     most: usize,
     /// Values that all variants share, which no column shows.
     shared: Option<String>,
-    /// Number of bytes that all names begin with; they can be left out.
+    /// Length in bytes of the prefix that all names share, which can be left out.
     start: usize,
 }
 
@@ -29,7 +29,7 @@ struct NameColumn {
 }
 
 impl Names {
-    /// The columns of these variants.
+    /// Creates the left columns for the given variants.
     pub(super) fn of(variants: &[VariantResults<'_>]) -> Self {
         let axes = SweepAxis::all(variants);
         let strategies: BTreeSet<&str> = variants
@@ -134,7 +134,7 @@ impl Names {
         self.shared.clone()
     }
 
-    /// The width of all lines.
+    /// The width that all lines have.
     pub(super) fn width(&self) -> usize {
         letters(&self.lines()[0])
     }

@@ -26,7 +26,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn results_are_new_then_reproduced_then_replaced() {
+fn results_are_first_new_then_reproduced_then_replaced() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("results/waves");
     assert_eq!(
@@ -64,7 +64,7 @@ fn results_are_new_then_reproduced_then_replaced() {
 }
 
 #[test]
-fn missing_files_are_added_when_all_others_are_reproduced() {
+fn missing_files_are_added_if_all_existing_files_are_reproduced() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let fill_in = |runs: &str| {
@@ -105,7 +105,7 @@ fn missing_files_are_added_when_all_others_are_reproduced() {
 }
 
 #[test]
-fn results_are_renewed_with_unmodified_tables_only() {
+fn results_are_renewed_only_with_unmodified_tables() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let publication =
@@ -179,7 +179,7 @@ fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
         b"name: waves"
     );
 
-    // A copy that is not shared keeps its checksum.
+    // A copy that is left out of shared results keeps its checksum.
     let files = || Provenance::of_results(&target).expect("results").files;
     let listed = files();
     fs::remove_file(target.join("inputs/experiment.yaml")).expect("removed");
@@ -190,7 +190,7 @@ fn renewed_results_keep_copies_of_inputs_that_the_provenance_does_not_name() {
 }
 
 #[test]
-fn anything_but_earlier_results_of_the_experiment_is_rejected_and_left_unchanged() {
+fn only_earlier_results_of_the_same_experiment_are_replaced() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let at = |name: &str| home.path().join(name);
     fs::create_dir(at("photos")).expect("made");
@@ -262,7 +262,7 @@ fn an_empty_folder_may_become_the_results() {
 }
 
 #[test]
-fn an_abandoned_run_leaves_nothing_and_earlier_results_stay() {
+fn an_abandoned_run_leaves_no_files_and_keeps_earlier_results() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     publish(&target, "waves", "a").expect("published");
@@ -277,7 +277,7 @@ fn an_abandoned_run_leaves_nothing_and_earlier_results_stay() {
 }
 
 #[test]
-fn a_target_that_becomes_foreign_meanwhile_is_left_untouched() {
+fn a_target_replaced_by_foreign_content_meanwhile_is_left_untouched() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let publication =
@@ -295,7 +295,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     publish(&target, "waves", "a").expect("published");
-    // Missing new results stand for any reason why a rename fails.
+    // The new results are missing here; this represents any reason why a rename fails.
     let error = swap(&target, &home.path().join("gone"))
         .expect_err("nothing to publish")
         .to_string();
@@ -308,7 +308,7 @@ fn earlier_results_are_restored_when_the_new_ones_cannot_replace_them() {
 }
 
 #[test]
-fn leftovers_of_killed_runs_are_removed_but_not_those_of_running_ones() {
+fn leftovers_of_killed_runs_are_removed_but_files_of_active_runs_are_kept() {
     let home = tempfile::tempdir().expect("a temporary folder");
     let target = home.path().join("waves");
     let running = Publication::begin(&target, Provenance::new("waves", "", 1, 1)).expect("begun");
@@ -321,13 +321,13 @@ fn leftovers_of_killed_runs_are_removed_but_not_those_of_running_ones() {
     assert!(running.folder().is_dir(), "its process still runs");
     drop(running);
     assert_eq!(names_in(home.path()), ["waves"]);
-    // Killed after the second rename: the earlier results are still aside.
+    // The process was killed after the second rename: the earlier results are still aside.
     fs::create_dir(home.path().join(".waves.fleetsim-old")).expect("made");
     assert_eq!(
         publish(&target, "waves", "a").expect("published"),
         Published::Reproduced
     );
-    // Killed between the two renames: the earlier results are restored first.
+    // The process was killed between the two renames: the earlier results are restored first.
     fs::rename(&target, home.path().join(".waves.fleetsim-old")).expect("moved");
     assert_eq!(
         publish(&target, "waves", "a").expect("published"),

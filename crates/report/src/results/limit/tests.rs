@@ -34,7 +34,7 @@ fn judge(limit: &str, completions: &[Option<f64>]) -> (bool, f64, usize) {
 }
 
 #[test]
-fn a_limit_applies_to_every_run_or_to_a_statistic_of_them() {
+fn a_limit_applies_to_every_run_or_to_a_statistic_over_runs() {
     let times = [Some(60.0), Some(120.0), Some(240.0)];
     let cases = [
         (

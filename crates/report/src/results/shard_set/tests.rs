@@ -51,12 +51,12 @@ fn write(home: &Path, mut provenance: Provenance, id: RunId) -> PathBuf {
     target
 }
 
-/// A run that shard `number` of three owns: (2 + number) mod 3 is its number from 0.
+/// A run of shard `number` of three: the shard with index (2 + number) mod 3 simulates it.
 const fn own(number: u32) -> RunId {
     (2, number)
 }
 
-/// Three shards of one study.
+/// Writes the three shards of one study.
 fn three() -> (tempfile::TempDir, Vec<PathBuf>) {
     let home = tempfile::tempdir().expect("a temporary folder");
     let shards = (1..=3)
@@ -74,7 +74,7 @@ fn error(folders: &[PathBuf]) -> String {
 }
 
 #[test]
-fn complete_shards_have_all_runs_in_any_folder() {
+fn complete_shards_are_read_from_one_or_several_folders() {
     let (home, shards) = three();
     for folders in [vec![home.path().to_owned()], shards.clone()] {
         let set = ShardSet::read(&folders).expect("whole");
@@ -137,7 +137,7 @@ fn missing_shards_are_named_with_the_command_that_simulates_them() {
 }
 
 #[test]
-fn a_started_round_must_be_complete_and_its_runs_come_first() {
+fn a_started_round_must_be_complete_and_its_runs_take_precedence() {
     let (home, _) = three();
     let at = [home.path().to_owned()];
     write(home.path(), described(2, 3, 2), own(2));
@@ -267,7 +267,7 @@ fn damaged_shards_are_refused_with_the_command_that_simulates_them_again() {
         (
             "2-of-3/runs.bin does not have the runs that its provenance states",
             |shard| {
-                // The runs of another shard, with a forged hash.
+                // The file contains the runs of another shard, with a forged hash.
                 let bytes = fs::read(shard.with_file_name("1-of-3").join(SHARD_RUNS_FILE))
                     .expect("readable");
                 let mut provenance = Provenance::read(shard).expect("readable").expect("there");

@@ -128,7 +128,7 @@ rollingUpdate:
 const FLEET: [(&str, usize); 4] = [("dev", 2), ("qa", 2), ("us_east_2", 1), ("eu_west_1", 1)];
 
 #[test]
-fn the_example_updates_dev_then_qa_together_and_the_rest_one_by_one() {
+fn the_example_updates_all_dev_then_all_qa_and_then_the_rest_one_by_one() {
     play(
         EXAMPLE,
         &FLEET,
@@ -145,7 +145,7 @@ synced 5 => done",
 }
 
 #[test]
-fn an_application_is_complete_once_it_was_synced_and_is_healthy_again() {
+fn a_synced_application_is_complete_when_it_is_healthy_again() {
     play(
         "{type: RollingUpdate, rollingUpdate: {steps: [{maxUpdate: 1}]}}",
         &[("dev", 2)],
@@ -190,7 +190,7 @@ synced 0 => update 4",
 }
 
 #[test]
-fn a_change_abandons_the_running_rollout_without_changing_back() {
+fn a_new_change_abandons_the_rollout_in_progress_without_a_rollback() {
     play(
         EXAMPLE,
         &FLEET,
@@ -228,7 +228,7 @@ failed 1 => hold maxUpdate: in step 1, not complete: 1 application (a01); failed
 }
 
 #[test]
-fn all_at_once_updates_simultaneously() {
+fn all_at_once_updates_all_applications_simultaneously() {
     let story = "
 release 2 => update 0-2
 failed 1 => hold AllAtOnce: all were updated simultaneously; not complete: 3 applications (a00, a01, a02)

@@ -130,7 +130,7 @@ fn visits(mut story: SetStory) -> [u64; 2] {
 }
 
 #[test]
-fn a_pass_visits_the_same_number_of_rows_in_sets_of_20_000_and_1_000() {
+fn a_pass_visits_as_many_rows_in_a_set_of_20_000_as_in_one_of_1_000() {
     let states: [State; 4] = [
         ("syncing", syncing),
         ("closed", closed),

@@ -30,7 +30,7 @@ fn a_new_set_creates_everything_immediately_and_syncs_it_step_by_step() {
 }
 
 #[test]
-fn a_commit_goes_through_the_steps_and_each_sync_is_requested_a_pass_after_the_promotion() {
+fn a_commit_is_rolled_out_by_steps_and_syncs_follow_promotions_by_one_pass() {
     play(
         rolling(DEV_PROD),
         &[("dev", 1), ("prod", 2)],
@@ -101,7 +101,7 @@ fn max_update_limits_pending_and_progressing_together() {
 }
 
 #[test]
-fn a_step_with_max_update_0_is_completed_by_hand() {
+fn a_step_with_max_update_0_completes_after_manual_syncs() {
     play(
         rolling(
             "{matchExpressions: [{key: env, operator: In, values: [dev]}], maxUpdate: 0}, {matchExpressions: [{key: env, operator: In, values: [prod]}]}",
@@ -119,7 +119,7 @@ fn a_step_with_max_update_0_is_completed_by_hand() {
 }
 
 #[test]
-fn healthy_is_sticky() {
+fn an_application_that_was_healthy_once_stays_healthy_for_rolling_sync() {
     play(
         rolling(DEV_PROD),
         &[("dev", 1), ("prod", 1)],
@@ -204,7 +204,7 @@ fn a_new_application_in_an_early_step_closes_the_later_ones() {
 }
 
 #[test]
-fn an_operation_of_the_same_second_does_not_count() {
+fn an_operation_in_the_second_of_its_promotion_does_not_count() {
     play(
         rolling("{}"),
         &[("dev", 1)],
@@ -222,7 +222,7 @@ fn an_operation_of_the_same_second_does_not_count() {
 }
 
 #[test]
-fn a_deleted_set_deletes_the_last_step_first_one_by_one() {
+fn a_deleted_set_deletes_its_applications_one_by_one_from_the_last_step() {
     let deleted = |spec: &ApplicationSetSpec, steps: &[(&str, usize)]| {
         let SetStory { mut set, mut view } = SetStory::new(
             spec.clone(),
@@ -307,7 +307,7 @@ fn without_a_rolling_sync_specs_change_and_the_application_controller_syncs() {
 }
 
 #[test]
-fn applications_that_must_not_be_changed_are_never_synced() {
+fn applications_that_policies_protect_are_never_synced() {
     let mut spec = rolling("{}");
     spec.sync_policy = Some(ApplicationSetSyncPolicy {
         applications_sync: Some(ApplicationsSync::CreateOnly),

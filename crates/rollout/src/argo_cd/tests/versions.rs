@@ -21,7 +21,7 @@ fn story(version: ArgoCdVersion, grace_s: u64, applications: usize) -> SetStory 
 }
 
 #[test]
-fn a_changed_spec_of_an_application_that_drifted_counts_since_3_4() {
+fn since_3_4_a_changed_spec_counts_for_a_drifted_application() {
     let drifted = "
 9 drift => hold applicationStatus: the rollout is complete: Healthy rows stay Healthy until a new revision or spec; not as wanted: 2 applications (a00, a01) Healthy, OutOfSync, Healthy
 ";
@@ -34,7 +34,7 @@ fn a_changed_spec_of_an_application_that_drifted_counts_since_3_4() {
 }
 
 #[test]
-fn nothing_is_promoted_in_3_6_until_all_applications_were_compared_since_the_last_change() {
+fn since_3_6_no_promotion_precedes_a_comparison_of_all_applications_with_the_last_change() {
     story(ArgoCdVersion::V3_6, 0, 3).plays(
         "
 10 commit 2 0 => refresh 1-2; Waiting: 0
@@ -49,7 +49,7 @@ fn nothing_is_promoted_in_3_6_until_all_applications_were_compared_since_the_las
 }
 
 #[test]
-fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
+fn in_3_6_applications_that_already_have_the_new_revision_delay_no_promotion() {
     // All applications have the new revision in the second of the change, so none is behind.
     story(ArgoCdVersion::V3_6, 0, 2).plays("10 commit 2 => Waiting: 1; Pending: 0");
     // Without a pending change the barrier does not apply: new applications are promoted as before.
@@ -63,7 +63,7 @@ fn an_application_that_does_not_change_is_compared_once_and_waited_for() {
 }
 
 #[test]
-fn within_the_grace_period_3_6_promotes_nothing_and_asks_for_no_refresh_and_no_pass() {
+fn within_the_grace_period_3_6_requests_no_promotion_refresh_or_pass() {
     let mut story = story(ArgoCdVersion::V3_6, 30, 2);
     let at = SimTime::from_secs;
     story.happens(at(10), "commit 2 0");

@@ -39,7 +39,7 @@ fn a_real_body_is_read_with_all_its_fields() {
 }
 
 #[test]
-fn an_absent_option_is_the_default() {
+fn an_absent_option_has_its_default() {
     for yaml in [
         "",
         "{}",
@@ -128,7 +128,7 @@ fn errors_have_the_products_messages_and_order() {
 }
 
 #[test]
-fn a_field_is_replaced_and_all_others_stay() {
+fn replacing_a_field_keeps_all_others() {
     let mut merged = request("{strategy: canary, options: {max_in_flight: 5, web_instances: 7}}");
     merged.set("options.max_in_flight", &2.into());
     merged.set("strategy", &"rolling".into());

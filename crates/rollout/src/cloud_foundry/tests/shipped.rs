@@ -8,7 +8,7 @@ fn play(instances: u32, story: &str) {
 }
 
 #[test]
-fn a_rolling_deployment_replaces_within_max_in_flight() {
+fn a_rolling_deployment_replaces_instances_within_max_in_flight() {
     play(
         10,
         "
@@ -121,7 +121,7 @@ create {options: {max_in_flight: 3, web_instances: 7}} => old 4, new 3, ACTIVE/D
 }
 
 #[test]
-fn memory_is_limited_like_instances() {
+fn a_memory_quota_limits_like_an_instance_quota() {
     let mut story = AppStory::new(RuleSet::Shipped, 2);
     story.app.quota.space = QuotaLimits {
         name: "dev".to_owned(),
@@ -137,7 +137,7 @@ create {options: {memory_in_mb: 512, max_in_flight: 2}} => old 2, new 2, ACTIVE/
 }
 
 #[test]
-fn an_unresponsive_diego_is_an_error_until_the_next_change() {
+fn an_unresponsive_diego_is_reported_until_the_next_change() {
     play(
         4,
         "
@@ -200,7 +200,7 @@ create {options: {max_in_flight: 2}} => old 6+5, new 2, ACTIVE/DEPLOYING
 }
 
 #[test]
-fn cancelling_keeps_the_newest_superseded_process_that_runs() {
+fn cancelling_keeps_the_newest_running_superseded_process() {
     let mut story = AppStory::new(RuleSet::Shipped, 6);
     story.plays(
         "

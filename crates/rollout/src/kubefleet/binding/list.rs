@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binding_that_returns_gets_its_old_position() {
+    fn a_recreated_binding_gets_its_old_position() {
         let named =
             |name: &str, cluster: u32| Binding::scheduled(name.to_owned(), TargetId(cluster), 0);
         let mut bindings: Bindings = [named("a", 2), named("b", 0), named("c", 1)]

@@ -189,7 +189,7 @@ proptest! {
 
 #[test]
 #[should_panic(expected = "decides as one over sets built again")]
-fn a_change_that_is_not_named_is_not_seen() {
+fn an_unreported_change_is_not_noticed() {
     let clusters = clusters(&[("a", CLUSTERS as usize)]);
     let mut view: RollingView = super::rolling::view(&clusters);
     let config = RollingUpdateConfig {

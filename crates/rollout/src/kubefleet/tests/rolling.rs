@@ -116,7 +116,7 @@ t=12.005 pass => deploy 1; requeue",
 }
 
 #[test]
-fn as_shipped_a_condition_that_is_true_again_wakes_nothing() {
+fn as_shipped_a_condition_that_becomes_true_again_causes_no_pass() {
     let clusters = clusters(&[("a", 1)]);
     let mut binding = settled(&clusters)
         .get(TargetId(0))

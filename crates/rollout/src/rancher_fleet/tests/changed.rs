@@ -180,7 +180,7 @@ proptest! {
 }
 
 #[test]
-fn a_change_that_is_not_named_is_not_seen() {
+fn an_unreported_change_is_not_noticed() {
     let full = RancherFleet::new(
         RolloutStrategy::default(),
         RuleSet::Shipped,

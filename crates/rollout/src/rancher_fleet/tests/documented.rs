@@ -216,7 +216,7 @@ ready 0-1 => hold partitions",
 }
 
 #[test]
-fn an_offline_cluster_stays_not_ready_until_it_is_back() {
+fn an_offline_cluster_stays_unready_until_it_returns() {
     for release in [Release::Initial, Release::Update] {
         BundleStory::new(FIVE_OF_40, RuleSet::Documented, release, clusters(&[("s0", 5), ("s1", 5)])).plays(
             Show::All,

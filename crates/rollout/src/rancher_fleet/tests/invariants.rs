@@ -140,7 +140,7 @@ fn naive(strategy: &RolloutStrategy, clusters: &[FleetCluster], view: &BundleVie
 
 proptest! {
     #[test]
-    fn a_pass_stores_the_same_as_the_simple_one(
+    fn a_pass_stores_the_same_as_a_simple_reference_pass(
         cluster_views in vec(cluster(), 0..25),
         yaml in strategy(),
         paused in prop::bool::weighted(0.1),
@@ -157,7 +157,7 @@ proptest! {
 
     /// A scheduler's state between passes only saves work, so a new scheduler makes the same decisions.
     #[test]
-    fn a_new_scheduler_decides_the_same(
+    fn a_restarted_scheduler_makes_the_same_decisions(
         views in vec(vec(cluster(), 12), 1..5),
         yaml in strategy(),
         documented in any::<bool>(),

@@ -102,7 +102,7 @@ ready 4-5 => hold paused: 1 cluster (c000) is paused",
 }
 
 #[test]
-fn a_partition_with_its_own_limit_is_blocked_by_it() {
+fn a_partition_can_be_blocked_by_its_own_limit() {
     let yaml = "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {}}]}";
     play(
         yaml,
@@ -136,7 +136,7 @@ pass => create 3, deploy 3",
 }
 
 #[test]
-fn a_hold_names_the_unregistered_last_and_does_not_count_them_as_unavailable() {
+fn a_hold_names_unregistered_clusters_last_and_does_not_count_them_as_unavailable() {
     let yaml =
         "{partitions: [{name: a, maxUnavailable: 1, clusterSelector: {matchLabels: {stage: a}}}]}";
     let fleet = clusters(&[("a", 4), ("", 1)]);
@@ -224,7 +224,7 @@ pass => hold rolloutStrategy: rolloutStrategy.maxUnavailable: `half` is neither 
 }
 
 #[test]
-fn the_document_is_wrong_about_two_hundred_clusters_in_partitions_of_ten_percent() {
+fn the_document_is_wrong_about_200_clusters_in_partitions_of_10_percent() {
     // The document says: "limits the amount of image pulls to up to ~40". The default maxUnavailable of 100% never
     // makes a partition unavailable.
     let yaml = "{maxUnavailablePartitions: 1, autoPartitionSize: 10%}";
@@ -247,7 +247,7 @@ pass => create 150-199, deploy 150-199",
 }
 
 #[test]
-fn stored_flags_follow_the_clusters() {
+fn stored_flags_equal_the_states_of_the_clusters() {
     let mut story = BundleStory::new(
         "{maxUnavailable: 0}",
         RuleSet::Shipped,

@@ -6,7 +6,7 @@ use crate::document::testing::source;
 const TEXT: &str = "name: x\nfleet:\n  - {name: a, nodes: 3}\n  - name: \"10\"\nlink: &l 10 Gbit/s\nother: *l\nnone:\n";
 
 #[test]
-fn every_value_and_key_knows_its_bytes() {
+fn every_value_and_key_has_its_byte_range() {
     let source = source(TEXT);
     let tree = parse(&source).expect("TEXT is YAML");
     for (path, value, key) in [
@@ -95,7 +95,7 @@ fn invalid_yaml_is_reported_at_its_position() {
 }
 
 #[test]
-fn tabs_and_recursive_aliases_have_their_own_fix() {
+fn errors_for_tabs_and_recursive_aliases_have_a_specific_fix() {
     for (text, line, message, help) in [
         (
             "a:\n\tb: 1\n",
@@ -160,7 +160,7 @@ fn tabs_and_recursive_aliases_have_their_own_fix() {
 }
 
 #[test]
-fn a_products_file_is_read_like_the_product_reads_it() {
+fn a_product_file_is_read_as_the_product_reads_it() {
     let text = "paused: yes\nquoted: \"yes\"\nsize: 010\nanchored: &a on\nagain: *a\nn: x\nlabels: {a: 1.10, b: '07'}\n\
                 block: |\n  yes\ntagged: !!str yes\nlong: a\n  b\nsize: 5 # mine\nempty:\nnested: {a: 1, a: [no]}\n";
     let source = Arc::new(Source::new("x", text));

@@ -24,7 +24,7 @@ fn simultaneous_events_are_popped_in_scheduling_order() {
 }
 
 #[test]
-fn an_event_scheduled_for_now_comes_after_earlier_events_of_now() {
+fn an_event_scheduled_for_now_comes_after_those_already_scheduled_for_now() {
     let mut queue = EventQueue::new();
     queue.schedule(secs(1), "first");
     queue.schedule(secs(1), "second");
@@ -65,7 +65,7 @@ fn a_stale_id_does_nothing_to_the_next_event_in_its_slot() {
 }
 
 #[test]
-fn a_slot_that_used_up_its_generations_is_not_reused() {
+fn a_slot_without_unused_generations_is_not_reused() {
     let mut queue = EventQueue::new();
     let first = queue.schedule(secs(1), ());
     queue.slots[first.slot as usize].generation = u32::MAX;
@@ -79,7 +79,7 @@ fn a_slot_that_used_up_its_generations_is_not_reused() {
 }
 
 #[test]
-fn an_event_after_the_horizon_stays() {
+fn an_event_after_the_horizon_stays_in_the_queue() {
     let mut queue = EventQueue::new();
     queue.schedule(secs(3), "late");
     queue.schedule(secs(2), "in time");
@@ -221,7 +221,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
 
     #[test]
-    fn any_interleaving_agrees_with_a_sorted_list(steps in vec(step(), 0..400)) {
+    fn any_interleaving_of_operations_agrees_with_a_sorted_list(steps in vec(step(), 0..400)) {
         let mut queue = EventQueue::new();
         let mut list = ListQueue::default();
         let mut ids = Vec::new();

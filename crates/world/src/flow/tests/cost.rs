@@ -72,7 +72,7 @@ fn an_event_visits_the_same_number_of_nodes_with_10_000_and_100_transfers() {
 }
 
 #[test]
-fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
+fn equal_links_with_equal_caps_per_connection_are_rebalanced_together() {
     // A rollout with k concurrent clusters, each with three connections and the same cap, below its own link; the fair
     // share crosses the cap whenever a cluster starts or ends.
     for k in [10_u32, 1000] {
@@ -106,7 +106,7 @@ fn equal_links_with_a_common_cap_per_connection_are_rebalanced_as_one() {
 }
 
 #[test]
-fn replacing_a_transfer_costs_the_general_solver_nothing() {
+fn replacing_a_transfer_needs_no_work_by_the_general_solver() {
     // Ten pairs of links, with a bundle of thirty transfers over each pair.
     let mut network = Network::new();
     let pairs: Vec<_> = (0..10)
@@ -184,7 +184,7 @@ fn visits_of_general_solver(
 }
 
 #[test]
-fn two_registries_and_a_swarm_cost_the_same_visits_with_3_000_and_100_receivers() {
+fn two_registries_and_a_swarm_need_as_many_visits_with_3_000_receivers_as_with_100() {
     let links = |network: &mut Network, n: usize, capacity: &dyn Fn(usize) -> f64| -> Vec<LinkId> {
         (0..n)
             .map(|at| network.add_link(None, rate(capacity(at))))

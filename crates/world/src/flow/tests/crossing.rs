@@ -97,7 +97,7 @@ fn in_a_ring_of_peers_each_card_is_shared_by_direction() {
 }
 
 #[test]
-fn a_link_given_twice_counts_once() {
+fn a_link_that_occurs_twice_in_a_path_counts_once() {
     let mut network = Network::new();
     let [a, b] = links(&mut network, [10.0, 20.0]);
     let id = network.start_over(secs(0), &[b, a, b, a], bytes(30), None);
@@ -131,7 +131,7 @@ fn a_whole_path_is_equivalent_to_its_last_link() {
 }
 
 #[test]
-fn switching_solvers_and_back_moves_no_byte() {
+fn switching_solvers_back_and_forth_changes_no_bytes() {
     // A tree of 60 downlinks that are always in use, and two of them that occasionally exchange data as peers.
     let mut network = Network::new();
     let egress = network.add_link(None, rate(1000.0));

@@ -112,7 +112,7 @@ impl Crowd {
 }
 
 #[test]
-fn regions_with_mirrors_are_fair() {
+fn rates_in_regions_with_mirrors_are_max_min_fair() {
     let mut crowd = Crowd::new(3);
     let n = 600.0;
     let egress = crowd.network.add_link(None, rate(4e6 * n));
@@ -144,7 +144,7 @@ fn regions_with_mirrors_are_fair() {
 }
 
 #[test]
-fn two_registries_that_fail_and_return_are_fair() {
+fn rates_from_two_failing_registries_are_max_min_fair() {
     let mut crowd = Crowd::new(4);
     let n = 200.0;
     let egress = [4e6 * n, 1e6 * n].map(|capacity| crowd.network.add_link(None, rate(capacity)));

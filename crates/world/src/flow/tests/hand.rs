@@ -4,7 +4,7 @@ use super::*;
 use crate::flow::{Connection, ShareWeight};
 
 #[test]
-fn one_transfer_on_one_link_takes_its_size_over_the_capacity() {
+fn one_transfer_on_one_link_takes_its_size_divided_by_the_capacity() {
     let mut network = Network::new();
     let link = network.add_link(None, BytesPerSec::from_gbit(10.0));
     let only = network.start(nanos(5), link, bytes(1 << 30), None);
@@ -82,7 +82,7 @@ fn every_link_of_a_path_can_be_the_bottleneck() {
 }
 
 #[test]
-fn roots_are_independent() {
+fn links_without_a_common_root_are_independent() {
     let mut network = Network::new();
     let [one, two] = [10.0, 20.0].map(|capacity| network.add_link(None, rate(capacity)));
     let ids = [one, two, two].map(|link| network.start(SimTime::ZERO, link, bytes(100), None));

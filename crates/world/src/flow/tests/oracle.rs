@@ -493,7 +493,7 @@ proptest! {
     /// Advancing directly to a later time gives the same result, to the last bit, as stopping at each completion; and
     /// querying rates in between has no effect.
     #[test]
-    fn jumping_over_completions_is_the_same_as_stepping_through_them(
+    fn one_large_step_gives_the_same_result_as_a_step_to_each_completion(
         script in prop_oneof![script(Crossing::Never), script(Crossing::Sometimes), script(Crossing::Often)],
     ) {
         let [stepped, jumped] = [true, false].map(|step_through| {

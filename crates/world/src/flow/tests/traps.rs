@@ -5,7 +5,7 @@ use super::*;
 use fleetsim_units::SimDuration;
 
 #[test]
-fn a_full_link_that_gains_transfers_makes_room_above() {
+fn a_new_transfer_on_a_pinned_link_rebalances_the_full_link_above() {
     // Below an egress of 14, one link carries a transfer capped at 4, and another link of 10 carries a transfer that
     // fills it. Everything is pinned, and the egress is exactly full and has no follower. A second transfer on the
     // first link makes that link rise to its own 10; if everything stayed pinned, the egress would carry 20.
@@ -40,7 +40,7 @@ fn reducing_a_link_below_its_pinned_children_unpins_them() {
 }
 
 #[test]
-fn an_unbounded_level_compares_as_a_number() {
+fn an_infinite_level_is_compared_like_a_number() {
     // A link whose transfers are all pinned below it has an infinite level; the comparison for unpinning must not
     // involve a NaN there. Here the egress has no follower until an uncapped transfer starts and ends.
     let mut network = Network::new();
@@ -78,7 +78,7 @@ fn simultaneous_completions_are_reported_by_link_then_by_start() {
 }
 
 #[test]
-fn equal_caps_cross_the_fair_share_together() {
+fn transfers_with_equal_caps_reach_the_fair_share_together() {
     // k transfers on links of 10 below (k - 1/2) · 10: with k of them the egress is the bottleneck, with k - 1 the
     // links are.
     let k = 50;
@@ -101,7 +101,7 @@ fn equal_caps_cross_the_fair_share_together() {
 }
 
 #[test]
-fn rounding_up_to_a_nanosecond_moves_no_byte_twice() {
+fn rounding_up_to_a_nanosecond_counts_no_byte_twice() {
     // At 3e9 B/s a nanosecond is 3 bytes. With consecutive one-byte transfers, each started when the previous one is
     // reported, three end in every nanosecond: not more (the rest of a nanosecond must not count twice) and not fewer
     // (it must not be lost).
@@ -160,7 +160,7 @@ fn a_due_transfer_is_complete_even_when_another_call_comes_first() {
 }
 
 #[test]
-fn a_clock_keeps_its_precision_in_a_run_that_never_pauses() {
+fn the_clock_keeps_its_precision_in_a_run_without_pauses() {
     // For ten years, up to 3e18 bytes pass through one clock that never stops; then a small transfer starts at 1 kB/s.
     // A clock with such a reading could not resolve 512 bytes, which take half a second here.
     for (egress_rate, down_rate, downs, whose) in [

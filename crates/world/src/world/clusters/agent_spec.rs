@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unavailable_work_is_polled_like_in_kubefleets_agent() {
+    fn an_unavailable_work_is_polled_as_by_kubefleets_agent() {
         // Computed by hand: 5, then 2 · 1.2^n while that is at most 15 (n = 0 to 11; the last is 14.86). 1.2 times
         // that is 17.8 and exceeds 15, so the next interval is 1.5 times 14.86, or 22.29, and there is no interval of
         // 15 s.
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn the_polling_interval_of_an_available_work_grows_fast_immediately() {
+    fn the_polling_interval_of_an_available_work_grows_from_the_first_poll() {
         for (look, expected) in looks(true, 6)
             .iter()
             .zip([5.0, 7.0, 10.0, 14.5, 21.25, 31.375])

@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failed_apply_is_reported_once_and_tried_again_after_its_back_off() {
+    fn a_failed_apply_is_reported_once_and_retried_after_its_back_off() {
         let mut world = world(ReleaseKind::Update, 1);
         world.faults.apply = vec![fault(ApplyFailure::Rejected, Some(2))];
         let played = play_agent(&world, AGENT);
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_apply_that_always_fails_changes_nothing_and_lets_the_world_come_to_rest() {
+    fn an_apply_that_always_fails_changes_nothing_and_the_world_becomes_idle() {
         for (kind, takes) in [
             (ApplyFailure::Rejected, 3000),
             (ApplyFailure::Immutable, 3000),
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_entry_that_selects_a_cluster_applies_with_its_own_time() {
+    fn the_first_entry_that_selects_a_cluster_applies_with_its_duration() {
         let mut world = world(ReleaseKind::Update, 1);
         let elsewhere = ApplyFaultSpec {
             clusters: vec!["other".to_owned()],
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_rollback_a_later_try_finds_the_pods_ready() {
+    fn without_a_rollback_a_retry_finds_the_pods_ready() {
         let played = play_agent(&world(ReleaseKind::Update, 30), waiting(false));
         // The revision is applied after 3 s. The waits end after 13 s, and after 13.005 + 3 + 10 s; during the third
         // wait the pod becomes ready.
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_rollback_each_try_starts_over_and_none_succeeds() {
+    fn with_a_rollback_every_retry_starts_over_and_fails() {
         for release in [ReleaseKind::Update, ReleaseKind::Initial] {
             let played = play_agent(&world(release, 30), waiting(true));
             let waits = waits(&played);
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_that_is_instructed_to_roll_back_does_so_after_the_failure() {
+    fn an_agent_instructed_to_roll_back_waits_for_the_failure() {
         let mut world = world(ReleaseKind::Update, 1);
         let fault = ApplyFaultSpec {
             after: Some(fixed(SimDuration::from_secs(5))),

@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_runs_5_s_each_time_waits_0_10_20_40_and_starts_over_after_10_minutes() {
+    fn restarts_of_a_5_s_container_wait_0_10_20_40_s_and_reset_after_10_minutes() {
         let kubelet = Restarts::KUBELET;
         let backoff = Backoff {
             initial: secs(1),
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn diego_starts_over_for_an_instance_that_was_ready_for_more_than_5_minutes() {
+    fn diego_resets_the_back_off_of_an_instance_after_more_than_5_ready_minutes() {
         let lives = [secs(400); 4];
         let in_a_row = [0.0, 0.0, 30.0, 60.0].map(Some);
         assert_eq!(

@@ -127,7 +127,7 @@ mod tests {
     use CountOrPercent::{Count, Percent};
 
     #[test]
-    fn limits_are_rounded_like_in_kubernetes() {
+    fn rolling_update_limits_are_rounded_as_in_kubernetes() {
         let cases = [
             // replicas, surge, unavailable, expected, why
             (4, Percent(25), Percent(25), (1, 1), "the defaults"),
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn four_pods_with_the_defaults_are_replaced_two_and_two() {
+    fn four_pods_are_replaced_in_pairs_by_default() {
         let (surge, unavailable) = deployment_limits(4, Percent(25), Percent(25));
         let replica_counts = ReplicaCounts {
             replicas: 4,
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn without_surge_old_pods_go_first() {
+    fn without_surge_old_pods_are_removed_first() {
         let replica_counts = ReplicaCounts {
             replicas: 3,
             unavailable: 1,
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn new_pods_that_never_come_up_stop_the_rollout_at_its_limits() {
+    fn new_pods_that_never_start_stop_the_rollout_at_its_limits() {
         let stuck = ReplicaCounts {
             replicas: 4,
             surge: 1,
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn old_pods_that_are_broken_go_first_and_cost_no_availability() {
+    fn broken_old_pods_are_removed_first_without_reducing_availability() {
         let replica_counts = ReplicaCounts {
             replicas: 4,
             surge: 1,

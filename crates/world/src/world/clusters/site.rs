@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn fast_lines_have_short_round_trips() {
+    fn sites_with_fast_links_have_short_round_trips() {
         let mut world = bare_world(2000);
         let link = SiteKind::Dsl.link();
         for cluster in &mut world.clusters {
@@ -265,7 +265,7 @@ mod tests {
         );
     }
     #[test]
-    fn the_nodes_of_sites_are_drawn_rounded_and_at_least_one() {
+    fn drawn_numbers_of_nodes_are_rounded_and_at_least_one() {
         let mut world = bare_world(2000);
         for cluster in &mut world.clusters {
             cluster.nodes = FactorModel::LogNormal {

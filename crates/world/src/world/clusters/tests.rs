@@ -80,7 +80,7 @@ fn reports(played: &Played) -> Vec<(f64, bool)> {
 }
 
 #[test]
-fn an_agent_that_watches_reports_after_its_delay() {
+fn a_watching_agent_reports_after_its_delay() {
     let delay = ReadinessSpec::Delay(fixed(SimDuration::from_secs(5)));
     assert_eq!(
         reports(&play(&world(ReleaseKind::Initial, 1), &delay)),
@@ -175,7 +175,7 @@ fn a_deployment_without_pods_is_ready_once_its_controller_has_observed_it() {
 }
 
 #[test]
-fn an_apply_that_waits_ends_with_readiness() {
+fn a_waiting_apply_ends_when_the_pods_are_ready() {
     for readiness in [DEBOUNCE, LOOKS] {
         let played = play_agent(
             &world(ReleaseKind::Initial, 7),
@@ -195,7 +195,7 @@ fn an_apply_that_waits_ends_with_readiness() {
 }
 
 #[test]
-fn an_apply_that_waits_for_a_pod_that_crashes_does_not_end() {
+fn a_waiting_apply_does_not_end_while_a_pod_crashes() {
     // The container crashes 5 s after each start, so the pod is never available.
     let mut world = world(ReleaseKind::Initial, 7);
     world.faults.defect.share = fleetsim_units::Share::ALL;

@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_caches_own_download_is_stored() {
+    fn only_a_download_by_the_cache_itself_is_stored() {
         let mut cache_store = cache_store(Coalesce::OwnCopy, None);
         assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);
         assert_eq!(cache_store.fill_begins(0, PullId(1), FillId(0)), []);
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_requests_proceed_when_the_fill_ends_and_sharing_ones_when_it_begins() {
+    fn waiting_requests_proceed_when_the_fill_ends_and_sharing_requests_when_it_begins() {
         for (coalesce, at_begin, at_end) in [(Coalesce::Wait, 0, 1), (Coalesce::Stream, 1, 0)] {
             let mut cache_store = cache_store(coalesce, None);
             assert_eq!(cache_store.look_up(START, 0, from(1)), CacheLookup::Miss);

@@ -105,7 +105,7 @@ fn spegel() -> SpegelSpec {
 }
 
 #[test]
-fn a_cold_cache_multiplies_upstream_bytes_by_the_requests_within_one_download_time() {
+fn a_cold_cache_fetches_one_copy_for_each_request_during_the_first_download() {
     // Four nodes pull simultaneously, so four copies share the downlink: 4 * 100 MB over 100 MB/s. A single copy takes
     // 1 s, and the cache is fast, so requests that wait for the copy or share it complete after 1 s. A cache's own
     // copy is a fifth transfer on the downlink.
@@ -247,7 +247,7 @@ fn a_limit_of_upstream_connections_responds_429() {
 }
 
 #[test]
-fn instances_on_one_cell_share_one_download() {
+fn instances_on_the_same_cell_share_a_download() {
     // Five instances run on two cells: cell 0 has the first, third and fifth, and is behind the first instance's link
     // of 100 MB/s.
     let mut world = bare_world(5);
@@ -282,7 +282,7 @@ fn instances_on_one_cell_share_one_download() {
 }
 
 #[test]
-fn a_cell_continues_when_its_link_is_repaired() {
+fn a_cell_resumes_downloads_when_its_link_is_repaired() {
     let mut world = bare_world(2);
     // The image is too large for the cell, so the second instance downloads it again, starting at 1 s, behind the
     // first instance's link.
@@ -378,7 +378,7 @@ fn a_tag_is_requested_upstream_each_time_and_a_digest_once() {
 }
 
 #[test]
-fn spegel_helps_the_second_wave_and_not_the_first() {
+fn spegel_helps_only_from_the_second_wave() {
     let mut world = daemons(10);
     world.distribution = by(DistributionKind::Spegel(spegel()));
     let at_once = play(&world, 1, DAY);
@@ -400,7 +400,7 @@ fn spegel_helps_the_second_wave_and_not_the_first() {
 }
 
 #[test]
-fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
+fn blobs_discarded_after_unpacking_cannot_be_served_to_peers() {
     let mut world = update(10, 2);
     world.distribution = by(DistributionKind::Spegel(spegel()));
     world.node.keep_blobs = false;
@@ -408,7 +408,7 @@ fn blobs_that_are_discarded_after_unpacking_cannot_be_served() {
 }
 
 #[test]
-fn peers_share_their_network_card_and_a_failed_lookup_costs_its_timeout() {
+fn peers_share_a_network_card_and_a_failed_lookup_takes_its_timeout() {
     let mut world = update(3, 1);
     world.node.nic = mb(50.0).into();
     world.distribution = by(DistributionKind::Spegel(SpegelSpec {
@@ -443,7 +443,7 @@ fn pieces() -> PiecesSpec {
 }
 
 #[test]
-fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seeds() {
+fn a_swarm_downloads_one_copy_and_is_limited_by_members_uploads_and_seeds() {
     // Eight nodes form three hops of two connections, 40 ms each, after the swarm's bottleneck.
     let last_piece = 3.0 * 0.04;
     let cases = [
@@ -485,7 +485,7 @@ fn a_swarm_takes_one_copy_and_is_bounded_by_its_members_its_uploads_and_its_seed
 }
 
 #[test]
-fn a_mirror_serves_what_it_holds_and_costs_a_round_trip_for_the_rest() {
+fn a_mirror_serves_its_blobs_and_adds_a_round_trip_to_all_others() {
     let mirror = |holds: Vec<usize>| MirrorSpec {
         region_name: String::new(),
         image_names: None,
@@ -557,7 +557,7 @@ fn lazy(rtt: f64) -> WorldSpec {
 }
 
 #[test]
-fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
+fn a_lazy_pull_waits_for_its_reads_and_fetches_the_rest_later() {
     let played = play(&lazy(0.01), 1, DAY);
     // Requests of a pull: 13 round trips until the config, and 3 for the layer's table (request and redirect; see the
     // test of a cold pull), minus one that is not needed. Then 1 ms for the table, 64 reads, and 64 ms for their
@@ -577,7 +577,7 @@ fn a_lazy_pull_costs_its_reads_round_trips_and_fetches_the_rest_later() {
 }
 
 #[test]
-fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whole() {
+fn a_lazy_start_includes_the_mount_and_an_unprepared_image_is_pulled_whole() {
     let mut world = lazy(0.01);
     let without = ready(&play(&world, 1, DAY));
     world.distribution.lazy.as_mut().expect("lazy").mount = fixed(secs(1.2));
@@ -594,7 +594,7 @@ fn a_lazy_start_takes_its_mount_and_an_image_that_is_not_prepared_is_pulled_whol
 }
 
 #[test]
-fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
+fn time_outs_of_peers_delay_some_nodes_by_whole_attempts() {
     let mut world = bare_world(1);
     world.clusters[0].nodes = 400.into();
     world.workloads[0].kind = WorkloadKind::DaemonSet {
@@ -630,7 +630,7 @@ fn time_outs_of_peers_delay_some_nodes_by_whole_tries() {
 }
 
 #[test]
-fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
+fn lazy_pulling_is_slower_than_a_plain_pull_with_long_round_trips() {
     // PostgreSQL's image has about 130 MB; Starlight (NSDI '22) found eStargz slower than a plain pull at 150 ms and
     // above.
     let times = |rtt: f64| {
@@ -652,7 +652,7 @@ fn lazy_pulling_loses_to_a_plain_pull_where_round_trips_are_long() {
 }
 
 #[test]
-fn every_method_serves_an_update_of_shared_layers() {
+fn every_distribution_method_serves_an_update_with_shared_layers() {
     let ways = [
         DistributionKind::Direct,
         DistributionKind::Cache(cache(Coalesce::Stream)),
@@ -678,7 +678,7 @@ fn every_method_serves_an_update_of_shared_layers() {
 }
 
 #[test]
-fn two_registries_share_a_downlink_and_not_an_egress() {
+fn two_registries_share_a_downlink_but_no_egress() {
     let mut world = bare_world(1);
     world.registries = vec![NamedRegistry {
         name: "slow".to_owned(),

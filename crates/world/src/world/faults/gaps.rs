@@ -146,7 +146,7 @@ mod tests {
     use fleetsim_units::BytesPerSec;
 
     #[test]
-    fn gaps_take_their_share_of_a_download() {
+    fn gaps_delay_a_download_by_their_share_of_time() {
         // 100 MB at 1 MB/s take 100 s, and twice as long if half of the time is a gap. Over 200 clusters the mean has
         // a standard error of about 1%.
         let ready = |share: f64| {

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_start_in_their_stationary_state() {
+    fn failure_processes_start_in_their_stationary_state() {
         let lognormal = DurationModel::LogNormal {
             median: secs(4.0),
             sigma: 0.8,

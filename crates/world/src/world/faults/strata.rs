@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn stratified_runs_have_rare_failures_as_often_as_expected_and_more_evenly() {
+    fn stratification_spreads_rare_failures_evenly_without_changing_their_frequency() {
         let world = fleet(FaultDrawKind::Stratified);
         let (offline, outage): (Vec<u32>, Vec<u32>) =
             (0..300).map(|seed| hit_runs(&world, seed)).unzip();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn without_strata_no_draw_changes() {
+    fn without_strata_all_draws_are_unchanged() {
         let world = fleet(FaultDrawKind::Independent);
         let streams = Streams::new(1, 0);
         let draws = FaultDraws::new(&world, &streams, 1, 0);

@@ -81,7 +81,7 @@ fn a_transfer_stalls_while_its_cluster_is_cut_off_and_then_continues() {
 }
 
 #[test]
-fn losing_the_management_cluster_stops_reports_but_not_images() {
+fn without_the_management_cluster_reports_stop_but_image_pulls_continue() {
     let mut world = bare_world(1);
     windows(&mut world, CutKind::Management, &[(0.4, 100.0)]);
     let played = play(&world, 1, DAY);
@@ -132,7 +132,7 @@ fn left(percent: u32) -> CutKind {
 }
 
 #[test]
-fn in_a_brownout_the_downlink_has_its_share_and_reports_arrive() {
+fn a_brownout_reduces_the_downlink_but_reports_arrive() {
     let mut world = bare_world(2);
     windows(&mut world, left(20), &[(0.4, 2.0)]);
     world.faults.regional[0].clusters = vec![1];
@@ -196,7 +196,7 @@ fn the_smallest_share_of_concurrent_brownouts_applies_and_an_outage_prevails() {
 }
 
 #[test]
-fn a_brownout_keeps_a_run_alive_only_if_it_leaves_no_bandwidth() {
+fn only_a_brownout_without_any_bandwidth_keeps_a_run_from_ending() {
     for (percent, from, span, expected) in [
         (20, 1000.0, 1000.0, 1.0),
         // 60 MB at a fifth, because the pull ends before the brownout.
@@ -213,7 +213,7 @@ fn a_brownout_keeps_a_run_alive_only_if_it_leaves_no_bandwidth() {
 }
 
 #[test]
-fn brownouts_of_single_clusters_take_no_cluster_offline() {
+fn brownouts_of_single_clusters_do_not_set_clusters_offline() {
     let mut world = bare_world(200);
     let outages = |cuts| {
         let mean = |mean| DurationModel::Exponential { mean: secs(mean) };
@@ -271,7 +271,7 @@ fn a_pull_without_bytes_for_five_minutes_fails_and_is_retried_after_its_back_off
 }
 
 #[test]
-fn transfers_continue_with_the_next_try_of_their_sender() {
+fn interrupted_transfers_continue_when_their_sender_retries() {
     let mut world = bare_world(1);
     world.registry.tcp.retransmission = Some(secs(0.2));
     windows(&mut world, CutKind::All, &[(0.5, 2.0)]);
@@ -296,7 +296,7 @@ fn transfers_continue_with_the_next_try_of_their_sender() {
 }
 
 #[test]
-fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_connection_attempts() {
+fn a_cut_off_cluster_repeats_its_connection_attempts_like_the_kernel() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = fixed(secs(1.0));
     windows(&mut world, CutKind::All, &[(2.0, 10.0)]);
@@ -309,7 +309,7 @@ fn requests_of_a_cluster_that_is_cut_off_follow_the_kernels_connection_attempts(
 }
 
 #[test]
-fn a_cluster_that_is_offline_by_its_own_setting_is_offline_in_every_run() {
+fn a_cluster_with_the_setting_offline_is_offline_in_every_run() {
     let mut world = bare_world(4);
     world.clusters[2].offline = true;
     for seed in 1..6 {
@@ -367,7 +367,7 @@ fn a_slow_cluster_is_slower_by_its_factor() {
 }
 
 #[test]
-fn a_missing_tag_is_requested_repeatedly_and_the_world_comes_to_rest() {
+fn a_missing_tag_is_requested_repeatedly_until_the_world_is_idle() {
     let mut world = bare_world(1);
     world.node.error_requeue = fixed(secs(10.0));
     world.faults.not_found = Share::new(1.0);
@@ -386,7 +386,7 @@ fn a_missing_tag_is_requested_repeatedly_and_the_world_comes_to_rest() {
 }
 
 #[test]
-fn a_defect_that_shows_late_is_reported_as_ready_first() {
+fn a_late_defect_is_first_reported_as_ready() {
     for (kind, has_crashed) in [(DefectKind::Crashes, true), (DefectKind::Unready, false)] {
         let mut world = bare_world(1);
         probe(&mut world);
@@ -420,7 +420,7 @@ fn a_defect_that_shows_late_is_reported_as_ready_first() {
 }
 
 #[test]
-fn a_pod_that_is_never_ready_lets_the_world_come_to_rest() {
+fn a_pod_that_is_never_ready_leaves_the_world_idle() {
     let mut world = bare_world(1);
     probe(&mut world);
     world.faults.defect.share = Share::new(1.0);
@@ -516,7 +516,7 @@ fn daemon_set(nodes: u32, budget: u32) -> WorldSpec {
 }
 
 #[test]
-fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
+fn pods_of_a_lost_node_are_replaced_on_other_nodes_after_340_s() {
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, NEVER, NEVER);
     // The other node has the image, so a replacement takes no time here.
     assert_eq!(
@@ -527,7 +527,7 @@ fn the_pods_of_a_deployment_are_replaced_elsewhere_after_340_s() {
 }
 
 #[test]
-fn a_node_that_is_back_in_time_starts_its_own_pods_again() {
+fn a_node_that_returns_in_time_restarts_its_pods() {
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 200.0, NEVER);
     assert_eq!(seen, [(1040.0, false), (1200.0, true)]);
     let (seen, _) = with_a_node_lost(&mut two_pods(), 1000.0, 20.0, NEVER);
@@ -539,7 +539,7 @@ fn a_node_that_is_back_in_time_starts_its_own_pods_again() {
 }
 
 #[test]
-fn a_cluster_that_loses_a_node_keeps_its_first_time_ready() {
+fn losing_a_node_does_not_change_the_first_ready_time_of_a_cluster() {
     let (seen, _) = with_a_node_lost(&mut bare_world(1), 1000.0, 200.0, 0.0);
     assert_eq!(
         seen,
@@ -554,7 +554,7 @@ fn the_pod_of_a_daemon_set_waits_for_its_node() {
 }
 
 #[test]
-fn one_missing_node_exhausts_a_daemon_sets_budget() {
+fn one_missing_node_uses_up_a_daemon_sets_budget() {
     for (budget, pulls, why) in [
         (
             1,

@@ -41,7 +41,7 @@ fn the_busiest_minute_counts_others_also_before_and_after_their_load() {
 }
 
 #[test]
-fn busy_time_has_a_fixed_window_and_the_rates_their_share_of_the_time() {
+fn busy_time_has_a_fixed_window_and_rate_percentiles_weigh_by_time() {
     let mut meter = Meter::new(1, 1);
     let rate = |meter: &mut Meter, rate: f64, is_full: bool| {
         meter.set_egress([(BytesPerSec::new(rate), is_full)].into_iter());
@@ -132,7 +132,7 @@ fn a_long_series_is_merged_without_losing_peaks_or_bytes() {
 }
 
 #[test]
-fn cluster_hours_count_only_clusters_that_are_not_ready() {
+fn cluster_hours_count_only_unready_clusters() {
     use ClusterPhase::{NotReady, Ready, Updating, Waiting};
     let mut meter = Meter::new(3, 1);
     meter.move_cluster(Waiting, Updating);

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn random_sizes_depend_on_digest_and_run() {
+    fn random_sizes_depend_on_the_digest_and_the_run() {
         let drawn = |digest: &str| LayerSpec {
             compressed: SizeModel::LogNormal {
                 median: Bytes::new(1_000_000),

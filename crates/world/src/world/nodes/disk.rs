@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_is_fast_until_the_buffer_is_full_and_then_as_fast_as_the_disk() {
+    fn a_writer_is_limited_by_the_disk_only_when_the_buffer_is_full() {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 20_000.0, Packing::Gzip);
         // The buffer fills at 300 - 100 = 200 B/s and is full after 50 s, with 15,000 B written. The other 5,000 B
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn zstd_has_its_own_rate_until_the_buffer_is_full() {
+    fn zstd_layers_have_a_separate_rate_until_the_buffer_is_full() {
         // 600 B/s fill the buffer at 500 B/s. It is full after 20 s, with 12,000 B written. The other 8,000 B take
         // another 80 s at 100 B/s.
         let mut slow = disk(10_000);
@@ -401,7 +401,7 @@ mod tests {
     }
 
     #[test]
-    fn writers_share_a_full_disk_and_not_an_empty_buffer() {
+    fn writers_share_a_busy_disk_but_not_an_empty_buffer() {
         let mut disk = disk(10_000);
         disk.begin(SimTime::ZERO, layer(0), 3_000.0, Packing::Gzip);
         disk.begin(SimTime::ZERO, layer(1), 9_000.0, Packing::Gzip);
@@ -421,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_layer_leaves_its_share_to_others() {
+    fn a_cancelled_layer_leaves_its_disk_rate_to_others() {
         let mut disk = disk(0);
         disk.begin(
             SimTime::ZERO,
@@ -465,7 +465,7 @@ mod tests {
     }
 
     #[test]
-    fn a_download_is_complete_when_it_is_on_the_disk() {
+    fn a_download_is_complete_when_it_is_written_to_the_disk() {
         let mut disk = disk(10_000);
         disk.download_begins(SimTime::ZERO, layer(0));
         disk.sync(SimTime::from_secs(10), layer(0), 1_000.0);

@@ -189,7 +189,7 @@ mod tests {
     use fleetsim_units::SimDuration;
 
     #[test]
-    fn an_order_is_closed_when_its_pull_fails() {
+    fn a_failed_pull_closes_its_order() {
         let mut spec = bare_world(1);
         spec.node.pull_deadline = Some(SimDuration::from_secs(4));
         let mut queue = EventQueue::new();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_of_values_is_read() {
+    fn a_file_with_one_column_of_values_is_read() {
         let ms = |all: &[u64]| {
             all.iter()
                 .map(|ms| SimDuration::from_millis(*ms))

@@ -506,7 +506,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_from_one_number_are_distributed_like_sums() {
+    fn sums_from_one_random_number_have_the_distribution_of_sums() {
         const SUMS: usize = 40_000;
         for (sigma, count) in [(0.4, 16), (0.6, 16), (0.4, 1_000)] {
             let model = DurationModel::LogNormal {
@@ -538,7 +538,7 @@ mod tests {
 
     /// The reported mean equals the mean of the draws.
     #[test]
-    fn means_are_those_of_the_draws() {
+    fn computed_means_equal_the_means_of_draws() {
         let values: Arc<[SimDuration]> = [1.0, 2.0, 10.0].map(secs).into();
         let models = [
             DurationModel::Constant(secs(3.0)),

@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_rates_and_factors_share_the_syntax() {
+    fn sizes_rates_and_factors_have_the_same_syntax() {
         let mb = |mb: u64| Bytes::new(mb * 1_000_000);
         assert_eq!(
             read_one::<SizeModel>("30 MB"),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_above_the_limit_is_refused_until_one_is_closed() {
+    fn connections_above_the_limit_are_refused_until_another_is_closed() {
         let mut spec = HostSpec::unlimited(DurationModel::Constant(SimDuration::ZERO));
         spec.connections = Some(ConnectionLimit {
             max: 1,

@@ -50,7 +50,7 @@ mod tests {
     use fleetsim_units::SimDuration;
 
     #[test]
-    fn each_pull_leaves_the_quota_after_its_window() {
+    fn a_pull_stops_counting_towards_the_quota_after_the_window() {
         let spec = PullQuota {
             pulls: 2,
             per: SimDuration::from_secs(100),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn one_account_shares_a_quota() {
+    fn clients_with_one_account_share_a_quota() {
         let spec = PullQuota {
             pulls: 1,
             per: SimDuration::from_secs(100),

@@ -80,7 +80,7 @@ mod tests {
     use crate::world::testing::{bare_world, fixed, play};
 
     #[test]
-    fn an_older_tls_costs_each_new_connection_a_round_trip() {
+    fn an_older_tls_adds_a_round_trip_to_each_new_connection() {
         for (handshake_round_trips, ready) in [(1, 2.2), (2, 2.5), (3, 2.8)] {
             let mut world = bare_world(1);
             world.clusters[0].rtt = fixed(SimDuration::from_millis(100));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_start_costs_its_round_trips_minus_the_time_of_the_bytes_sent() {
+    fn slow_start_adds_its_round_trips_less_the_time_of_the_bytes_sent_meanwhile() {
         let tcp = TcpSpec {
             slow_start: true,
             ..TcpSpec::OFF

@@ -77,7 +77,7 @@ fn a_brownout_slows_transfers_and_loses_no_bytes() {
 }
 
 #[test]
-fn a_run_does_not_wait_for_a_window_without_pulls() {
+fn a_run_does_not_wait_for_a_fault_window_without_pulls() {
     let played = play(&troubled(3600.0, 60.0, DOWN), 1, DAY);
     assert_ready(&played, &[1.0], "long before");
     assert_eq!(
@@ -97,7 +97,7 @@ fn in_a_brownout_requests_are_served_more_slowly() {
 }
 
 #[test]
-fn a_short_outage_only_delays() {
+fn a_short_registry_outage_only_delays_pulls() {
     let played = play(&troubled(0.4, 100.0, DOWN), 1, DAY);
     assert_ready(&played, &[101.0], "it stands still for 100 s");
     assert_eq!(played.totals.failed_pulls, [0; PullError::COUNT]);
@@ -157,7 +157,7 @@ fn without_egress_requests_get_responses_but_no_bytes() {
 }
 
 #[test]
-fn blobs_that_wait_for_a_connection_come_one_after_another() {
+fn blobs_that_wait_for_a_connection_arrive_one_after_another() {
     let limit = Some(ConnectionLimit {
         max: 1,
         excess: Excess::Queue,
@@ -207,7 +207,7 @@ fn a_refused_connection_is_retried_once_and_then_the_pull_fails() {
 }
 
 #[test]
-fn without_a_redirect_blobs_cost_one_round_trip_less() {
+fn without_a_redirect_blobs_need_one_round_trip_less() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = secs(0.1).into();
     world.registry.blobs.redirect = false;
@@ -217,7 +217,7 @@ fn without_a_redirect_blobs_cost_one_round_trip_less() {
 }
 
 #[test]
-fn egress_falls_under_too_many_blobs() {
+fn too_many_concurrent_blobs_reduce_the_egress() {
     let mut world = bare_world(4);
     world.registry.egress = BytesPerSec::new(200e6);
     world.registry.blobs.overload = Some(OverloadSpec {
@@ -261,7 +261,7 @@ fn a_server_with_n_workers_answers_n_requests_per_service_time() {
 }
 
 #[test]
-fn the_small_harbor_is_as_fast_as_the_measured_one() {
+fn the_preset_of_a_small_harbor_is_as_fast_as_measured() {
     let mut world = bare_world(500);
     world.registry = RegistryPreset::HarborSmall.spec();
     world.images[0].layers = vec![layer("first", 10 << 20)];
@@ -398,7 +398,7 @@ fn the_lower_rate_of_a_burst_and_a_brownout_applies() {
 }
 
 #[test]
-fn a_steady_load_of_other_clients_leaves_the_rest() {
+fn a_steady_load_of_other_clients_leaves_the_remaining_egress() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
     world.registry.other_load = Some(OtherLoad::Constant(BytesPerSec::new(75e6)));
@@ -425,7 +425,7 @@ fn a_daily_load_follows_the_time_of_day() {
 }
 
 #[test]
-fn a_series_of_rates_is_followed_and_does_not_keep_a_run_alive() {
+fn a_recorded_load_is_followed_and_does_not_keep_a_run_from_ending() {
     let mut world = bare_world(1);
     world.registry.egress = BytesPerSec::new(100e6);
     let steps = vec![
@@ -530,7 +530,7 @@ fn the_load_of_other_clients_is_counted_while_the_fleet_pulls_nothing() {
 }
 
 #[test]
-fn the_first_byte_of_a_cold_layer_takes_its_own_time() {
+fn a_cold_layer_delays_only_its_first_request() {
     let mut world = bare_world(2);
     world.registry.blobs.cold_first_byte = Some(fixed(secs(3.0)));
     world.clusters[1].rtt = secs(1.0).into();

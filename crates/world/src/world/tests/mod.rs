@@ -49,7 +49,7 @@ fn deployment(replicas: u32) -> WorkloadKind {
 }
 
 #[test]
-fn one_layer_over_one_link_takes_its_size_over_its_rate() {
+fn one_layer_over_one_link_takes_its_size_divided_by_the_rate() {
     let played = play(&bare_world(1), 1, DAY);
     // 100 MB at 100 MB/s take 1 s, and nothing else takes time.
     assert_near(ready(&played, 0), 1.0, 1e-6, "ready");
@@ -60,7 +60,7 @@ fn one_layer_over_one_link_takes_its_size_over_its_rate() {
 }
 
 #[test]
-fn every_request_of_a_cold_pull_costs_its_round_trips() {
+fn every_request_of_a_cold_pull_takes_its_round_trips() {
     let mut world = bare_world(1);
     world.clusters[0].rtt = fixed(secs(0.1));
     world.registry.api.service_time = fixed(secs(0.01));
@@ -160,7 +160,7 @@ fn discarded_blobs_are_fetched_again_when_the_layer_below_changed() {
 }
 
 #[test]
-fn clusters_share_the_egress_and_a_region_their_link() {
+fn clusters_share_the_egress_and_clusters_of_a_region_share_its_link() {
     let mut world = bare_world(4);
     world.registry.egress = BytesPerSec::new(200e6);
     world.regions = vec![RegionSpec {
@@ -182,7 +182,7 @@ fn clusters_share_the_egress_and_a_region_their_link() {
 }
 
 #[test]
-fn serial_pulls_make_an_image_wait_for_a_slow_one() {
+fn with_serial_pulls_an_image_waits_for_a_slow_image() {
     let mut world = bare_world(1);
     let mut slow = world.images[0].clone();
     slow.name = "slow".to_owned();
@@ -224,7 +224,7 @@ fn pods_above_the_kubelets_rate_fail_immediately_and_retry_after_the_back_off() 
 }
 
 #[test]
-fn one_request_above_the_limit_becomes_five() {
+fn one_request_above_the_limit_is_sent_five_times() {
     let mut world = bare_world(1);
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(0.001), 1));
     world.node.error_requeue = fixed(secs(10.0));
@@ -241,7 +241,7 @@ fn one_request_above_the_limit_becomes_five() {
 }
 
 #[test]
-fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
+fn a_pod_that_always_fails_pulls_at_0_10_30_70_150_310_610_s() {
     let mut world = bare_world(1);
     world.registry.api.request_limit = Some(RequestLimit::new(PerSecond::new(1e-9), 1));
     world.node.runtime.retry_429.attempts = 1;
@@ -258,7 +258,7 @@ fn under_steady_failure_a_pod_tries_at_0_10_30_70_150_310_610_s() {
 }
 
 #[test]
-fn a_broken_attempt_keeps_its_bytes_if_it_may_resume() {
+fn a_broken_download_keeps_its_bytes_if_it_may_resume() {
     for (resume, what) in [(true, "resumed"), (false, "thrown away")] {
         let mut world = bare_world(200);
         world.node.runtime.resume = resume;
@@ -502,7 +502,7 @@ fn unpack_slots_unpack_layers_concurrently_and_commit_them_in_order() {
 }
 
 #[test]
-fn pulls_that_unpack_on_top_of_each_others_layers_all_end() {
+fn pulls_that_unpack_on_each_others_layers_all_end() {
     let mut world = bare_world(1);
     world.node.serialize_image_pulls = Some(false);
     world.node.unpack_slots = 3;
@@ -602,7 +602,7 @@ fn a_deadline_keeps_unpacked_layers_and_drops_the_one_in_progress() {
 }
 
 #[test]
-fn a_deadline_that_is_met_has_no_effect() {
+fn a_pull_deadline_that_is_met_has_no_effect() {
     let mut world = bare_world(1);
     let without = play(&world, 1, DAY);
     world.node.pull_deadline = Some(secs(1.1));
@@ -641,7 +641,7 @@ fn the_newer_kubelet_syncs_when_the_back_off_expires_and_at_least_once_a_minute(
 }
 
 #[test]
-fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
+fn with_ample_bandwidth_each_layer_takes_its_constant_time() {
     let time = |layers: u64| {
         let mut world = bare_world(1);
         world.node.unpack_per_layer = fixed(secs(0.025));
@@ -657,7 +657,7 @@ fn a_layer_costs_its_constant_once_bandwidth_is_ample() {
 }
 
 #[test]
-fn offline_clusters_do_nothing_until_they_return() {
+fn offline_clusters_are_inactive_until_they_return() {
     let mut world = bare_world(3);
     world.faults.offline.share = Share::ALL;
     assert_eq!(play(&world, 1, DAY).ready_s(), [None; 3]);

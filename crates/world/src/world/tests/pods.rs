@@ -83,7 +83,7 @@ fn a_deployment_never_starts_more_pods_than_surge_and_unavailable_allow() {
 }
 
 #[test]
-fn a_defective_revision_crashes_indefinitely_and_the_world_comes_to_rest() {
+fn a_defective_revision_crashes_indefinitely_and_the_world_becomes_idle() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
@@ -123,7 +123,7 @@ fn without_a_probe_a_crashing_pod_is_ready_again_and_again() {
 }
 
 #[test]
-fn a_restart_comes_with_the_first_sync_after_its_back_off() {
+fn a_container_restarts_at_the_first_sync_after_its_back_off() {
     let mut world = bare_world(1);
     world.faults.defect.share = Share::ALL;
     world.faults.defect.crash_after = fixed(secs(5.0));
@@ -154,7 +154,7 @@ fn a_restart_comes_with_the_first_sync_after_its_back_off() {
 }
 
 #[test]
-fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
+fn a_process_is_ready_when_it_answers_within_its_start_timeout() {
     // start, time-out, probe's period, ready after the pull's 1 s
     for (start, timeout, period, expected) in [
         (30.0, 60.0, None, 30.0),
@@ -177,7 +177,7 @@ fn a_process_that_answers_within_its_start_timeout_is_ready_then() {
 }
 
 #[test]
-fn a_process_that_does_not_answer_in_time_is_started_again_and_again() {
+fn a_process_without_a_timely_answer_is_restarted_indefinitely() {
     let mut world = bare_world(1);
     world.node.start_spread = 0.0;
     world.workloads[0].start = fixed(secs(61.0));

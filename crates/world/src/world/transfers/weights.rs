@@ -42,7 +42,7 @@ mod tests {
     use fleetsim_units::{BytesPerSec, SimDuration};
 
     #[test]
-    fn unequal_connections_end_one_after_another_and_the_last_no_later_than_with_equal_shares() {
+    fn unequal_connections_end_one_by_one_but_no_later_than_equal_ones() {
         let mut world = bare_world(20);
         world.registry.egress = BytesPerSec::new(100e6);
         // The result is in microseconds.

@@ -1,4 +1,4 @@
-//! The settings on a front: their marks, their labels if there is room, and the Pareto-optimal ones.
+//! The settings on a front: their marks, the labels that fit, and the Pareto-optimal settings.
 
 use crate::report::prelude::*;
 use crate::results::Estimate;
@@ -10,10 +10,10 @@ pub(super) const DOT: f64 = 5.0;
 /// Maximum width of a setting's name.
 const NAME: f64 = 190.0;
 
-/// Loads that differ by less than this share count as equal, because a full link is full whatever the last digit.
+/// Loads that differ by less than this share count as equal: on a saturated link, smaller differences mean nothing.
 const SAME_LOAD: f64 = 0.01;
 
-/// Representation of a setting.
+/// How a setting is drawn.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum MarkStyle {
     Chosen,
@@ -25,11 +25,11 @@ pub(super) enum MarkStyle {
 pub(super) struct Mark {
     /// The label; empty for none.
     pub(super) name: String,
-    /// `None`: a run did not finish.
+    /// The completion time. `None`: a run did not finish.
     pub(super) time: Option<Estimate>,
     pub(super) load: Estimate,
     pub(super) style: MarkStyle,
-    /// Its number of runs as a share of the maximum, 0 to 1.
+    /// Number of runs of the setting, as a share of the largest number of runs of any setting, 0 to 1.
     pub(super) weight: f64,
 }
 
@@ -96,7 +96,7 @@ pub(super) fn pareto_front(marks: &[Mark]) -> Vec<usize> {
     best
 }
 
-/// The rectangle that a text needs, with this margin on both sides.
+/// The rectangle that a text needs, including the margin `beside` on both sides.
 fn room_of((left, baseline): Position, width: f64, beside: f64, above: f64) -> [f64; 4] {
     [
         left - beside,
@@ -120,7 +120,7 @@ impl MarkPlot {
         Some((self.x.at(mark.time?.value), self.y.at(mark.load.value)))
     }
 
-    /// Writes a limit along its edge, outside of it if possible.
+    /// Writes the text of a limit along its line.
     pub(super) fn label_limit(&mut self, canvas: &mut Canvas, text: &str, at: f64, is_load: bool) {
         let area = self.area;
         let text = fitted(text, SMALL, Weight::Regular, area.right - area.left - 12.0);
@@ -182,8 +182,8 @@ impl MarkPlot {
                 .all(|[l, t, r, b]| right <= *l || left >= *r || bottom <= *t || top >= *b)
     }
 
-    /// Writes names next to the dots: the chosen one and those of the front first, others if there is room. Returns
-    /// the names that did not fit.
+    /// Writes names next to the dots: first the names of the chosen setting and of those on the front, and then all
+    /// others that fit. Returns the names that did not fit.
     pub(super) fn label_marks<'m>(
         &mut self,
         canvas: &mut Canvas,

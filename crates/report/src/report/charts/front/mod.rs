@@ -71,7 +71,7 @@ fn is_present(candidate: &Candidate) -> bool {
     candidate.front.is_some_and(|place| place.is_present)
 }
 
-/// Returns whether a candidate gets a name: if there are many settings, only those on the front do.
+/// Returns whether a candidate is labelled: if there are many settings, only those on the front are.
 fn is_named(candidate: &Candidate) -> bool {
     let is_optimal = match candidate.front {
         Some(place) => place.is_optimal || place.time.is_none(),
@@ -80,7 +80,7 @@ fn is_named(candidate: &Candidate) -> bool {
     is_optimal || candidate.standing == CandidateStatus::Best
 }
 
-/// The name of a candidate; empty if it gets none.
+/// The label of a candidate; empty if it has no label.
 fn name_of(candidate: &Candidate, naming: &Naming) -> String {
     if is_present(candidate) {
         format!("present {}", candidate.strategy)
@@ -91,7 +91,7 @@ fn name_of(candidate: &Candidate, naming: &Naming) -> String {
     }
 }
 
-/// The panel of a world of a plan.
+/// The panel for one world of a plan.
 fn panel_of(question: &Question, naming: &Naming) -> WorldPanel {
     let runs = question.candidates.iter().map(|candidate| candidate.runs);
     let most = runs.max().unwrap_or(1).max(1);
@@ -202,7 +202,7 @@ struct WorldChoice<'p> {
 }
 
 impl<'p> WorldChoice<'p> {
-    /// `None`: no setting of the world meets the limits.
+    /// Returns the chosen setting of a world. `None`: no setting of the world meets the limits.
     fn of(question: &Question, panel: &'p WorldPanel) -> Option<Self> {
         let best = question.best.as_ref()?;
         let at = question
@@ -343,7 +343,7 @@ fn mark_of(variant: &VariantResults<'_>, naming: &Naming, measure: Measure) -> M
     mark
 }
 
-/// The median of a measure with these ends, if it has them.
+/// The median of a measure with a range from `low` to `high`; a missing end is the median. `None` without a median.
 fn median_within(row: &SummaryRow, low: Option<f64>, high: Option<f64>) -> Option<Estimate> {
     let value = row.median?;
     Some(Estimate {
@@ -368,7 +368,7 @@ struct NameKey {
 }
 
 impl Naming {
-    /// The names of settings with their strategies.
+    /// The naming of the given settings; each entry is a strategy with its settings.
     fn of(named: Vec<(&str, &[Setting])>, shows: fn(&Setting) -> bool) -> Self {
         let mut keys: Vec<NameKey> = Vec::new();
         for (strategy, settings) in named {
@@ -390,7 +390,7 @@ impl Naming {
         self.keys.len() > 1
     }
 
-    /// Shortens the names by the parts that all paths share.
+    /// Removes the parts that all paths share from the names.
     fn short(mut self) -> Self {
         for key in &mut self.keys {
             let paths: Vec<&str> = key.settings.iter().map(String::as_str).collect();
@@ -452,7 +452,7 @@ impl WorldLayout {
     /// Room between panels.
     const GAP: f64 = 22.0;
 
-    /// The layout of panels for this number of worlds.
+    /// The layout of panels for the given number of worlds.
     fn of(sheet: Sheet<'_>, worlds: usize) -> Self {
         let wished = match worlds {
             1 => 1,
@@ -467,7 +467,7 @@ impl WorldLayout {
         }
     }
 
-    /// The area of a panel whose plot begins at this height.
+    /// The area of the panel at index `at`, whose plot begins at height `top`.
     fn area(&self, at: usize, top: f64) -> Area {
         let column = (at % self.columns) as f64;
         let left = MARGIN + (self.width + Self::GAP) * column + Self::LABELS;
@@ -480,7 +480,7 @@ impl WorldLayout {
     }
 }
 
-/// Draws the panels of all worlds, from `top` on.
+/// Draws the panels of all worlds below `top`.
 fn draw(
     panels: &[WorldPanel],
     axes: &FrontAxes<'_>,
@@ -504,7 +504,7 @@ fn draw(
     canvas
 }
 
-/// Explains the styles, above the panels.
+/// Draws a legend of the marks' styles above the panels.
 fn explain(canvas: &mut Canvas, is_certain: bool) {
     let mut left = MARGIN + 11.0;
     let mut y = TOP - 8.0;
@@ -541,7 +541,7 @@ fn explain(canvas: &mut Canvas, is_certain: bool) {
 mod tests {
     use super::*;
 
-    /// A world in which the second of these settings is the best.
+    /// Returns a world in which the second setting is the best.
     fn world(title: &str, is_best_shown: bool) -> (Question, WorldPanel) {
         let span = Estimate {
             value: 1.0,
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn a_choice_that_the_runs_do_not_confirm_is_called_an_estimate() {
+    fn an_unconfirmed_choice_is_called_an_estimate() {
         let title = |worlds: &[(&str, bool)]| {
             let (questions, panels): (Vec<_>, Vec<_>) = worlds
                 .iter()

@@ -32,7 +32,7 @@ impl WorldPanel {
         self.marks.len() - self.never().len() > 1
     }
 
-    /// The times of its settings, with the ends of their ranges.
+    /// The completion times of the panel's settings, with the ends of their ranges.
     fn times(&self) -> Vec<f64> {
         let mut times = Vec::new();
         for time in self.marks.iter().filter_map(|mark| mark.time) {
@@ -41,7 +41,7 @@ impl WorldPanel {
         times
     }
 
-    /// The loads of its settings, with the ends of their ranges.
+    /// The loads of the panel's settings, with the ends of their ranges.
     fn loads(&self) -> Vec<f64> {
         let mut loads = Vec::new();
         for mark in &self.marks {
@@ -50,8 +50,8 @@ impl WorldPanel {
         loads
     }
 
-    /// The number of lines in the note below the panel: its settings that did not finish, and one for settings without
-    /// a label.
+    /// The number of lines in the note below the panel: lines that list the settings that did not finish, and one line
+    /// for the settings without a label.
     pub(super) fn note_lines(&self, area: Area) -> usize {
         let never = self.never();
         if never.is_empty() {
@@ -66,7 +66,7 @@ impl WorldPanel {
 /// The axes that all panels share.
 pub(super) struct FrontAxes<'f> {
     pub(super) load: &'f LoadAxis,
-    /// `completion median`, in words.
+    /// The time in words, such as `completion median`.
     pub(super) time: String,
     /// Whether the note below lists the settings without a label.
     pub(super) lists_unlabelled: bool,
@@ -81,7 +81,7 @@ struct LimitEdge<'f> {
 }
 
 impl<'f> LimitEdge<'f> {
-    /// `None`: there is no limit, or it is far above `seen`, the maximum of the values.
+    /// Returns the edge of a limit. `None`: there is no limit, or it is far above `seen`, the maximum of the values.
     fn near(limit: &'f Option<(f64, String)>, seen: f64, is_load: bool) -> Option<Self> {
         let (value, text) = limit.as_ref()?;
         let is_near = *value <= 1.5 * seen.max(1e-9);
@@ -92,7 +92,7 @@ impl<'f> LimitEdge<'f> {
         })
     }
 
-    /// Its position on a plot.
+    /// The position of the limit on a plot.
     fn at(&self, plot: &MarkPlot) -> f64 {
         if self.is_load {
             plot.y.at(self.value)
@@ -285,7 +285,7 @@ struct LoadScale {
 }
 
 impl LoadScale {
-    /// The scale of these loads.
+    /// The scale for the given loads.
     fn of(loads: &[f64], load: &LoadAxis, area: Area) -> Self {
         let (_, high) = span(loads);
         if load.unit == "bytes/s" {
@@ -333,7 +333,8 @@ fn shade(canvas: &mut Canvas, area: Area, at: f64, is_load: bool) -> [f64; 4] {
     [left - 1.0, top - 1.0, end_x + 1.0, end_y + 1.0]
 }
 
-/// Draws the staircase from the fastest setting on: more time allows less load. Returns the rectangles of the steps.
+/// Draws a staircase through the Pareto-optimal settings, which begins at the fastest one: more time allows less load.
+/// Returns the rectangles of the steps.
 fn staircase(canvas: &mut Canvas, best: impl Iterator<Item = Position>) -> Vec<[f64; 4]> {
     let mut points: Vec<Position> = Vec::new();
     for (x, y) in best {

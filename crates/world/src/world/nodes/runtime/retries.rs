@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_runtime_has_its_own_reaction_to_429() {
+    fn runtimes_differ_in_their_reaction_to_429() {
         let give_up = Next::GiveUp(PullError::TooManyRequests);
         let at_once = again(0);
         let six = [at_once, at_once, at_once, at_once, at_once, give_up];
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_503_is_tried_once_more_and_not_twice_in_a_row() {
+    fn a_503_is_retried_once_but_not_twice_in_a_row() {
         let runtime = RuntimeSpec::CONTAINERD_2_4;
         let mut tries = Tries::default();
         assert_eq!(tries.unavailable(&runtime), again(0));
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_response_is_tried_five_times_since_containerd_2_4_and_once_before() {
+    fn without_a_response_containerd_2_4_tries_five_times_and_older_runtimes_once() {
         let mut tries = Tries::default();
         let wait = Next::Again(SimDuration::from_millis(50));
         let next: Vec<Next> = (0..5)

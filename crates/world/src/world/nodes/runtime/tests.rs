@@ -32,7 +32,7 @@ fn asked(played: &Played, wanted: Request) -> Vec<f64> {
 }
 
 #[test]
-fn offered_load_above_a_limit_is_multiplied_and_stays_in_phase() {
+fn requests_above_a_limit_are_multiplied_and_stay_in_phase() {
     for (runtime, tries) in [
         (RuntimeSpec::CONTAINERD_2_4, 5),
         (RuntimeSpec::CONTAINERD_1_7, 6),
@@ -90,7 +90,7 @@ fn cri_o_merges_identical_pulls() {
 }
 
 #[test]
-fn a_cluster_that_was_cut_off_continues_when_it_is_back() {
+fn a_cut_off_cluster_resumes_when_it_is_connected_again() {
     let cut: Intervention = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
     let restore: Intervention = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let played = play_with(&bare_world(2), 1, DAY, &[(0.5, cut), (10.5, restore)]);
@@ -103,7 +103,7 @@ fn a_cluster_that_was_cut_off_continues_when_it_is_back() {
 }
 
 #[test]
-fn requests_of_a_cluster_that_is_cut_off_get_no_response() {
+fn requests_from_a_cut_off_cluster_get_no_response() {
     let cut: Intervention = |world, queue| world.cut(ClusterId(0), CutKind::All, queue);
     let restore: Intervention = |world, queue| world.repair(ClusterId(0), CutKind::All, queue);
     let mut world = bare_world(1);
