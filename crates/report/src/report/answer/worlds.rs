@@ -281,7 +281,7 @@ fn order(a: &Choice<'_, '_>, b: &Choice<'_, '_>, limits: &[AssertedLimit]) -> Or
 
 /// Returns true if two times hardly differ.
 fn are_alike(a: f64, b: f64) -> bool {
-    a == b || (a - b).abs() <= ALIKE * a.min(b)
+    a.total_cmp(&b).is_eq() || (a - b).abs() <= ALIKE * a.min(b)
 }
 
 /// `` Use `cache`: all 5 clusters ready after 5.3 instead of 25.3 min, and the registry sends 0.6 instead of
