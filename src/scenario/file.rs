@@ -51,9 +51,9 @@ pub(crate) struct ExperimentFile {
     /// Simulated time after which a run ends. Clusters that are not ready by then are reported as unfinished.
     #[serde(default = "horizon")]
     pub(crate) horizon: SimDuration,
-    /// Time at which the rollout starts: `22:00`, `Fri 22:00`, or with a date and a time zone `2026-03-28 22:00
-    /// Europe/Berlin`. The default of the zone is UTC. Limits may then end at a time of day: `completion_p95 < 06:00`.
-    /// The windows of products need a date.
+    /// Time at which the rollout starts. Examples: `22:00`, `Fri 22:00`, or with a date and a time zone, `2026-03-28
+    /// 22:00 Europe/Berlin`. The default of the zone is UTC. Limits may then end at a time of day: `completion_p95 <
+    /// 06:00`. The windows of products need a date.
     pub(crate) starts_at: Option<StartTime>,
     /// Number of clusters in all groups of `fleet`; each group takes a share.
     pub(crate) clusters: Option<u64>,

@@ -61,8 +61,8 @@ pub(crate) struct ArgoCdConfig {
     auto_sync_except: Vec<String>,
     /// Applications that the application controller ignores.
     skip_reconcile: Vec<SkippedApplication>,
-    /// A file with the AppProject of the applications, of which the sync windows count: `kubectl get appprojects NAME
-    /// -n argocd -o yaml`. They need a date in `startsAt`. By default there are none.
+    /// A file with the AppProject of the applications. Only its sync windows count: `kubectl get appprojects NAME -n
+    /// argocd -o yaml`. They need a date in `startsAt`. By default there are none.
     project: Option<String>,
     /// `spec.syncPolicy.applicationsSync`. Default: sync.
     applications_sync: Option<ApplicationsSync>,

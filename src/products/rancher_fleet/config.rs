@@ -43,8 +43,8 @@ pub(crate) struct RancherFleetConfig {
     /// Version of Rancher Fleet. Default: the newest release.
     #[serde(deserialize_with = "version::read")]
     version: FleetVersion,
-    /// A file with the Schedules of the workspace, as `kubectl get schedules.fleet.cattle.io -n fleet-default -o yaml`
-    /// prints them. Their windows need a date in `startsAt`. By default there are none.
+    /// A file with the Schedules of the workspace. The command is `kubectl get schedules.fleet.cattle.io -n
+    /// fleet-default -o yaml`. Their windows need a date in `startsAt`. By default there are none.
     schedules: Option<String>,
     /// The simulated rule set.
     rules: RuleSet,
