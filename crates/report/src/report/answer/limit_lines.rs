@@ -55,18 +55,18 @@ fn line(
     chosen: Option<&NamedVariant<'_, '_>>,
     limit: &AssertedLimit,
 ) -> Option<AnswerLine> {
-    let mut judged: Vec<(&NamedVariant<'_, '_>, Verdict)> = Vec::new();
+    let mut judged: Vec<JudgedVariant<'_, '_, '_>> = Vec::new();
     for named in own {
         if let Some(verdict) = limit.judge(named.variant) {
-            judged.push((named, verdict));
+            judged.push(JudgedVariant { named, verdict });
         }
     }
     let all = judged.len();
-    let meeting = judged.iter().filter(|(_, verdict)| verdict.holds).count();
+    let meeting = judged.iter().filter(|one| one.verdict.holds).count();
     let shown = chosen
-        .and_then(|chosen| judged.iter().find(|(named, _)| named.at == chosen.at))
+        .and_then(|chosen| judged.iter().find(|one| one.named.at == chosen.at))
         .or_else(|| closest(limit, &judged))?;
-    let (named, verdict) = if meeting == 0 {
+    let JudgedVariant { named, verdict } = if meeting == 0 {
         closest(limit, &judged)?
     } else {
         shown
@@ -106,16 +106,22 @@ fn key(verdict: Verdict, meeting: usize) -> LineKey {
     }
 }
 
+/// A variant with the verdict on one limit.
+struct JudgedVariant<'a, 'v, 'r> {
+    named: &'a NamedVariant<'v, 'r>,
+    verdict: Verdict,
+}
+
 /// The variant that comes closest to a limit, of those that were judged.
 fn closest<'j, 'a, 'v, 'r>(
     limit: &AssertedLimit,
-    judged: &'j [(&'a NamedVariant<'v, 'r>, Verdict)],
-) -> Option<&'j (&'a NamedVariant<'v, 'r>, Verdict)> {
-    judged.iter().min_by(|(a, of_a), (b, of_b)| {
-        let outside = of_a.runs_beyond.cmp(&of_b.runs_beyond);
+    judged: &'j [JudgedVariant<'a, 'v, 'r>],
+) -> Option<&'j JudgedVariant<'a, 'v, 'r>> {
+    judged.iter().min_by(|a, b| {
+        let outside = a.verdict.runs_beyond.cmp(&b.verdict.runs_beyond);
         outside.then_with(|| {
-            let excess_a = mean_excess(limit, a);
-            let excess_b = mean_excess(limit, b);
+            let excess_a = mean_excess(limit, a.named);
+            let excess_b = mean_excess(limit, b.named);
             excess_a.total_cmp(&excess_b)
         })
     })
