@@ -1,8 +1,8 @@
 //! The applications that an ApplicationSet produces for the fleet, and the kind of release that its file allows.
 //!
-//! The clusters of the fleet are those that Argo CD knows. The set's generators select some of them, and its template
-//! gives the applications their labels. Anything that cannot be computed from the fleet alone is rejected with a
-//! suggestion: the setting that takes each entry of the fleet as an application. The rules are in `generate`.
+//! The fleet's clusters are the clusters that Argo CD knows. The set's generators select some of them, and its
+//! template sets the applications' labels. If something cannot be computed from the fleet alone, the error suggests
+//! the setting that makes each entry of the fleet an application. The rules are in `generate`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::world::ClusterSpec;
 /// The kind of object that an Argo CD strategy names.
 pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 
-/// The fix if applications cannot be computed.
+/// The suggested fix if applications cannot be computed.
 const ENTRIES: &str =
     "write `generate: false` in the strategy if the entries of the fleet are the applications";
 
@@ -86,7 +86,7 @@ pub(super) fn of(
     Some(Targets::Chosen(targets))
 }
 
-/// Returns, for each entry of the fleet, the parameters of the generators other than names and labels. The set selects
+/// Returns, for each entry of the fleet, the generators' parameters other than names and labels. The set must select
 /// the whole fleet. `None`: a problem was reported.
 pub(super) fn parameters(
     document: &Document,
@@ -133,8 +133,7 @@ fn generated(
     }
 }
 
-/// Reports a label of the template that cannot be computed or that a cluster lacks. Returns true if there is no such
-/// label.
+/// Reports labels of the template that cannot be computed or that a cluster lacks. Returns true if there are none.
 fn check_labels(
     document: &Document,
     clusters: &[ClusterSpec],
@@ -245,8 +244,8 @@ fn revisions(document: &Document) -> Vec<String> {
     found
 }
 
-/// Returns whether commits change the meaning of a revision: HEAD, a branch, or a range of versions. A template's
-/// expression, a tag and the hash of a commit stand for one commit each.
+/// Returns whether a new commit can change what a revision resolves to: HEAD, a branch, or a version range. A template
+/// expression, a tag and a commit hash each stand for one commit.
 pub(crate) fn follows_commits(revision: &str) -> bool {
     if revision.is_empty() || revision == "HEAD" {
         return true;

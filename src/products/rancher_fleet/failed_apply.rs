@@ -20,7 +20,7 @@
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, ApplyFailure, ApplyRules};
 
-/// Duration of a wait that only `atomic` asks for. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
+/// Duration of Helm's wait if only `atomic` requires it. Source: `DefaultStatusWatcherTimeout` in helm/helm v4.2.3
 /// `pkg/kube/statuswait.go:62`.
 const ATOMIC_WAIT: SimDuration = SimDuration::from_secs(30);
 
@@ -39,7 +39,7 @@ impl HelmWait {
         self.timeout.or(self.atomic.then_some(ATOMIC_WAIT))
     }
 
-    /// Returns the agent of an experiment with this wait.
+    /// Returns the experiment's agent with Helm's wait added.
     pub(super) fn agent(self, described: AgentSpec) -> AgentSpec {
         AgentSpec {
             wait: described.wait || self.limit().is_some(),
@@ -53,7 +53,7 @@ impl HelmWait {
     }
 }
 
-/// Returns the message of a deployment's condition `Deployed`, abridged.
+/// Returns the message in a deployment's `Deployed` condition, abridged.
 pub(super) const fn message(failure: ApplyFailure, is_rolled_back: bool) -> &'static str {
     match (failure, is_rolled_back) {
         (ApplyFailure::Rejected, false) => "admission webhook denied the request",

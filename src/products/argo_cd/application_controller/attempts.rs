@@ -24,7 +24,7 @@ impl ApplicationController {
         }
     }
 
-    /// Starts an attempt on a cluster that does not answer. It ends when the connection times out.
+    /// Starts an attempt on an unreachable cluster. The attempt fails when the connection times out.
     fn attempt_fails(&mut self, application: usize, now: SimTime, plane: &mut Plane<'_>) {
         self.applications[application].attempt = Some(Attempt::Failing);
         plane.push(ClusterId(application as u32), self.applies(application));
