@@ -87,7 +87,7 @@ pub use fleetsim_units as units;
 pub use fleetsim_units::{io, stats};
 pub use fleetsim_world::{document, engine, flow, world};
 
-/// The examples of the guide, which run as tests.
+/// The examples in the library guide, which run as tests.
 #[cfg(doctest)]
 #[doc = include_str!("../docs/library.md")]
 pub struct LibraryGuide;

@@ -151,7 +151,7 @@ impl History {
         }
     }
 
-    /// Doubles the spacing between changes until at most `most` are left. The last one stays.
+    /// Doubles the spacing between changes until at most `most` remain. The last change is always kept.
     fn thin(&mut self, most: usize) {
         let last = self.last.take().or_else(|| self.kept.last().cloned());
         while self.kept.len() > most {
@@ -243,7 +243,7 @@ mod tests {
             (2.0, "Bundle/app display.state", "NotReady"),
             (3.0, "GitRepo/app display.state", "NotReady"),
             (4.0, "Bundle/app Ready", "True"),
-            // The field was shown and is empty again. A field that was always empty has no row.
+            // The field was shown and is empty again. A field that is always empty has no row.
             (4.0, "Bundle/app display.state", ""),
         ];
         assert_eq!(

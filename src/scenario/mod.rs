@@ -1,8 +1,7 @@
-//! Checked experiments: an experiment file and the files it names become scenarios that can be run.
+//! Checked experiments: an experiment file and the files that it refers to are converted to scenarios that can be run.
 //!
-//! There are three kinds of type and two conversions: the file as written (text, with fields left out), the checked
-//! [`Scenario`] (units resolved, defaults filled in; later code needs no further checks), and the running state in
-//! `sim`.
+//! There are three representations. The file is text, with fields left out. The checked [`Scenario`] has resolved
+//! units and defaults, so later code needs no further checks. The running state is in `sim`.
 
 mod assertion;
 mod changes;
@@ -62,34 +61,35 @@ pub(crate) use sweep::is_setting_of_experiment;
 pub use uncertainty::Uncertainty;
 pub use vary::{VariedConstant, VariedExperiment, VariedValue};
 
-/// A whole experiment: every variant of every strategy, ready to run.
+/// A complete experiment: every variant of every strategy, ready to run.
 #[derive(Clone, Debug, Default)]
 pub struct Experiment {
-    /// Short name, which is also the name of the results folder.
+    /// Short name of the experiment, which is also the name of the results folder.
     pub name: String,
-    /// The question of the experiment, in one sentence.
+    /// The question that the experiment answers, in one sentence.
     pub question: String,
-    /// Seed of all random numbers.
+    /// Seed for all random numbers.
     pub seed: u64,
-    /// Number of runs of every variant; with a precision, the minimum.
+    /// Number of runs of every variant. With `precision`, the minimum number.
     pub replicates: u32,
     /// Required precision of the results. `None`: `replicates` runs are made.
     pub precision: Option<Precision>,
-    /// Strategies x sweep, in the file's order; names unique.
+    /// All combinations of strategies and swept values, in the file's order. Labels are unique.
     pub variants: Vec<Variant>,
-    /// The unknown constants. `None`: runs use the value of every constant.
+    /// The uncertainty about the constants. `None`: every constant keeps its value.
     pub uncertainty: Option<Uncertainty>,
     /// Limits that the results must meet.
     pub assertions: Vec<Assertion>,
-    /// The limits and the objective of a search for settings. `None`: the file has no plan, and none is requested.
+    /// The limits and the objective of a search for settings. `None`: the file has no plan, and no search was
+    /// requested.
     pub plan: Option<Plan>,
     /// The products' word for an entry of the fleet: `cluster`, `member cluster` or `instance`.
     pub target: &'static str,
-    /// Guesses that replace facts about the fleet.
+    /// Guesses that replace unknown facts about the fleet.
     pub guesses: Vec<GuessedLink>,
-    /// Every setting in force with its origin.
+    /// Every setting in force, with its origin.
     pub settings: SettingsInForce,
-    /// The values of `--set` in the format of the file, with whole lists; empty if there are none.
+    /// The values of `--set` in the format of the file, with complete lists. Empty if there are none.
     pub set_yaml: String,
     /// Every file that was read, for provenance.
     pub inputs: Vec<InputFile>,
@@ -102,7 +102,7 @@ impl Experiment {
         self.settings.to_yaml()
     }
 
-    /// Returns the provenance of its results, without horizon, command and inputs.
+    /// Returns the provenance of the experiment's results, without horizon, command and inputs.
     #[must_use]
     pub fn provenance(&self) -> Provenance {
         let planned = self.plan.iter().filter(|_| self.assertions.is_empty());
@@ -120,7 +120,7 @@ impl Experiment {
     }
 }
 
-/// Returns the notes on the products' files for each strategy that has notes; each note once.
+/// Returns the notes on the products' files for each strategy that has notes, without duplicates.
 fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     let mut found: Vec<FileNotes> = Vec::new();
     for variant in variants {
@@ -141,19 +141,19 @@ fn file_notes(variants: &[Variant]) -> Vec<FileNotes> {
     found
 }
 
-/// An unstated value of the sites' links.
+/// A value of the sites' links that the experiment does not state.
 #[derive(Clone, Debug)]
 pub struct GuessedLink {
-    /// The path among the constants.
+    /// The path of the corresponding constant.
     pub constant: &'static str,
-    /// A description, with the settings that replace it.
+    /// A description that includes the settings to use instead of the guess.
     pub text: String,
 }
 
-/// One strategy with one choice of swept settings.
+/// One strategy with one combination of swept values.
 #[derive(Clone, Debug)]
 pub struct Variant {
-    /// Strategy and setting in a short text, unique in the experiment.
+    /// A short text with the strategy and the setting, unique in the experiment.
     pub label: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,

@@ -1,11 +1,4 @@
-//! Events of a Kubernetes cluster: the pulls and starts of containers.
-//!
-//! | file | contents |
-//! |---|---|
-//! | `read` | the files, in all their forms |
-//! | `message` | the kubelet's messages |
-//! | `pulls` | containers with their pulls |
-//! | `tally` | the number of inputs that were left out, by reason |
+//! The pulls and starts of containers, read from events of a Kubernetes cluster.
 
 mod message;
 mod pulls;
@@ -18,7 +11,7 @@ pub(super) use pulls::ContainerStart;
 pub(super) use read::{ITEMS, PodEvents, read};
 pub(super) use tally::Tally;
 
-/// Returns the containers of events. `only`: those whose pod's namespace and name contain it.
+/// Returns the containers in the events. `only`: limits them to pods whose `namespace/name` contains this text.
 pub(super) fn containers(
     read: PodEvents,
     only: Option<&str>,

@@ -1,14 +1,14 @@
-//! The experiment that `fleetsim init` writes: the answers and the other relevant settings, each with its source or
-//! marked as a guess.
+//! The experiment that `fleetsim init` writes: the answers and other relevant settings, each with its source or marked
+//! as a guess.
 
 use fleetsim::units::{Bytes, BytesPerSec, WithUnit};
 
 use super::product::ProductChoice;
 
-/// The canary group is one in 20 clusters, and at least one cluster.
+/// The canary group has one in 20 clusters, and at least one cluster.
 const CANARY_SHARE: u64 = 20;
 
-/// The answers of a person. Rates and durations were parsed once and are kept as they were written.
+/// The user's answers. Rates and durations have been validated and are kept as written.
 pub(super) struct InitAnswers {
     pub(super) name: String,
     pub(super) product: ProductChoice,
@@ -77,7 +77,7 @@ plan:
         )
     }
 
-    /// Returns nine tenths of the link, in the format of the experiment.
+    /// Returns nine tenths of the registry's link, in the format of the experiment.
     fn limit(&self) -> String {
         let rate = BytesPerSec::parse(&self.egress).map_or(0.0, BytesPerSec::get);
         format!("{} Mbit/s", (rate * 8e-6 * 0.9).floor().max(1.0))
@@ -126,7 +126,7 @@ fleet:
         format!("{{layers: [{}]}}", layers.join(", "))
     }
 
-    /// Returns the strategy, and the path of the setting that is compared.
+    /// Returns the strategy, and the path of the compared setting.
     fn strategy(&self) -> (String, &'static str) {
         let (text, path) = match self.product {
             ProductChoice::RancherFleet => (
@@ -167,7 +167,7 @@ fleet:
     }
 }
 
-/// Returns a number of bytes exactly as an experiment writes it.
+/// Returns a number of bytes in the exact notation of an experiment.
 fn written(bytes: u64) -> String {
     match bytes {
         whole if whole % 1_000_000 == 0 => format!("{} MB", whole / 1_000_000),
