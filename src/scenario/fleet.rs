@@ -21,7 +21,7 @@ use crate::rollout::label_selector::{CheckedSelector, LabelSelector, Labels};
 use crate::rollout::rancher_fleet::ClusterGroup;
 use crate::world::{ClusterSpec, FactorModel, GapSpec, MOST_NODES, RegionSpec};
 
-/// Minimum mean interval between a link's gaps, in seconds. It limits the number of events.
+/// Minimum mean length of a link's gaps, in seconds, because each gap is an event.
 const SHORTEST_GAP: f64 = 0.01;
 
 /// Maximum number of nodes in a whole fleet, which limits a run's memory.

@@ -157,19 +157,19 @@ pub struct Variant {
     pub label: String,
     /// The strategy's name in the experiment file.
     pub strategy: String,
-    /// The swept settings, `name=value`, joined by `; `; empty without a sweep.
+    /// The swept settings as `name=value`, joined by `; `. Empty without a sweep.
     pub setting: String,
-    /// The swept settings one by one, in the order of the sweep.
+    /// The swept settings as a list, in the order of the sweep.
     pub settings: Vec<Setting>,
     /// The scenario to run.
     pub scenario: Scenario,
 }
 
 impl Variant {
-    /// Returns the variant in the form of the results.
+    /// Returns the variant in the format of the results.
     #[must_use]
     pub fn info(&self) -> VariantInfo {
-        // With several registries, the total traffic cannot be compared with the link of one registry.
+        // With several registries, the total traffic cannot be compared with a single registry's link.
         let world = &self.scenario.world;
         let egress = Some(world.registry.egress).filter(|_| world.registries.is_empty());
         let product = PRODUCTS
@@ -199,9 +199,9 @@ impl Variant {
 /// One world and one strategy.
 #[derive(Clone, Debug)]
 pub struct Scenario {
-    /// The fleet, the registry, the release and the faults; shared by all variants that differ only in strategy.
+    /// The fleet, the registry, the release and the faults. Variants that differ only in strategy share it.
     pub world: Arc<WorldSpec>,
-    /// Cluster groups, which a strategy may name; their selectors are valid.
+    /// Cluster groups, which a strategy may refer to. Their selectors are valid.
     pub groups: Arc<Vec<FleetGroup>>,
     /// The strategy, which decides which cluster is next.
     pub strategy: Arc<dyn Strategy>,
@@ -209,7 +209,7 @@ pub struct Scenario {
     pub product: &'static str,
     /// Whether no product ships the strategy.
     pub is_bound: bool,
-    /// Settings of its control loop.
+    /// Settings of the control loop.
     pub control_loop: ControlLoop,
     /// The agents, and the platform's rule for restarts.
     pub platform: PlatformSpec,
@@ -217,7 +217,7 @@ pub struct Scenario {
     pub changes: Vec<(SimDuration, Change)>,
     /// The time at which an unfinished run ends.
     pub horizon: SimDuration,
-    /// Notes on the product's files for a reader of results, one sentence each.
+    /// Notes on the product's files for readers of the results, one sentence each.
     pub file_notes: Vec<String>,
 }
 
@@ -231,7 +231,7 @@ impl Scenario {
         }
     }
 
-    /// Returns the notes on the strategy and its files for a reader of results, one sentence each.
+    /// Returns the notes on the strategy and its files for readers of the results, one sentence each.
     #[must_use]
     pub fn notes(&self) -> Vec<String> {
         let mut notes = self.file_notes.clone();

@@ -43,7 +43,7 @@ pub struct SettingInForce {
     pub origin: String,
     /// Names and values of the setting's entries, if it is a map.
     pub inside: Vec<(String, String)>,
-    /// The path with `*` for every index, preceded by the key of the product.
+    /// The path with `*` for every index. The key of its product is in the next field.
     place: String,
     product: &'static str,
 }

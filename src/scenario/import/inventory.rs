@@ -209,7 +209,7 @@ pub(crate) struct LinkFields {
     pub(crate) rtt: Option<DurationModel>,
     /// Share of segments lost on the way from the registry, which limits each connection.
     pub(crate) loss: Option<Share>,
-    /// Gaps of some seconds in which nothing arrives over the cluster's link.
+    /// Gaps in which nothing arrives over the cluster's link.
     pub(crate) gaps: Option<GapSpec>,
     /// The shared link in front of the cluster: a name in `regions`.
     pub(crate) region: Option<String>,
