@@ -65,7 +65,7 @@ impl<'s> PlannedExperiment<'s> {
     }
 
     /// Returns the value of a run for its race. It is infinite if the run did not finish, unless the objective is not
-    /// a duration and no limit bounds a duration.
+    /// a duration and some limit bounds a duration.
     fn value(self, run: &RunRow) -> f64 {
         let objective = &self.plan.objective;
         if objective.is_time() || run.is_done() || self.has_time_limit() {

@@ -456,7 +456,7 @@ impl Race {
         ]
     }
 
-    /// Returns the difference of a candidate's objective from another's over common replicates, with the minimum and
+    /// Returns the difference between the objectives of two candidates over common replicates, with the minimum and
     /// maximum difference of a replicate. `None`: a run did not finish, or the objective is a setting.
     #[must_use]
     pub fn difference(&self, base: usize, other: usize) -> Option<Estimate> {
@@ -478,7 +478,7 @@ impl Race {
         })
     }
 
-    /// Returns the first limit that a candidate demonstrably exceeds.
+    /// Returns the first limit that a candidate demonstrably exceeds, if any.
     #[must_use]
     pub fn broken(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| self.is_broken(candidate, limit))
@@ -489,15 +489,15 @@ impl Race {
         let excess = self.excess(candidate, limit);
         match (self.rules.demands[limit], &self.limit_ranks[limit]) {
             (Statistic::Every, _) => excess.iter().any(|excess| *excess > 0.0),
-            // Finite values cannot compensate an infinite one.
+            // Finite values cannot compensate for an infinite one.
             (Statistic::Mean, _) if excess.contains(&f64::INFINITY) => true,
             (_, Some(ranks)) => ranks.bounds(&excess).low > 0.0,
             (_, None) => means::is_above_zero(&excess, excess[0], self.errors.exclude),
         }
     }
 
-    /// Returns the first limit that a candidate is not shown to meet. A limit on every run is met as long as no run
-    /// exceeds it.
+    /// Returns the first limit that a candidate is not yet shown to meet. A limit on every run counts as met while no
+    /// run exceeds it.
     #[must_use]
     pub fn unshown(&self, candidate: usize) -> Option<usize> {
         (0..self.rules.demands.len()).find(|&limit| !self.is_shown(candidate, limit))
@@ -513,7 +513,7 @@ impl Race {
         }
     }
 
-    /// Returns whether the runs show that the mean of the excess is at most 0.
+    /// Returns whether the runs show that the mean excess is at most 0.
     fn is_mean_shown(&self, excess: &[f64]) -> bool {
         let error = self.errors.confirm;
         let room: Vec<f64> = excess.iter().map(|excess| -excess).collect();
@@ -524,13 +524,13 @@ impl Race {
         means::is_above_zero(&room, room[0], error)
     }
 
-    /// Returns the next look of a candidate with this many runs.
+    /// Returns the number of runs at the next look of a candidate that has this many runs.
     fn after(&self, runs: usize) -> usize {
         look_from(runs + 1).min(self.rules.most)
     }
 
-    /// Returns the best candidate that is not excluded, by the statistic over common replicates; among equals, the
-    /// first.
+    /// Returns the best candidate that is not excluded, by the statistic over common replicates. In a tie, the first
+    /// one is returned.
     fn leader(&self, out: &[Option<CandidateStatus>]) -> Option<usize> {
         let mut leader = None;
         for (candidate, out) in out.iter().enumerate() {
@@ -567,7 +567,7 @@ impl Race {
         values
     }
 
-    /// Returns the excess of each run of a candidate over a limit.
+    /// Returns by how much each run of a candidate exceeds a limit.
     fn excess(&self, candidate: usize, limit: usize) -> Vec<f64> {
         let mut excess = Vec::new();
         for run in &self.runs[candidate] {
@@ -576,8 +576,8 @@ impl Race {
         excess
     }
 
-    /// Returns why a candidate is excluded. `None`: it is not. Undecided: it has all its runs, and they do not show
-    /// that it meets the limits, although another candidate might.
+    /// Returns the reason why a candidate is excluded. `None`: it is not excluded. Undecided: it has all its runs, and
+    /// they do not show that it meets the limits, although another candidate might.
     fn out(&self, candidate: usize) -> Option<CandidateStatus> {
         let runs = &self.runs[candidate];
         assert!(
@@ -594,7 +594,7 @@ impl Race {
         (is_last_word && self.unshown(candidate).is_some()).then_some(CandidateStatus::Undecided)
     }
 
-    /// Returns true if the pairs show that `other` is greater.
+    /// Returns whether the pairs show that `other` is greater than `base`.
     fn is_greater(&self, base: &[f64], other: &[f64]) -> bool {
         match &self.paired_ranks {
             Some(ranks) => is_greater_in_pairs(base, other, ranks, self.errors.paired),
@@ -623,8 +623,8 @@ impl Race {
         self.compared_in_pairs(leader, other, within)
     }
 
-    /// Compares a candidate with the leader over their common replicates. A candidate that is shown to take at least
-    /// `within` times as long counts as equal to the leader.
+    /// Compares a candidate with the leader over their common replicates. A candidate counts as equal to the leader if
+    /// it is shown to be not better than `within` times the leader.
     fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {
@@ -646,14 +646,14 @@ impl Race {
     }
 }
 
-/// Returns the best candidate according to these states.
+/// Returns the leader according to these states.
 pub(super) fn leader_of(states: &[CandidateStatus]) -> Option<usize> {
     states
         .iter()
         .position(|state| *state == CandidateStatus::Best)
 }
 
-/// Returns the ranks of the bounds of a quantile with these errors. `None`: the statistic is not a quantile.
+/// Returns the ranks for a quantile's bounds with these errors. `None`: the statistic is not a quantile.
 fn ranks(over: Statistic, low_error: f64, high_error: f64, most: usize) -> Option<QuantileRanks> {
     match over {
         Statistic::Quantile(p) => Some(QuantileRanks::new(p, low_error, high_error, most)),
