@@ -63,7 +63,7 @@
 //!
 //! `docs/library.md` has more examples, and `docs/life-of-a-pull.md` follows one image through the code.
 
-// A page in a browser has no charts and no files, so some parts are unused there.
+// On a page in a browser there are no charts and no files, so some parts are unused.
 #![cfg_attr(target_family = "wasm", allow(dead_code, unused_imports))]
 
 pub mod build_info;

@@ -180,7 +180,7 @@ impl Piece<'_> {
         matches!(self.content, Content::Element(_))
     }
 
-    /// Returns whether the piece is a value with one of these fields.
+    /// Returns whether the piece is a value with at least one of these fields.
     pub(super) fn has_any(&self, fields: &[&str]) -> bool {
         matches!(&self.content, Content::Rest(value) if fields.iter().any(|field| value.get(field).is_some()))
     }
@@ -348,8 +348,8 @@ impl JsonStream {
     /// Passes each element and each value to `each`.
     ///
     /// # Errors
-    /// Returns an error if the stream cannot be read, is empty, is not JSON, or contains a value that is too large;
-    /// and the errors of `each`.
+    /// Returns an error if the stream cannot be read, is empty, is not JSON, or contains a value that is too large.
+    /// Also returns the errors of `each`.
     pub(super) fn each(
         &mut self,
         mut each: impl FnMut(&Piece<'_>) -> OrProblem<()>,

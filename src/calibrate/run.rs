@@ -320,7 +320,8 @@ impl Calibration {
         Ok(())
     }
 
-    /// Predicts the rollout of the events with an experiment that uses the calibrated settings instead of its own.
+    /// Predicts the rollout of the events with an experiment in which calibrated settings replace the experiment's
+    /// own.
     fn predicted_by_experiment(
         &self,
         experiment: &Path,

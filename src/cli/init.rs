@@ -139,7 +139,7 @@ impl InitQuestion<'_> {
     }
 }
 
-/// Asks the questions one after the other.
+/// Asks the user the questions in order.
 struct Interview {
     /// Whether no more questions are asked and the defaults are used.
     silent: bool,

@@ -133,7 +133,7 @@ impl StrategyDraft {
 pub(super) struct NodeFacts {
     /// The number of nodes of a typical cluster.
     pub(super) count: u32,
-    /// `node.runtime`, if fleetsim knows it.
+    /// `node.runtime`, if fleetsim supports the runtime.
     pub(super) runtime: Option<String>,
     /// Whether the nodes are machines from a cloud provider.
     pub(super) is_cloud: bool,

@@ -72,7 +72,7 @@ pub struct Experiment {
     pub seed: u64,
     /// Number of runs of every variant. With `precision`, the minimum number.
     pub replicates: u32,
-    /// Required precision of the results. `None`: `replicates` runs are made.
+    /// Required precision of the results. `None`: each variant has `replicates` runs.
     pub precision: Option<Precision>,
     /// All combinations of strategies and swept values, in the file's order. Labels are unique.
     pub variants: Vec<Variant>,

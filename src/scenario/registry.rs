@@ -278,7 +278,7 @@ fn no_column(source: &Arc<Source>, names: &[String], column: Option<&str>) -> Pr
         Some(column) => format!("`{column}`"),
         None => "of rates".to_owned(),
     };
-    // The name comes from the experiment, and the names in the fix come from the file.
+    // The message quotes the experiment, and the fix quotes the file.
     let message = Wording::quoting(
         format!("the file has no column {name}"),
         "the file has no such column",

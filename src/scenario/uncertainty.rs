@@ -11,7 +11,7 @@ use crate::document::problem::did_you_mean;
 pub struct Uncertainty {
     /// The number of draws of all constants. 0: the settings are only for `fleetsim sensitivity`.
     pub draws: u32,
-    /// Indices of constants that the user knows, which are not varied.
+    /// Indices of constants that the user knows and that are not varied.
     pub known: Vec<usize>,
     /// Ranges that replace the constants' own ranges.
     pub(crate) ranges: StatedRanges,

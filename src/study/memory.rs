@@ -114,7 +114,7 @@ impl MemoryEstimate {
         let variant = std::slice::from_ref(&experiment.variants[variant]);
         let mut estimate = Self::of_runs(experiment, variant, u64::from(draws));
         let targets = targets(variant);
-        // Each run has its own experiment.
+        // Each run in progress has its own experiment in memory.
         estimate.run.push(MemoryPart::of(
             settings(experiment),
             "cluster",

@@ -163,7 +163,7 @@ pub trait StudyObserver: Sync {
     fn round(&self, at_hand: &[u32], wanted: &[u32], firsts: &[&RunRecord], again: &[bool]);
     /// Called when a job begins, from any thread.
     fn begins(&self, job: Job);
-    /// Called when a job has finished, from the same thread.
+    /// Called when a job has finished, from the thread that ran it.
     fn ended(&self, job: Job);
 }
 

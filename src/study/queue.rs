@@ -41,7 +41,7 @@ struct JobQueue<T> {
     jobs: usize,
     /// The index of the job that starts next.
     next: AtomicUsize,
-    /// The results so far, or the error.
+    /// The results so far, or the error that ended the queue.
     done: Mutex<Result<Vec<Option<T>>, StudyError>>,
 }
 
@@ -65,7 +65,7 @@ impl<T> JobQueue<T> {
     fn fail(&self, error: StudyError) {
         let mut done = self.done.lock().expect("no holder panics");
         match error {
-            // The failure of one run does not affect the others.
+            // A failed run does not affect the other runs.
             StudyError::Runs(mut more) => match done.as_mut() {
                 Ok(_) | Err(StudyError::OtherShards) => *done = Err(StudyError::Runs(more)),
                 Err(StudyError::Runs(failures)) => failures.append(&mut more),

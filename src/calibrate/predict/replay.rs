@@ -152,7 +152,7 @@ struct Numbered<'e> {
 
 /// The image of a replayed pull, if it can be replayed.
 enum ReplayedImage {
-    /// The image was present before any pull, so it has no pull in the replay.
+    /// The image was present before any pull, so the replay does not pull it.
     Present,
     Pulled(usize),
     /// The size of the image is unknown.

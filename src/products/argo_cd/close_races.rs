@@ -62,7 +62,7 @@ fn syncing_steps(steps: &[RolloutStep], plan: &Steps) -> Vec<bool> {
     syncing
 }
 
-/// Returns true if all applications of a step come before those of later steps in the order of names. Steps that sync
+/// Returns true if, in name order, all applications of a step come before those of later steps. Steps that sync
 /// nothing are ignored.
 fn follows_names(plan: &Steps, syncing: &[bool], names: &[String]) -> bool {
     let mut in_order: Vec<usize> = (0..names.len()).collect();

@@ -2,8 +2,8 @@
 //!
 //! Its cache announces all applications every `timeout.reconciliation`, all at the same time. Each announcement is
 //! delayed by its own jitter, and an application that was compared within the last `timeout.reconciliation` is skipped
-//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). So by
-//! default an application is refreshed every 120 to 300 s, not at even intervals.
+//! (argoproj/argo-cd `controller/appcontroller.go`: `newApplicationInformerAndLister`, `needRefreshAppStatus`). By
+//! default, an application is therefore refreshed every 120 to 300 s, at irregular intervals.
 //!
 //! Only the first refresh after the release is scheduled, and only for a release that nothing else announces. Anything
 //! else that a refresh could find is found earlier: clusters are watched, and a change of the spec, a finished

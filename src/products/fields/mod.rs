@@ -249,7 +249,7 @@ fn of_no_known_field(
     Some(problem.with_help(help))
 }
 
-/// Returns whether a table has one of these fields.
+/// Returns whether a table has a field with one of these names.
 fn knows_some(table: &FieldNode, entries: &[(Key, Node)], names: NameSpellings) -> bool {
     for (key, _) in entries {
         for name in table.fields.keys() {
@@ -383,7 +383,7 @@ impl FieldWalk<'_> {
         }
     }
 
-    /// Handles a name that the product does not know.
+    /// Handles a field name that the product does not know.
     fn unknown(&mut self, field: &FieldNode, path: &Path) {
         // The API server always knows `apiVersion` and `kind` of the object itself.
         let is_of_object = ["apiVersion", "kind"].contains(&path.to_string().as_str());

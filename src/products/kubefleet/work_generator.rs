@@ -288,7 +288,7 @@ impl WorkGenerator {
         None
     }
 
-    /// Deletes the Work of a binding. The agent learns of it and removes the Work's finalizer.
+    /// Deletes the Work of a binding. The agent sees the deletion and removes the Work's finalizer.
     fn delete_work(&mut self, cluster: usize, now: SimTime, plane: &mut Plane<'_>) {
         let id = ClusterId(cluster as u32);
         let deleted = self.client.send(WORKS, now).answered;

@@ -72,8 +72,7 @@ enum FleetStep {
     Registered(usize),
 }
 
-/// The time at which the Secret with a deployment's Helm values was created, and the time at which the deployment
-/// became its owner.
+/// The times at which the Secret with a deployment's Helm values was created and at which it got its owner.
 #[derive(Clone, Copy, Debug)]
 struct ValuesSecret {
     created: SimTime,

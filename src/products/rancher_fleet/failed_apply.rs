@@ -8,10 +8,11 @@
 //!   `pkg/action/upgrade.go:187`), for 30 s (`pkg/kube/statuswait.go:62`).
 //! - Fleet gives up on an apply permanently if the error contains one of the texts of `deployErrPattern`
 //!   (`internal/cmd/agent/deployer/deployer.go`). Helm 4's texts for a time-out (`context deadline exceeded`) and for
-//!   a rollback (`rollback-on-failure`) are not among them, nor is a rejection by an admission webhook. So `Reconcile`
-//!   returns the error, and controller-runtime retries after 5 ms, doubled up to 1,000 s.
-//! - Meanwhile the condition `Deployed` is False with Helm's error. The applied id stays, so the state is `ErrApplied`
-//!   (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no readiness is reported.
+//!   a rollback (`rollback-on-failure`) are not among them, nor is a rejection by an admission webhook. `Reconcile`
+//!   therefore returns the error, and controller-runtime retries after 5 ms, doubled up to 1,000 s.
+//! - During the retries the condition `Deployed` is False with Helm's error. The applied id does not change, so the
+//!   state is `ErrApplied` (`internal/cmd/controller/summary/summary.go`), which counts as unavailable, and no
+//!   readiness is reported.
 //! - Fleet before 0.15 uses Helm 3, whose rollback text is in the pattern and ends the apply. That is not simulated.
 //!
 //! Left out: the resources that Helm lists before `context deadline exceeded`, the names of webhooks and hooks, and

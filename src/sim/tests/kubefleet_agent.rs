@@ -41,7 +41,7 @@ pub(super) struct KubeFleetAgent {
     again: bool,
     /// The generation and readiness in the last written status.
     written: Option<(u64, bool)>,
-    /// The generation that the limiter tracks, the number of requeues so far, and the last delay in seconds.
+    /// The generation that the limiter tracks, the number of its requeues so far, and the last delay in seconds.
     tracked: (u64, u32, f64),
     timer: Option<SimTime>,
     sequence: u64,

@@ -623,8 +623,8 @@ impl Race {
         self.compared_in_pairs(leader, other, within)
     }
 
-    /// Compares a candidate with the leader over their common replicates. A candidate counts as equal to the leader if
-    /// it is shown to be not better than `within` times the leader.
+    /// Compares a candidate with the leader over their common replicates. A candidate counts as equal if its objective
+    /// is shown to be greater than `within` times the leader's.
     fn compared_in_pairs(&self, leader: usize, other: usize, within: f64) -> CandidateStatus {
         let pairs = self.runs(leader).min(self.runs(other));
         if pairs < FIRST_LOOK {

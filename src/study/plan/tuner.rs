@@ -234,7 +234,8 @@ fn ratios(settings: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
-    /// Returns the settings of the current candidate, followed by a grid with this many values of each setting.
+    /// Returns the grid with this many values of each setting, preceded by the current setting, which is outside the
+    /// grid.
     fn grid(sizes: &[usize]) -> Vec<Vec<Setting>> {
         let mut points: Vec<Vec<Setting>> = vec![Vec::new()];
         for (axis, size) in sizes.iter().enumerate() {

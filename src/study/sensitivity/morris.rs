@@ -120,7 +120,7 @@ mod tests {
                 counts[(share * 3.0).round() as usize] += 1;
             }
         }
-        // 24,000 shares in four groups of equal values: 6,000 each, with a standard error below 130.
+        // 24,000 values in four groups, one for each level: 6,000 each, with a standard error below 130.
         assert!(
             counts.iter().all(|count| count.abs_diff(6_000) < 500),
             "{counts:?}"

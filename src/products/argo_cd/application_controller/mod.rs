@@ -14,9 +14,10 @@
 //!   its progress deadline. Progressing: not ready yet. Missing: nothing was ever applied. Pods that crash or cannot
 //!   pull do not change this: health covers the resources in the source, and pods are not among them.
 //! - A requested operation waits for one of the `--operation-processors`; then it starts and is Running. An attempt
-//!   makes its API requests through the rate-limited client of its process ([`super::shard`]), and applies. It keeps
-//!   its processor until the cluster reports the revision as applied. The operation has then Succeeded, whatever the
-//!   state of the pods. An attempt that finds everything applied makes the same requests and ends soon after.
+//!   makes its API requests through the rate-limited client of its process ([`super::shard`]), and applies. The
+//!   attempt keeps its processor until the cluster reports the revision as applied. The operation has then Succeeded,
+//!   whatever the state of the pods. An attempt that finds everything applied makes the same requests and ends soon
+//!   after.
 //! - An attempt on an offline cluster keeps its processor until the connection times out. Then the operation waits for
 //!   the next attempt (10 s, 20 s, 40 s, … up to 3 min, or as the template's `retry.backoff` says). Meanwhile it is
 //!   Running, occupies no processor, and keeps its first `startedAt`. After the last attempt that the template's
@@ -151,8 +152,8 @@ impl TrackedApplication {
     }
 }
 
-/// Returns the applications that the controller knows before the release: each registered cluster runs the installed
-/// revision.
+/// Returns the applications as the controller knows them before the release: each registered cluster runs the
+/// installed revision.
 fn tracked_before_release(strategy: &ArgoCdStrategy, run: &Run<'_>) -> Vec<TrackedApplication> {
     let settings = &strategy.application_controller;
     let world = run.fleet.world;

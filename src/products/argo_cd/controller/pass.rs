@@ -55,7 +55,7 @@ impl SetClient {
     }
 }
 
-/// The position of an Application in a pass: first those for which a comparison is requested, then the others by name.
+/// The rank of an Application within a pass: first the requested comparisons, then the other writes by name.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum WriteTurn {
     Refresh(TargetId),
@@ -136,8 +136,8 @@ impl ArgoCdController<'_> {
         }
     }
 
-    /// Returns the Applications that a pass writes, each with one request: first those for which a comparison is
-    /// requested, then the others by name.
+    /// Returns the Applications that a pass writes, each with one request: first the requested comparisons, then the
+    /// other writes by name.
     fn queued_writes(&mut self, pass: &SetDecision) -> VecDeque<QueuedWrite> {
         self.in_grace = pass.status.barrier == Some(Barrier::GracePeriod);
         let mut queued: BTreeMap<WriteTurn, QueuedWrite> = BTreeMap::new();

@@ -132,7 +132,7 @@ fn read_by_types(program: &FsPath, document: &TypedDocument, table: &FieldNode) 
     Ok(known_values(&json, table))
 }
 
-/// Reads the document with the reader here.
+/// Reads the document with fleetsim's own reader.
 fn read_here(document: &TypedDocument, table: &FieldNode) -> FieldReading {
     let source = Arc::new(Source::new("file", document.text.clone()));
     let (mut root, replaced) =
