@@ -180,7 +180,7 @@ impl ApiClient {
         let total = self.latency.sample_sum(count, &mut self.draws);
         let mut waits = SimDuration::ZERO;
         if self.limit.is_some() {
-            // If there is a limit, each request takes an equal part of the sum.
+            // If there is a limit, each request takes an equal share of the total duration.
             for nth in 0..count {
                 let at = begin + waits + part(total, nth, count);
                 waits += self.admit(kind, at, false) - at;
@@ -215,7 +215,7 @@ impl ApiClient {
         Err(read)
     }
 
-    /// Draws the n-th back-off after a conflict; `waits` back-offs came before.
+    /// Draws the n-th back-off after a conflict, where n - 1 = `waits` back-offs came before.
     pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
         (retry.first * retry.factor.pow(waits))
             .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))
@@ -328,7 +328,7 @@ mod tests {
             Ok(millis(105)),
             "it is written later"
         );
-        // A try takes 5 ms and a wait 10 ms: the object is read at 100, 115, 130, 145 and 160 ms.
+        // A try takes 5 ms and a wait 10 ms, so the object is read at 100, 115, 130, 145 and 160 ms.
         assert_eq!(
             update(Some(millis(96))),
             Ok(millis(135)),

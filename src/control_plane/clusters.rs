@@ -23,7 +23,7 @@ pub trait Clusters {
     /// Pauses or resumes a cluster's deployment.
     fn pause(&mut self, _cluster: ClusterId, _is_paused: bool, _queue: &mut Queue) {}
 
-    /// Applies a revision in a cluster from the management cluster; an offline cluster never receives it.
+    /// Applies a revision in a cluster from the management cluster. An offline cluster never receives it.
     fn push(&mut self, cluster: ClusterId, revision: Revision, queue: &mut Queue);
 
     /// Instructs a cluster to remove its workloads. This downloads nothing and does not change the simulated world.

@@ -12,7 +12,7 @@ use crate::world::{ClusterId, Report};
 pub enum Change {
     /// Another revision is released.
     Release(Revision),
-    /// The rollout is stopped (`true`) or resumed.
+    /// The rollout is stopped (`true`) or resumed (`false`).
     Stop(bool),
     /// The labels of the cluster's object change.
     Labels(ClusterId, Labels),
@@ -57,7 +57,7 @@ pub struct Traits {
     pub sees_progress_deadlines: bool,
     /// Whether the product cannot pause clusters, so that `paused` has no effect.
     pub ignores_pause: bool,
-    /// Whether the controller reports the completion of a rollout itself. A run then waits for that report.
+    /// Whether the controller itself reports the completion of a rollout. A run then waits for that report.
     pub reports_completion: bool,
     /// Delay from the arrival of a report in the management cluster to [`ControllerInput::Report`]. `None`: the watch
     /// delay.

@@ -1,4 +1,5 @@
-//! Connects a controller with the clusters of one run: its inputs, their times, and their effects.
+//! Connects a controller with the clusters of one run: delivers its inputs at their times, and carries out its
+//! actions.
 //!
 //! Reports and people's changes reach the controller after the watch delay. The clusters are a simulated world, or a
 //! recorded fleet in a test.

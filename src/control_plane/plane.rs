@@ -9,7 +9,7 @@ use crate::rollout::Revision;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, ClusterSpec, DriverEvent, Event, NEW, NOTHING, Queue};
 
-/// The control plane at one instant, as a controller acts on it.
+/// The control plane at one instant, through which a controller acts.
 pub struct Plane<'a> {
     /// The clusters, which the controller can query.
     pub clusters: &'a mut dyn Clusters,
@@ -17,7 +17,7 @@ pub struct Plane<'a> {
     pub(super) record: &'a mut Record,
 }
 
-/// The record of a controller's actions so far.
+/// The record of a controller's activity so far.
 #[derive(Debug, Default)]
 pub(super) struct Record {
     /// The number of the controller's pending timers.
@@ -172,7 +172,7 @@ impl Plane<'_> {
         self.instruct(self.now(), cluster, NOTHING);
     }
 
-    /// Applies a revision in a cluster from the management cluster now; an offline cluster never receives it.
+    /// Applies a revision in a cluster from the management cluster now. An offline cluster never receives it.
     pub fn push(&mut self, cluster: ClusterId, revision: Revision) {
         self.clusters.push(cluster, revision, self.queue);
     }

@@ -128,8 +128,8 @@ impl<K: Copy + Ord, S> Runtime<K, S> {
         None
     }
 
-    /// Returns the purpose of a pending timer, as a name for counts; `step` names the controller's own steps. `None`:
-    /// the timer belongs to another queue.
+    /// Returns the purpose of a pending timer, as a name for counts. `step` returns the name of a controller's own
+    /// step. `None`: the timer belongs to another queue.
     pub fn timer_kind(
         &self,
         number: u32,

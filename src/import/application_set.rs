@@ -151,7 +151,7 @@ pub(super) struct GeneratedTarget<'c> {
     pub(super) target: FleetTarget,
 }
 
-/// The application of a cluster, from the template.
+/// The application for a cluster, rendered from the template.
 struct RenderedApplication<'c> {
     cluster: Option<&'c ArgoCluster>,
     labels: BTreeMap<String, String>,

@@ -23,7 +23,7 @@ pub(super) struct GeneratedFleet {
     /// The file from which targets are imported.
     pub(super) origin: String,
     pub(super) targets: Vec<FleetTarget>,
-    /// The individual settings of each target.
+    /// The individual settings of each target's application.
     pub(super) own: Vec<OwnSettings>,
 }
 

@@ -142,7 +142,7 @@ impl SkippedStatus {
     }
 }
 
-/// The individual settings of one application. The name is its target's name.
+/// The individual settings of one application, identified by its target's name.
 #[derive(Clone, Debug)]
 pub(super) struct OwnSettings {
     pub(super) name: String,

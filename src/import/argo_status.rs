@@ -1,11 +1,10 @@
 //! The status of exported Applications: clusters that Argo CD could not reach, and other problems.
 //!
 //! Follows `CompareAppState` in `controller/state.go` and `processAppRefreshQueueItem` in
-//! `controller/appcontroller.go` of argoproj/argo-cd at 37ee0097. A comparison that fails leaves the sync status
-//! Unknown, with a condition `ComparisonError`. Its message distinguishes a cluster that does not answer (`failed to
-//! get cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target
-//! state`). A destination or project that does not exist is an `InvalidSpecError`, with sync status and health
-//! Unknown.
+//! `controller/appcontroller.go` of argoproj/argo-cd at 37ee0097. A failed comparison sets the sync status to Unknown,
+//! with a condition `ComparisonError`. Its message distinguishes a cluster that does not answer (`failed to get
+//! cluster version`, `Failed to load live state`) from a source that cannot be read (`Failed to load target state`). A
+//! destination or project that does not exist is an `InvalidSpecError`, with sync status and health Unknown.
 
 use serde::Deserialize;
 

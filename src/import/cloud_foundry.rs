@@ -28,10 +28,10 @@ use crate::units::counted;
 /// Maximum number of instances of an app.
 const MOST_INSTANCES: u64 = 100_000;
 
-/// Default interval between two readiness checks, in seconds: Cloud Foundry's default.
+/// Cloud Foundry's default interval between readiness checks, in seconds.
 const READINESS_INTERVAL: u64 = 30;
 
-/// Default time limit for an instance to become healthy, in seconds: `default_health_check_timeout` in
+/// Cloud Foundry's default time limit for an instance to become healthy, in seconds: `default_health_check_timeout` in
 /// `config/cloud_controller.yml`.
 const START_TIMEOUT: u64 = 60;
 

@@ -98,7 +98,7 @@ pub(super) struct WorkloadDraft {
     /// Whether every target is one instance on one node.
     pub(super) is_one_instance: bool,
     pub(super) readiness: ReadinessFacts,
-    /// Time limit for a process to answer, in seconds. `None`: no limit.
+    /// Time limit for a process to pass its health check, in seconds. `None`: no limit.
     pub(super) start_timeout: Option<u64>,
 }
 

@@ -405,7 +405,7 @@ fn of_repo<'c>(
     })
 }
 
-/// Returns the names of the clusters that are not targets. Both lists are in the same order.
+/// Returns the names of the clusters that are not targets. Both lists must be in the same order.
 fn names_without(clusters: &[&InventoryCluster], targets: &[&InventoryCluster]) -> Vec<String> {
     let mut targets = targets.iter().peekable();
     let mut names = Vec::new();

@@ -30,7 +30,7 @@ pub(super) struct ImportedImage {
 }
 
 impl ImportedImage {
-    /// Returns whether a layer that may have to be unpacked is compressed with zstd.
+    /// Returns whether any layer that may have to be unpacked is compressed with zstd.
     pub(super) fn has_zstd(&self) -> bool {
         let layers = &self.new.manifest.layers;
         layers
@@ -183,7 +183,7 @@ fn read_manifest(path: &Path, platform: &str, texts: &mut Texts) -> OrProblems<M
     })
 }
 
-/// Returns the text of the chosen manifest.
+/// Returns the text of the chosen manifest in a file.
 fn chosen(
     source: &Arc<Source>,
     objects: &[ExportObject<'_>],

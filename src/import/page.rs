@@ -380,7 +380,7 @@ fn sweep_and_plan(page: &mut Page, product: &str, sweep: &PaceSweep) {
     page.line(0, "plan: {limits: [egress_busiest_hour_share < 10%]}");
 }
 
-/// Writes the product with its file; `also` replaces a setting of the file.
+/// Writes the strategy's product with its file. `also` is a line that replaces a setting of the file.
 fn own_strategy(
     page: &mut Page,
     strategy: &StrategyDraft,

@@ -95,7 +95,7 @@ fn notes_on(source: &Arc<Source>) -> Vec<String> {
     notes
 }
 
-/// Returns the kind of an object, if it is in this list.
+/// Returns the kind of an object, if it is in `kinds`.
 fn kind_of(object: &ExportObject<'_>, kinds: &[&'static ExportedKind]) -> Option<&'static str> {
     let json = object.to_json();
     let group = json["apiVersion"].as_str().unwrap_or_default();

@@ -17,7 +17,7 @@ use crate::engine::Streams;
 use crate::units::{SimDuration, WithUnit};
 use crate::world::DurationModel;
 
-/// The delay of a user's action. `None`: never.
+/// The delay of a user's action. `None`: the user never acts.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct UserDelay(Option<DurationModel>);
 
@@ -39,7 +39,7 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalDelay {
-    /// Delay from the request of an approval to the approval: fixed, drawn for each, or `never`.
+    /// Delay from the request of an approval to the approval: fixed, drawn for each request, or `never`.
     after: UserDelay,
 }
 

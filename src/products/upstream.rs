@@ -25,7 +25,7 @@ use crate::process::protocol::Approval;
 use crate::units::SimDuration;
 use crate::world::DurationModel;
 
-/// The default folder of the programs; [`FOLDER_VARIABLE`] overrides it.
+/// The default folder of the programs, which [`FOLDER_VARIABLE`] overrides.
 const FOLDER: &str = "target/controllers";
 
 /// The environment variable that overrides the folder of the programs.

@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn an_object_is_too_large_from_the_first_part_that_exceeds_the_limit() {
-        // 1,572,864 B / 405 B = 3,883.6 and / 468 B = 3,360.8.
+        // 1,572,864 B / 405 B = 3,883.6, and 1,572,864 B / 468 B = 3,360.8.
         for (bytes, most) in [(405, 3883), (468, 3360)] {
             assert_eq!(object_limit("the status", "cluster", bytes, most), None);
             let warning =

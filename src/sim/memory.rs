@@ -58,7 +58,7 @@ pub struct MemoryPart {
 }
 
 impl MemoryPart {
-    /// Creates the part for `number` items of this size.
+    /// Creates the part for `number` items that need `bytes` each.
     #[must_use]
     pub fn of(number: f64, noun: &str, bytes: f64) -> Self {
         Self {

@@ -50,7 +50,7 @@ use record::RunEnd;
 /// Runs one variant with the random numbers of this seed and replicate.
 ///
 /// # Errors
-/// Returns an error if the strategy is a process that fails, or if events repeat endlessly.
+/// Returns an error if the strategy's external process fails, or if events repeat endlessly.
 pub fn run(variant: &Variant, seed: u64, replicate: u32) -> Result<RunRecord, RunFailure> {
     run_observed(variant, seed, replicate, &mut ())
 }
@@ -177,7 +177,7 @@ struct Sim<'s> {
     acts: u64,
     /// The error if events repeat without progress.
     endless: Option<NoProgress>,
-    /// The observed part of a rollout in progress, which this run follows until the present.
+    /// The observed part of a rollout in progress, which the run follows until the present.
     past: Option<Past<'s>>,
 }
 
@@ -236,7 +236,7 @@ impl<'s> Sim<'s> {
         self.control.release(queue);
     }
 
-    /// Continues a complete rollout: only the product acts until it reports completion itself.
+    /// Continues a complete rollout. Only the product acts, until it reports completion itself.
     fn await_reported_completion(
         &mut self,
         queue: &mut Queue,
@@ -263,7 +263,7 @@ impl<'s> Sim<'s> {
         if self.progress.is_complete() {
             return true;
         }
-        // Without a timer, a native controller cannot act. A process may have its own timers.
+        // A native controller cannot act without a timer. A process may have its own timers.
         if !self.control.traits.is_process && self.world.is_at_rest(queue, 0) {
             return true;
         }

@@ -173,7 +173,7 @@ struct FollowedTarget {
     due: Option<SimTime>,
     /// Whether the observed report has arrived.
     is_ready: bool,
-    /// Whether the target was offline at the start of the run.
+    /// Whether the target was reconnected because the run had it offline at the start.
     is_reconnected: bool,
 }
 

@@ -135,7 +135,7 @@ impl RolloutPath {
     }
 }
 
-/// Returns the start of the last pass that could instruct a target at this time.
+/// Returns the start of the last pass that could have instructed a target at this time.
 fn last_pass(passes: &[PassRow], instructed: SimTime) -> Option<SimTime> {
     let instructed_s = instructed.as_secs_f64();
     let after = passes.partition_point(|pass| pass.t_s <= instructed_s);

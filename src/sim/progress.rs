@@ -14,7 +14,7 @@ pub(super) struct Progress {
     changes: Vec<TargetChange>,
 }
 
-/// A change of a target to done or not done.
+/// A change of a target between done and not done.
 #[derive(Clone, Copy, Debug)]
 struct TargetChange {
     at: SimTime,

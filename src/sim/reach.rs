@@ -19,7 +19,7 @@ pub(super) enum Obstacle {
     Offline,
 }
 
-/// The targets of a run, with the reason for each that could not be updated.
+/// The targets of a run, with the reason why each one could not be updated, if so.
 #[derive(Clone, Debug)]
 pub(super) struct Reach {
     /// The obstacle for each target. `None`: the target could be updated.

@@ -57,7 +57,7 @@ impl Milestones {
     }
 }
 
-/// The clusters of a run that share a property.
+/// Counts of the clusters of a run, by property.
 #[derive(Default)]
 struct ClusterCounts {
     offline_at_start: u64,

@@ -47,7 +47,7 @@ pub(in crate::calibrate) struct ContainerStart {
 }
 
 impl ContainerStart {
-    /// Returns whether there was a pull with a known duration.
+    /// Returns whether the start needed a pull with a known duration.
     pub(in crate::calibrate) fn is_pull(&self) -> bool {
         self.pull_s.is_some()
     }

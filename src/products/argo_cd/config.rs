@@ -76,7 +76,7 @@ pub(crate) struct ArgoCdConfig {
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// Applications that the ApplicationSet controller writes concurrently, at least 1.
+    /// Maximum number of Applications that the ApplicationSet controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.
@@ -110,7 +110,7 @@ impl Default for ConcurrentUpdates {
     }
 }
 
-/// The field name in the experiment, and its path in an ApplicationSet.
+/// The field's name in the experiment, and its path in an ApplicationSet.
 const IN_FILE: [(&str, &str); 1] = [("strategy", "spec.strategy")];
 
 const REFUSED: &str = "Argo CD refuses this too and would not roll out at all";

@@ -68,7 +68,7 @@ impl KeptStatus {
         self.sync == SyncStatus::Synced && self.health == Health::Healthy
     }
 
-    /// Sets this status on an application, as of long ago.
+    /// Sets this status on an application, with a time long before the rollout.
     pub(super) fn keep(self, application: Application) -> Application {
         Application {
             sync: self.sync,
@@ -118,7 +118,7 @@ impl ApplicationExceptions {
         self.other_auto_sync.contains(&(index as u32))
     }
 
-    /// Finds the named applications. `None`: a name is unknown or used twice, which is reported. `path`: the
+    /// Finds the named applications. `None`: a name is unknown or used twice, which was reported. `path`: the
     /// strategy's path in the experiment.
     pub(super) fn find(
         other_auto_sync: &[String],
@@ -165,7 +165,7 @@ impl<'f> NamedEntries<'f> {
         Self { ids }
     }
 
-    /// Returns the entry of this name. `None`: there is no such entry, which is reported at `place`.
+    /// Returns the entry with this name. `None`: there is no such entry, which was reported at `place`.
     fn find(&self, name: &str, place: &Path, context: &mut Context<'_>) -> Option<ClusterId> {
         let found = self.ids.get(name).copied();
         if found.is_none() {

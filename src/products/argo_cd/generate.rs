@@ -22,7 +22,7 @@ pub(crate) const LOCAL_SERVER: &str = "https://kubernetes.default.svc";
 /// The name of the cluster that Argo CD itself runs in.
 pub(crate) const LOCAL_NAME: &str = "in-cluster";
 
-/// Parameters of the template by name: `name`, `metadata.labels.env`, `values.zone`.
+/// Parameters of the template by name, such as `name`, `metadata.labels.env` or `values.zone`.
 pub(crate) type TemplateParameters = BTreeMap<String, String>;
 
 /// A cluster that Argo CD knows.
@@ -60,7 +60,8 @@ pub(crate) struct GeneratedApplication {
 pub(crate) struct GeneratedSet {
     /// The applications in the order of the clusters.
     pub(crate) applications: Vec<GeneratedApplication>,
-    /// The parameters of the application that a generator yields for the local cluster, which is not a known cluster.
+    /// The parameters for the local cluster's application, if a generator yields one. The local cluster is not among
+    /// the known clusters.
     pub(crate) local: Option<TemplateParameters>,
 }
 
@@ -81,7 +82,7 @@ impl GenerateError {
     }
 }
 
-/// A set of parameters, and the cluster for which a `clusters` generator yielded it.
+/// A parameter set, and the cluster for which a `clusters` generator yielded it.
 #[derive(Clone, Debug, Default)]
 struct ParameterSet {
     parameters: TemplateParameters,

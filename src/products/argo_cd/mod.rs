@@ -44,7 +44,7 @@ pub(crate) use targets::follows_commits;
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub enum ArgoCdRelease {
-    /// `source.targetRevision`: every application resolves to another revision.
+    /// `source.targetRevision`: the template of every application names another revision.
     #[default]
     TargetRevision,
     /// A parameter of the source, such as `helm.parameters`; the revision does not change. A RollingSync as shipped

@@ -96,7 +96,8 @@ impl Shard {
         self.comparers.work(now, self.settings.comparison)
     }
 
-    /// Returns the time at which the requests and the computation of an attempt that begins now are complete.
+    /// Returns the time at which the requests and the computation of an attempt are complete if the attempt begins
+    /// now.
     pub(super) fn sync(&mut self, now: SimTime) -> SimTime {
         self.cpu = self.cpu.max(now)
             + SimDuration::from_secs_f64(1.0 / self.settings.syncs_per_second.get());
@@ -111,7 +112,7 @@ impl Shard {
     /// Returns whether this attempt may apply now. Otherwise a later call of [`Self::applied`] returns it.
     pub(super) fn apply(&mut self, application: usize) -> bool {
         self.applying.waiting.push_back(application);
-        // No attempt waits while a slot is free.
+        // While a slot is free, no attempt waits, so this one gets it.
         self.applying.next().is_some()
     }
 
@@ -141,7 +142,7 @@ mod tests {
         let seconds = |nth: usize| times[nth].as_secs_f64();
         // The burst of 120 requests covers the first 10 syncs, and the CPU handles 15 syncs per second.
         assert!((seconds(9) - 10.0 / 15.0).abs() < 1e-6, "{}", seconds(9));
-        // The last 10 need another 120 requests.
+        // The last 10 syncs need another 120 requests.
         assert!((seconds(19) - 2.0).abs() < 1e-6, "{}", seconds(19));
     }
 

@@ -22,7 +22,7 @@ use crate::rollout::argo_cd::{ApplicationSetSpec, OpenExpression, TemplateCluste
 use crate::units::counted;
 use crate::world::ClusterSpec;
 
-/// The kind of object that an Argo CD strategy names.
+/// The kind of object that an Argo CD strategy's file contains.
 pub(super) const APPLICATION_SET: ObjectKind = ObjectKind::of("ApplicationSet");
 
 /// The suggested fix if applications cannot be computed.
@@ -104,7 +104,7 @@ pub(super) fn parameters(
     check_labels(document, clusters, &all, context).then(|| Arc::new(all))
 }
 
-/// Returns the applications of the set. `None`: they cannot be computed, which is reported.
+/// Returns the applications of the set. `None`: they cannot be computed, which was reported.
 fn generated(
     document: &Document,
     fleet: Fleet<'_>,
@@ -190,7 +190,7 @@ fn check_labels(
     false
 }
 
-/// Returns the kind of release that the file's revision allows. `None`: it contradicts the experiment, which is
+/// Returns the kind of release that the file's revision allows. `None`: it contradicts the experiment, which was
 /// reported.
 pub(super) fn release(
     document: &Document,
@@ -257,7 +257,7 @@ pub(crate) fn follows_commits(revision: &str) -> bool {
     !is_tag(revision) && !is_hash(revision) || is_range
 }
 
-/// Returns true for names that people give to tags: `v2`, `1.4.0-rc.1`, `shop-2026.03`.
+/// Returns true for names that people give to tags, such as `v2`, `1.4.0-rc.1` or `shop-2026.03`.
 fn is_tag(revision: &str) -> bool {
     let last = revision
         .rsplit(['/', '-'])

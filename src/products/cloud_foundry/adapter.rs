@@ -328,7 +328,7 @@ impl<'s> CloudFoundryController<'s> {
         }
     }
 
-    /// Asks Diego about the instances that are not running.
+    /// Queries Diego about the instances that are not running.
     fn look(&mut self, clusters: &dyn Clusters) {
         let Some(reports) = self.reports_mut() else {
             return;
@@ -386,7 +386,7 @@ impl<'s> CloudFoundryController<'s> {
         self.runtime.end_pass((), end, 0, completes, plane);
     }
 
-    /// Instructs the clusters of the new version's instances to run the old one again.
+    /// Instructs the clusters of the new version's instances to run the old version again.
     fn go_back(&self, at: SimTime, plane: &mut Plane<'_>) {
         let instances = self.instances().len();
         for (index, spec) in (0..).zip(&self.world.clusters).take(instances) {

@@ -30,8 +30,8 @@ use crate::rollout::cloud_foundry::{
 use crate::units::SimDuration;
 use crate::world::{AgentSpec, DurationModel, NEW, ReleaseKind, Restarts};
 
-/// The loop of the updater. Passes start only at the scheduler's own wake-up times, not after changes, and every pass
-/// queries Diego; the delays of the agents represent Diego's delays.
+/// The control loop of the deployment updater. Passes start only at the scheduler's own wake-up times, not after
+/// changes, and every pass queries Diego; the delays of the agents represent Diego's delays.
 const CONTROL_LOOP: ControlLoop = ControlLoop {
     // Guess: a query to Diego or to a database on the same network; the spread is that of an API server.
     request: DurationModel::LogNormal {
@@ -80,7 +80,7 @@ pub(crate) struct CloudFoundryConfig {
     quota: AppQuota,
 }
 
-/// The field names in the experiment, and their paths in a request.
+/// The fields' names in the experiment, and their paths in a request.
 const IN_PLACE: [(&str, &str); 3] = [
     ("strategy", "strategy"),
     ("maxInFlight", "options.max_in_flight"),
@@ -282,7 +282,7 @@ fn is_possible_before(
         return false;
     }
     let Superseded { instances, state } = superseded;
-    // A rolling deployment with all its instances is no longer in progress.
+    // A rolling deployment that has all its instances is no longer in progress.
     let most = if state.is_purged() {
         clusters
     } else {

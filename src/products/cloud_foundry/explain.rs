@@ -1,4 +1,4 @@
-//! A Cloud Foundry deployment in numbers of instances: first batch, steps, maximum, and users' actions.
+//! Explains a Cloud Foundry deployment in numbers of instances: first batch, steps, maximum, and users' actions.
 
 use super::CloudFoundryDeployment;
 use crate::products::words::{by, table};

@@ -26,7 +26,7 @@ pub(crate) struct ApprovalModel {
 pub(super) struct Approvals<'r> {
     model: &'r ApprovalModel,
     streams: Streams,
-    /// The approvals in the order of their requests.
+    /// The requested approvals, in the order of their requests.
     asked: Vec<Approval>,
     /// The times at which each approval was requested and is given.
     pub(super) pauses: Vec<(SimTime, SimTime)>,
@@ -45,7 +45,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// Records a request for an approval, which may be repeated.
+    /// Records a request for an approval. Requests may be repeated.
     pub(super) fn ask(&mut self, approval: &Approval, at: u64) {
         if !self.asked.contains(approval)
             && let Some(delay) = self.delay(self.asked.len())
@@ -69,7 +69,7 @@ impl<'r> Approvals<'r> {
         }
     }
 
-    /// Returns the next approval that is given by `now`.
+    /// Returns the next approval that is given at `now` or earlier.
     pub(super) fn given_by(&mut self, now: u64) -> Option<(u64, Approval)> {
         let (at, _) = self.due.first()?;
         if *at <= now {
@@ -107,7 +107,7 @@ impl<'r> Approvals<'r> {
     }
 }
 
-/// Returns whether a stage of a KubeFleet update run waits for this approval, according to the run's condition.
+/// Returns whether a condition of a KubeFleet update run shows that a stage waits for this approval.
 fn asks_for(condition: &ProcessCondition, approval: &Approval) -> bool {
     let tasks = if approval.when == ApprovalTime::Before {
         "before-stage tasks"

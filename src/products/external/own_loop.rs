@@ -47,12 +47,12 @@ pub(super) struct OwnLoopController<'r> {
     at: u64,
     /// The process does nothing before this time unless an event arrives.
     quiet_until: u64,
-    /// The pending effects of the last answer.
+    /// The effects of the last answer that have not happened yet.
     arriving: Option<Arriving>,
     agenda: Agenda<ProcessStep>,
     /// The earliest time of instructions or approvals for which a timer is set.
     timer: Option<u64>,
-    /// Passes of the process that are not recorded yet: their number and their instructions.
+    /// Passes of the process that are not recorded yet, with the number of their instructions.
     passes: Vec<PassRow>,
     /// Conditions of the process's objects that were not collected yet.
     conditions: Vec<ProcessCondition>,
@@ -168,7 +168,7 @@ impl<'r> OwnLoopController<'r> {
     }
 
     /// Returns the time to which the process may advance in one answer, at most `until`. `None`: nothing happens until
-    /// then.
+    /// `until`.
     fn next_end(&self, until: u64) -> Option<u64> {
         let approvals = &self.session.approvals;
         // Approvals that the process requested are events as well.
@@ -261,7 +261,7 @@ impl<'r> OwnLoopController<'r> {
         loop {
             self.follow_until(now, self.horizon, |of| of.completed.is_some());
             if self.arriving.take().is_some() {
-                // The run has ended, so instructions have no effect.
+                // The run has already ended, so instructions have no effect.
                 continue;
             }
             let is_over = self.completed.is_some()

@@ -30,8 +30,8 @@ use crate::world::{
 /// The version of the protocol.
 const PROTOCOL: u32 = 1;
 
-/// Maximum number of consecutive answers without an event that together may advance less than [`LEAST_PROGRESS`]; one
-/// more is allowed for each target.
+/// Maximum number of consecutive answers without an event that may together advance less than [`LEAST_PROGRESS`]. Each
+/// target permits one more answer.
 const MOST_ANSWERS: u32 = 10_000;
 
 /// Maximum total size of the conditions in a run, in bytes.
@@ -41,7 +41,7 @@ const MOST_SHOWN: usize = 256_000_000;
 /// not ready.
 const ANSWERS_OF_A_SEEN_TARGET: u32 = 2;
 
-/// Minimum progress in nanoseconds of virtual time, see [`MOST_ANSWERS`].
+/// Minimum progress in virtual time that [`MOST_ANSWERS`] answers must make, in nanoseconds.
 const LEAST_PROGRESS: u64 = 100_000_000_000;
 
 /// Maximum length of a rule's name and of an explanation, in characters.
@@ -94,7 +94,7 @@ const fn failed_apply(failure: ApplyFailure) -> &'static str {
     }
 }
 
-/// Returns the groups for the first message.
+/// Returns the cluster groups for the first message.
 fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
     let mut described = Vec::new();
     for (group, selector) in groups {
@@ -113,7 +113,7 @@ fn groups(groups: &[FleetGroup]) -> Vec<HelloGroup<'_>> {
 /// Returns equally likely request durations in nanoseconds, in ascending order, with the model's mean. They do not
 /// depend on the run. Empty for a constant.
 fn request_times(model: &DurationModel) -> Vec<u64> {
-    /// The number of durations, and the number of draws per duration.
+    /// The number of returned durations, and the number of draws for each of them.
     const TIMES: usize = 200;
     const DRAWS: usize = 50;
     if matches!(model, DurationModel::Constant(_)) {
@@ -252,7 +252,7 @@ fn hello<'r>(strategy: &'r ExternalStrategy, run: &Run<'r>) -> Hello<'r> {
 }
 
 impl<'r> Session<'r> {
-    /// Starts the process and sends the first message.
+    /// Starts the process and sends it the first message.
     pub(super) fn start(strategy: &'r ExternalStrategy, run: Run<'r>) -> Self {
         let world = run.fleet.world;
         let mut session = Self {
@@ -418,7 +418,7 @@ impl<'r> Session<'r> {
         });
     }
 
-    /// Returns an event of a target with its last reported state.
+    /// Returns an event with the last reported state of a target.
     fn last_news(&self, cluster: ClusterId, now: SimTime) -> News {
         let reported = self.known[cluster.index()].reported;
         News {
@@ -493,7 +493,7 @@ impl<'r> Session<'r> {
         Ok(())
     }
 
-    /// Adds events for approvals that people give by `now`. Returns whether there are any.
+    /// Adds events for approvals that people give by `now`. Returns whether any were added.
     pub(super) fn tell_approvals(&mut self, now: SimTime) -> bool {
         let before = self.news.len();
         while let Some((at, approval)) = self.approvals.given_by(now.as_nanos()) {
@@ -516,7 +516,7 @@ impl<'r> Session<'r> {
     /// Records whether the product sees a target as ready.
     ///
     /// # Errors
-    /// Returns an error if there is no such target.
+    /// Returns an error if the target does not exist.
     pub(super) fn sees_ready(&mut self, seen: SeenReadiness) -> Result<(), ProcessFailed> {
         let Some(known) = self.known.get_mut(seen.target as usize) else {
             return Err(self.unknown_target(seen.target));
@@ -559,7 +559,7 @@ impl<'r> Session<'r> {
         self.process.borrow().as_ref().err().cloned()
     }
 
-    /// Lets the process end. Returns the error of the session, if there was one.
+    /// Ends the process. Returns the error of the session, if there was one.
     pub(super) fn finish(&mut self) -> Option<ProcessError> {
         match self.process.get_mut() {
             Ok(process) => process.finish().err(),

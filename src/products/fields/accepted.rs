@@ -76,7 +76,7 @@ impl Accepted {
     }
 }
 
-/// Returns whether a field equals another one, or is inside it.
+/// Returns whether a field equals another one, or is a subfield of it.
 fn is_in(name: &str, around: &str) -> bool {
     match name.strip_prefix(around) {
         Some(rest) => rest.is_empty() || rest.starts_with('.'),

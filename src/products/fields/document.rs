@@ -188,7 +188,7 @@ pub(crate) fn bundle(
         }
         None => match found.into_iter().next() {
             Some(document) => (document, None),
-            // A file with only comments is a bundle with all defaults.
+            // A file that contains only comments is a bundle with all defaults.
             None => {
                 return Some(BundleDocument {
                     document: Document::of(source, empty_map()),

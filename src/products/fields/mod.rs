@@ -103,7 +103,7 @@ fn underscored(name: &str) -> String {
     text
 }
 
-/// Fleet's reader of a fleet.yaml. Source: `internal/bundlereader/read.go` of rancher/fleet.
+/// Fleet's reader for a fleet.yaml. Source: `internal/bundlereader/read.go` of rancher/fleet.
 pub(crate) const FLEET_YAML: FileReader = FileReader {
     kind: "FleetYAML",
     product: "Fleet",
@@ -112,8 +112,8 @@ pub(crate) const FLEET_YAML: FileReader = FileReader {
     has_quota: false,
 };
 
-/// Cloud Foundry's reader of an app manifest. Source: `app/messages/app_manifest_message.rb` of
-/// cloudfoundry/cloud_controller_ng. An import has no quota.
+/// Cloud Foundry's reader for an app manifest. Source: `app/messages/app_manifest_message.rb` of
+/// cloudfoundry/cloud_controller_ng. During an import there is no quota.
 pub(crate) const APP_MANIFEST: FileReader = FileReader {
     kind: "manifest",
     product: "Cloud Foundry",
@@ -122,7 +122,7 @@ pub(crate) const APP_MANIFEST: FileReader = FileReader {
     has_quota: false,
 };
 
-/// Cloud Foundry's API response for a process.
+/// The reader for Cloud Foundry's API response about a process.
 pub(crate) const PROCESS: FileReader = FileReader {
     kind: "process",
     product: "Cloud Foundry",
@@ -281,7 +281,7 @@ fn has_picked(root: &Node) -> bool {
 }
 
 impl FieldWalk<'_> {
-    /// Checks a value. `is_decided`: it is inside a field that was found to affect the rollout.
+    /// Checks a value. `is_decided`: whether it is inside a field that was found to affect the rollout.
     fn value(&mut self, node: &mut Node, field: &FieldNode, path: &Path, is_decided: bool) {
         if node.is_empty() {
             return;

@@ -57,7 +57,7 @@ fn asks_for_approval(stage: &StageExplanation) -> bool {
     tasks.any(|task| task == "Approval")
 }
 
-/// Returns a line for each run: people's actions on it, and the clusters that it updates.
+/// Returns a line for each run, with people's actions on it and the clusters that it updates.
 fn runs(updates: &UpdateRuns, rules: RuleSet, clusters: &[ClusterSpec]) -> Vec<String> {
     let mut lines = Vec::new();
     for run in &updates.runs {

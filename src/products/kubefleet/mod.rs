@@ -183,7 +183,7 @@ pub fn member_clusters(clusters: &[ClusterSpec]) -> Vec<MemberCluster> {
         .collect()
 }
 
-/// Returns the labels of a member cluster, including KubeFleet's own.
+/// Returns the labels of a member cluster, including the label that KubeFleet adds.
 fn member_labels(name: &str, labels: &Labels) -> Labels {
     let mut labels = labels.clone();
     labels.insert(MEMBER_NAME.to_owned(), name.to_owned());

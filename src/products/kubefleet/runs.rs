@@ -325,8 +325,8 @@ impl RunsConfig<'_> {
         }
     }
 
-    /// Returns the index of the placement that a run names. Without `placements`, the first run may name the only
-    /// placement.
+    /// Returns the index of the placement that a run refers to. Without `placements`, the first run may set the name
+    /// of the only placement.
     fn placement_number(
         &self,
         name: String,

@@ -133,7 +133,7 @@ impl Product for RancherFleetConfig {
             // This partition matches no cluster only because an invalid criterion was removed.
             Ok(_) if !context.is_untouched(&path.key("partitions")) => {}
             Ok(plan) => {
-                // Fleet accepts a fleet.yaml with an empty partition; `explain` warns about it.
+                // Fleet accepts a fleet.yaml with an empty partition, and `explain` warns about it.
                 if context.is_set(&path.key("partitions")) && !has_partitions {
                     report_empty_partitions(&plan, &strategy, &clusters, &places, context);
                 }

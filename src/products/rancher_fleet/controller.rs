@@ -57,7 +57,7 @@ const DISPLAY_WORKERS: usize = 50;
 /// The name of the bundle and the GitRepo in the recorded statuses.
 const NAME: &str = "app";
 
-/// Steps other than the passes of the bundle.
+/// Steps of Fleet's controllers other than passes of the bundle controller.
 #[derive(Clone, Copy, Debug)]
 enum FleetStep {
     /// The caches show a newly created deployment.
@@ -83,7 +83,7 @@ struct ValuesSecret {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Display {
     state: BundleState,
-    /// Whether the deployment has been applied before.
+    /// Whether the deployment was applied at least once.
     was_applied: bool,
 }
 
@@ -144,8 +144,8 @@ pub(super) struct FleetController<'s> {
     display_client: ApiClient,
     display_workers: WorkerPool,
     displays: Vec<Option<Display>>,
-    /// The cluster controller's client, and for each leaving cluster the time at which the caches show that its
-    /// deployment is gone.
+    /// The cluster controller's client. The next field has, for each leaving cluster, the time at which the caches
+    /// show that its deployment no longer exists.
     cluster_client: ApiClient,
     leaving: BTreeMap<usize, SimTime>,
 }
@@ -416,7 +416,7 @@ fn views_before_release(world: &WorldSpec) -> Vec<ClusterView> {
     views
 }
 
-/// Creates the client of one of Fleet's controllers, named after its requests.
+/// Creates the client of one of Fleet's controllers. `name` identifies its requests in the random streams.
 fn client(run: &Run<'_>, name: &'static str) -> ApiClient {
     ApiClient::new(run.control_loop, &run.streams, name).drawing_sums()
 }

@@ -30,7 +30,7 @@ pub(super) struct StatusWrites {
     /// The time at which the last pass began, and the time at which its status was written.
     pub(super) began: SimTime,
     pub(super) ended: SimTime,
-    /// The newest status that every pass has in its cache, and all later ones.
+    /// The newest status that every pass has in its cache, followed by all later ones.
     shown: Vec<WrittenStatus>,
 }
 

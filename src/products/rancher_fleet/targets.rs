@@ -23,7 +23,7 @@ use crate::rollout::rancher_fleet::{
 };
 use crate::units::counted;
 
-/// An entry of a list of targets, reduced to the fields that select clusters.
+/// An entry in a list of targets, reduced to the fields that select clusters.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct TargetEntry {

@@ -21,7 +21,7 @@ pub(super) type Instruction = (u64, usize, u32);
 /// The result of comparing one recording.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Verdict {
-    /// The order is equal, and the times agree within one API request.
+    /// The order is equal, and the times differ by at most one API request.
     Equal,
     /// The rollouts agree but are not equal, for this reason.
     Agrees(String),

@@ -20,7 +20,7 @@ pub(super) enum Step {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct FleetAgent {
-    /// The deployment's id in the management cluster, and whether it is held.
+    /// The deployment's id in the management cluster, and whether the deployment is held back.
     spec: Option<(u32, bool)>,
     /// Number of requests for reading a deployment: one for its content, and one for its values if there are any.
     reads: u64,

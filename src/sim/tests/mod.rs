@@ -114,7 +114,7 @@ fn timing(recording: &Recording, product: &ControlLoop) -> ControlLoop {
     }
 }
 
-/// Catches a panic, so that a failing recording does not hide the others.
+/// Catches a panic, so that one failing recording does not hide the results of the others.
 fn unless_it_panics(play: impl FnOnce() -> Verdict) -> Verdict {
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(play)).unwrap_or(Verdict::Panics)
 }

@@ -13,7 +13,7 @@ use crate::results::StatusRow;
 /// The texts of one condition over time. Each has a time, and a status, reason and message.
 type Words = Vec<(u64, [String; 3])>;
 
-/// The result for all recordings of a product.
+/// The comparison results for all recordings of a product.
 #[derive(Debug, Default)]
 pub(super) struct Shows {
     /// The number of recordings whose texts are equal.
@@ -208,7 +208,7 @@ fn named(text: &str, start: &str) -> Vec<String> {
 }
 
 /// Returns whether a rule corresponds to the product's own status. Fleet's rules were derived from the bundle's
-/// status, and have the same names. Argo CD reports only that its rollout continues, which is not a rule.
+/// status, and have the same names. Argo CD reports only that its rollout is progressing, which names no rule.
 fn is_same_rule(own: &str, rule: &str) -> bool {
     match own {
         "UpdateRunStuck" => ["maxConcurrency", "stages"].contains(&rule),

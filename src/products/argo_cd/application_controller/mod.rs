@@ -80,9 +80,9 @@ impl SetStep {
 pub(super) struct ApplicationWrite {
     /// The revision in the new spec, if the spec is written.
     pub(super) spec: Option<Revision>,
-    /// Whether the spec is written or a comparison is requested.
+    /// Whether the write changes the spec or requests a comparison.
     pub(super) is_change: bool,
-    /// Whether an operation is requested.
+    /// Whether the write requests an operation.
     pub(super) is_request: bool,
 }
 
@@ -214,7 +214,7 @@ enum ApplicationStep {
     Begins,
     /// The ApplicationSet controller sees a write to an Application.
     Seen(StatusPatch),
-    /// The requests of an attempt are answered.
+    /// The API server has answered the requests of an attempt.
     RequestsMade,
     /// An attempt ends without a report from the cluster.
     AttemptEnds,
@@ -246,7 +246,7 @@ impl ApplicationStep {
 pub(super) struct ApplicationController {
     pub(super) release: ArgoCdRelease,
     settings: ApplicationControllerSettings,
-    /// The operation that automatic sync requests.
+    /// The operation to request for automatic sync.
     automatic: Operation,
     applications: Vec<TrackedApplication>,
     shards: Vec<Shard>,
@@ -360,7 +360,7 @@ impl ApplicationController {
         }
     }
 
-    /// Returns true if every pending step is an endless retry on a cluster that never answers.
+    /// Returns true if all pending steps are endless retries on clusters that never answer.
     pub(super) fn is_hopeless(&self, clusters: &dyn Clusters) -> bool {
         for &(application, step) in self.agenda.iter() {
             let is_attempt = match step {
@@ -464,14 +464,14 @@ impl ApplicationController {
             return;
         };
         match step {
-            // The manifests of another revision are requested first.
+            // A changed revision requires a request for its manifests first.
             ApplicationStep::Written => {
                 let at = self.client.send(0, now).answered;
                 self.agenda
                     .add(at, (application, ApplicationStep::Refresh), plane);
             }
             ApplicationStep::Refresh => self.compare(application, now, plane),
-            // The request for an operation is ignored while another one runs.
+            // A request for an operation is ignored while an operation runs.
             ApplicationStep::Requested if self.applications[application].operation.is_none() => {
                 self.wait(application, live(view, application).operation);
             }

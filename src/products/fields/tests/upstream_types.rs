@@ -21,7 +21,7 @@ use crate::document::path::Path;
 use crate::document::problem::Source;
 use crate::document::tree::{Value, parse_as_product};
 
-/// A permitted difference, and its reason.
+/// A permitted difference between the readers, and its reason.
 struct Departure {
     file: &'static str,
     /// The field's name. Empty: the whole file.
@@ -54,7 +54,7 @@ const DEPARTURES: [Departure; 4] = [
     },
 ];
 
-/// Returns the folder of the products' programs. `None`: no folder is named, and the test is skipped.
+/// Returns the folder of the products' programs. `None`: the environment names no folder, so the test is skipped.
 #[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn programs() -> Option<PathBuf> {
     let named = std::env::var_os("FLEETSIM_CONTROLLERS").map(PathBuf::from);

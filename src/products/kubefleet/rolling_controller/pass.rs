@@ -17,19 +17,19 @@ use crate::world::ClusterId;
 /// The groups of writes in a pass, in order, with the functions of `controller.go` that send them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 enum Group {
-    /// The list of bindings: `ListBindingsFromKey` with the uncached reader.
+    /// Listing the bindings: `ListBindingsFromKey` with the uncached reader.
     #[default]
     List,
-    /// The placement's apply strategy: `processApplyStrategyUpdates`.
+    /// Writing the placement's apply strategy: `processApplyStrategyUpdates`.
     Patch,
-    /// The status of bindings that are held back: `updateStaleBindingsStatus`.
+    /// Writing the status of bindings that are held back: `updateStaleBindingsStatus`.
     Block,
-    /// The status of bindings that are up to date: `refreshUpToDateBindingStatus`, or
+    /// Writing the status of bindings that are up to date: `refreshUpToDateBindingStatus`, or
     /// `checkAndUpdateStaleBindingsStatus` if no binding needs an update.
     Refresh,
-    /// Specs and deletions: `updateBindings`.
+    /// Writing specs and deletions: `updateBindings`.
     Roll,
-    /// The status of bindings whose spec was written: `updateBindingStatus`, which follows each spec.
+    /// Writing the status of bindings whose spec was written: `updateBindingStatus`, which follows each spec.
     Start,
 }
 
