@@ -66,7 +66,7 @@ pub struct DurationColumn {
     pub file: PathBuf,
     /// The name of the column.
     pub column: String,
-    /// The setting that the durations are for, a path of the experiment file.
+    /// The setting that the durations calibrate, as a path in the experiment file.
     pub setting: Option<String>,
 }
 

@@ -177,7 +177,7 @@ impl Calibration {
         Ok(())
     }
 
-    /// Returns the files with the events that are fitted.
+    /// Returns the names of the files with the fitted events.
     fn source_of_events(&self) -> String {
         match self.record.sources.first() {
             Some(source) => source.file.clone(),

@@ -215,7 +215,7 @@ impl ApiClient {
         Err(read)
     }
 
-    /// Draws the n-th back-off after a conflict, where n - 1 = `waits` back-offs came before.
+    /// Draws the next back-off after a conflict. `waits`: the number of back-offs before it.
     pub fn wait(&mut self, retry: RetryPolicy, waits: u32) -> SimDuration {
         (retry.first * retry.factor.pow(waits))
             .mul_f64(1.0 + retry.jitter * dist::unit(&mut self.draws))

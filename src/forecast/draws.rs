@@ -24,7 +24,7 @@ const ROUNDS: u32 = 6;
 
 /// A kind of move to other values of the constants.
 struct Move {
-    /// The share of the constants that change.
+    /// The share of the constants that a move changes.
     changed: f64,
     /// The size of a change as a share of the constant's range. `None`: the constants are drawn again, which reaches
     /// all values of constants that the observed updates do not determine.
@@ -251,7 +251,7 @@ fn resampled(draws: &[PaceDraw], part: f64, seed: u64, round: u32) -> Vec<PaceDr
     kept
 }
 
-/// Returns the shares after one of the [`MOVES`].
+/// Returns the shares after one of the [`MOVES`], chosen at random.
 fn moved(shares: &[f64], stream: &mut Stream) -> Vec<f64> {
     let number = dist::uniform(stream, 0.0, MOVES.len() as f64) as usize % MOVES.len();
     let Move { changed, step } = MOVES[number];

@@ -104,7 +104,7 @@ pub(crate) struct HelloGroup<'a> {
 pub(crate) struct Target<'a> {
     pub(crate) name: &'a str,
     pub(crate) labels: &'a BTreeMap<String, String>,
-    /// The group of the experiment that the target belongs to.
+    /// The experiment's group that contains the target.
     #[serde(skip_serializing_if = "str::is_empty")]
     pub(crate) group: &'a str,
     /// The revision that the target runs initially, if that differs from `installed` in the release.
@@ -163,7 +163,7 @@ pub(crate) struct News {
     pub(crate) stop: Option<bool>,
 }
 
-/// An approval of a stage: requested by the process, or given by a person.
+/// An approval of a stage, which the process requests or a person gives.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct Approval {
     pub(crate) stage: String,

@@ -23,7 +23,7 @@ pub(crate) enum DistributionFile {
     Cache(CacheSpec),
     /// Cells of Cloud Foundry, each of which downloads an image once for all of its instances.
     Cells(CellSpec),
-    /// Nodes serve their complete images to the other nodes of their cluster.
+    /// Nodes serve the images that they have completely to other nodes of their cluster.
     Spegel(SpegelSpec),
     /// Peers that pass on pieces while they download, with Dragonfly's parameters.
     Dragonfly(#[expect(dead_code, reason = "read again, over the product's defaults")] PiecesSpec),

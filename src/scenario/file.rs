@@ -71,7 +71,7 @@ pub(crate) struct ExperimentFile {
     pub(crate) registries: Vec<NamedRegistry>,
     /// Path of the images from the registry to the nodes. Default: `{direct: {}}`.
     pub(crate) distribution: Option<DistributionFile>,
-    /// Registries of a region that its clusters query first.
+    /// Registries within a region, which the region's clusters query first.
     pub(crate) mirrors: Vec<MirrorSpec>,
     /// Kubelet and container runtime of every node.
     pub(crate) node: Option<NodeSpec>,

@@ -44,15 +44,16 @@ pub(crate) struct ReleaseFile {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct ImageFile {
-    /// The name that workloads use.
+    /// The image's name, which workloads refer to.
     pub(crate) name: String,
-    /// The new revision: a file as `crane manifest` prints it, or its layers.
+    /// The new revision: a file in the format of `crane manifest`, or its layers.
     pub(crate) manifest: TextOr<InlineManifest>,
     /// The old revision, written like `manifest`. Without it, no layer is shared with the new revision.
     pub(crate) previous: Option<TextOr<InlineManifest>>,
     /// The registry that the image comes from, a name in `registries`. Default: `registry`.
     pub(crate) registry: Option<String>,
-    /// Whether the image's tag names an index of platforms. `false`: the tag names a manifest, which saves a request.
+    /// Whether the image's tag refers to an index of platforms. `false`: it refers to a manifest, which saves a
+    /// request.
     #[serde(default = "has_index")]
     pub(crate) index: bool,
     /// Ratio of uncompressed to compressed bytes of a layer, from 0.1 to 1000.

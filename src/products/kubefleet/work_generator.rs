@@ -21,7 +21,7 @@ use crate::rollout::kubefleet::WorkState;
 use crate::units::{SimDuration, SimTime};
 use crate::world::{ClusterId, NOTHING, Report, WorldSpec};
 
-/// Number of workers of the generator: a tenth of the largest fleet plus a tenth of the concurrent placements, both
+/// Number of workers of the generator: a tenth of the largest fleet times a tenth of the concurrent placements, both
 /// 100 by default. Source: `cmd/hubagent/workload/setup.go` and `cmd/hubagent/options/placementmgmt.go`.
 const WORKERS: usize = 100;
 

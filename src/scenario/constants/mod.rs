@@ -46,7 +46,7 @@ pub struct Constant {
     /// The constant's path patterns in an experiment; the first one is its name. The part before `|` must exist; the
     /// rest is created. After `?`, only written values count.
     pub(crate) places: Vec<String>,
-    /// The quantity that the constant measures.
+    /// The kind of quantity that the constant has.
     pub kind: ConstantKind,
     /// The part of the random quantity that the constant is.
     #[serde(default)]

@@ -1,8 +1,8 @@
 //! Media types of an image manifest: layers that a container runtime can unpack, and artifacts that are not images.
 //!
-//! Layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as containerd's
-//! `core/images/mediatypes.go` reads them. Configs: image configs, and the default values that old registries have
-//! stored, which Docker accepts (moby/moby, `ImageTypes` in `distribution`).
+//! Source for layers: the OCI image specification 1.1 (`layer.md`) and Docker's schema 2, as read by containerd's
+//! `core/images/mediatypes.go`. Accepted configs are image configs, and the default values that old registries have
+//! stored, as in Docker (moby/moby, `ImageTypes` in `distribution`).
 
 /// How the bytes of a layer are packed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

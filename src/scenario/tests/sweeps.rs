@@ -55,7 +55,7 @@ fn a_sweep_of_the_fleets_size_keeps_the_clusters_of_the_smaller_fleet() {
             .scenario
             .world)
             .clone();
-        // A group is identified by its name as written.
+        // A group is identified by its name as written, before ranges are expanded.
         world
             .clusters
             .iter_mut()

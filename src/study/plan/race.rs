@@ -86,7 +86,7 @@ impl RaceRules {
     }
 }
 
-/// Returns the number of runs, at most `most`, after which a statistic can have an upper bound with this error.
+/// Returns the number of runs, at most `most`, at which a statistic can have an upper bound with this error.
 fn runs_for_bound(over: Statistic, error: f64, most: usize) -> usize {
     match over {
         Statistic::Every => FIRST_LOOK,
@@ -374,7 +374,7 @@ impl Race {
         leader: usize,
     ) -> CandidateStatus {
         match out {
-            // A limit that the candidate may exceed does not matter if the candidate is worse than the leader.
+            // It does not matter whether the candidate exceeds a limit if it is worse than the leader.
             Some(CandidateStatus::Undecided)
                 if self.compared(leader, candidate) == CandidateStatus::Slower =>
             {
@@ -550,7 +550,7 @@ impl Race {
         self.objective(candidate, common) < self.objective(other, common)
     }
 
-    /// Returns the objective of a candidate over its first runs.
+    /// Returns the objective of a candidate, computed over its first `runs` runs.
     fn objective(&self, candidate: usize, runs: usize) -> f64 {
         match &self.settings {
             Some(values) => values[candidate],
@@ -558,7 +558,7 @@ impl Race {
         }
     }
 
-    /// Returns the values of a candidate's first runs.
+    /// Returns the values of a candidate's first `runs` runs.
     fn values(&self, candidate: usize, runs: usize) -> Vec<f64> {
         let mut values = Vec::new();
         for run in &self.runs[candidate][..runs] {

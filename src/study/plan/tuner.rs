@@ -169,7 +169,7 @@ impl Tuner {
         found
     }
 
-    /// Returns the point of the sequence with this number.
+    /// Returns the point with this number in the sequence.
     fn point_of_sequence(&self, number: u64, ratios: &[f64]) -> GridPoint {
         let number = number as f64;
         let mut point = Vec::new();
