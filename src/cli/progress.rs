@@ -323,7 +323,7 @@ fn estimate(state: &StudyTimings, left: Duration, results: Bytes, most: Option<u
         in_words(left),
         state.threads,
         plural_ending(state.threads),
-        // Rounded to megabytes.
+        // The size is rounded to megabytes.
         (results.get() as f64 / 1e6).round().max(1.0),
     )
 }

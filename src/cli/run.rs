@@ -141,7 +141,7 @@ fn print(format: OutputFormat, results: &report::Results) -> Result<(), Failure>
     let (all_hold, verdicts) = report::verdicts(results);
     match format {
         OutputFormat::Text => output::out(&verdicts)?,
-        // Standard output contains only JSON.
+        // Standard output must contain only JSON, so the verdicts are printed to stderr.
         OutputFormat::Json => output::err(&verdicts),
     }
     if all_hold {

@@ -48,7 +48,7 @@ impl Simulation {
         self.pool.current_num_threads()
     }
 
-    /// Does the work on the threads.
+    /// Does work on the simulation's threads.
     pub(super) fn work<T: Send>(
         &self,
         work: impl FnOnce() -> Result<T, StudyError> + Send,

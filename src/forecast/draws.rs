@@ -155,7 +155,7 @@ impl DrawnRollout<'_> {
             .any(|target| target.state == SeenState::Ready)
     }
 
-    /// Returns the number of runs.
+    /// Returns the number of runs that the draws need.
     pub(super) fn runs(&self) -> u64 {
         let draws = u64::from(self.draws);
         if self.is_conditioned() {

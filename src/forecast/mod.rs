@@ -432,7 +432,7 @@ struct Instructed {
 }
 
 impl Instructed {
-    /// Orders by time, then by target.
+    /// Compares two instructions by time, then by target.
     fn compare(&self, other: &Self) -> Ordering {
         let by_time = self.at_s.total_cmp(&other.at_s);
         by_time.then(self.target.cmp(&other.target))

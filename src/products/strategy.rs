@@ -107,7 +107,7 @@ impl PartialEq for dyn Strategy {
 /// A strategy under the rules in its product's documentation.
 #[derive(Debug)]
 pub struct Documented {
-    /// The strategy.
+    /// The strategy under the documented rules.
     pub strategy: Box<dyn Strategy>,
     /// The anchor of the section in `docs/schedulers.md` that lists the differences.
     pub section: &'static str,

@@ -9,7 +9,7 @@ use crate::rollout::label_selector::Labels;
 pub(crate) enum Targets {
     /// Every entry of the fleet, with its own labels.
     All,
-    /// These entries, in this order.
+    /// The chosen entries of the fleet, in this order.
     Chosen(Vec<ChosenTarget>),
 }
 

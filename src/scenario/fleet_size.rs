@@ -10,7 +10,7 @@ use crate::world::{ClusterSpec, CountOrPercent};
 pub(super) enum GroupSize {
     /// `clusters` is not set, so the ranges in the name determine the number.
     ByName,
-    /// A fixed number.
+    /// A fixed number of clusters.
     Count(u64),
     /// `clusters` is invalid, which was reported.
     Wrong,

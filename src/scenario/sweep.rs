@@ -58,7 +58,7 @@ pub(crate) type Point = Vec<AxisValue>;
 /// A point whose values cannot be inserted into the file, because the path of an axis does not exist.
 #[derive(Debug)]
 pub(crate) struct LeadsNowhere {
-    /// The index of the axis.
+    /// The index of the axis whose path does not exist.
     pub(crate) axis: usize,
     /// The part of the path below which nothing can be set.
     pub(crate) part: Path,

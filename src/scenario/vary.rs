@@ -37,7 +37,7 @@ pub struct VariedConstant {
 /// One value of a constant in an experiment, and its range.
 #[derive(Clone, Debug)]
 pub struct VariedValue {
-    /// The constant.
+    /// The constant that has this value.
     pub constant: &'static Constant,
     /// The product's key, if constants with this path depend on the product.
     pub product: Option<&'static str>,
@@ -57,7 +57,7 @@ impl VariedValue {
         self.at(Level::Toward(share))
     }
 
-    /// Returns the value at a level.
+    /// Returns the value at a level of its range.
     #[must_use]
     pub fn at(&self, level: Level) -> f64 {
         level.of(self.constant.shape, self.value, [self.low, self.high])

@@ -68,13 +68,13 @@ impl Reach {
         self
     }
 
-    /// The number of targets that could be updated.
+    /// Returns the number of targets that could be updated.
     pub(super) fn reachable(&self) -> u64 {
         let reachable = self.obstacles.iter().filter(|obstacle| obstacle.is_none());
         reachable.count() as u64
     }
 
-    /// The number of targets that could not be updated for this reason.
+    /// Returns the number of targets that could not be updated for this reason.
     pub(super) fn count(&self, obstacle: Obstacle) -> u64 {
         let hindered = self.obstacles.iter().flatten();
         hindered.filter(|other| **other == obstacle).count() as u64

@@ -19,7 +19,7 @@ const BUDGET: usize = 256 << 20;
 /// quarter of a run, so with more runs, repeating one run costs less.
 const RUNS_MAX: u32 = 3;
 
-/// The details of runs.
+/// The stored details of a study's runs.
 #[derive(Debug)]
 pub(super) struct Details {
     kept: Mutex<Kept>,
@@ -60,7 +60,7 @@ impl RunDetails {
         }
     }
 
-    /// Encodes the details.
+    /// Encodes the details in a compact form.
     fn compact(&self) -> Vec<u8> {
         postcard::to_stdvec(self).expect("plain rows are always encoded")
     }

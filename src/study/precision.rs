@@ -25,7 +25,7 @@ const CONFIRMING: u32 = 5;
 /// The precision of one measure over a variant's runs.
 #[derive(Clone, Copy, Debug)]
 pub struct MeasurePrecision {
-    /// The measure.
+    /// The measure that was evaluated.
     pub measure: Measure,
     /// Number of runs that have the measure.
     pub values: usize,

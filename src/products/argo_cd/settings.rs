@@ -194,7 +194,7 @@ impl ApplicationControllerSettings {
         zero
     }
 
-    /// The number of API requests in a burst of a shard.
+    /// Returns the number of API requests in a burst of a shard.
     pub fn burst(&self) -> u32 {
         self.client_burst
             .unwrap_or(self.client_qps.saturating_mul(2))

@@ -271,7 +271,7 @@ fn is_hash(revision: &str) -> bool {
     (7..=40).contains(&revision.len()) && revision.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Returns the path of the generators.
+/// Returns the path of the generators in an ApplicationSet.
 fn generators() -> Path {
     Path::of("spec").key("generators")
 }

@@ -292,14 +292,14 @@ impl<'s> CloudFoundryController<'s> {
             .is_empty()
     }
 
-    /// The number of routable new instances.
+    /// Returns the number of routable new instances.
     fn routable(&self) -> usize {
         self.process().map_or(0, |process| {
             process.lrps.counts(process.lrps.len() as u32).routable as usize
         })
     }
 
-    /// The number of instances that the app lacks: its size minus routable new instances and wanted old ones.
+    /// Returns the number of instances that the app lacks: its size minus routable new instances and wanted old ones.
     fn lacking(&self) -> u64 {
         let mut old = 0;
         for process in &self.view.processes {

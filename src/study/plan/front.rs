@@ -15,7 +15,7 @@ use crate::scenario::FIRST_RUNS;
 pub(super) struct FrontMeasures {
     time: MeasuredStatistic,
     load: Measure,
-    /// The measure of the targets at risk.
+    /// The measure of exposure, which is the number of targets at risk.
     pub(super) exposure: Measure,
 }
 

@@ -431,7 +431,7 @@ struct SettingSearch<'s> {
     task: PlannedExperiment<'s>,
     /// The races, in the order of the experiment.
     races: Vec<StrategyRace>,
-    /// Number of runs so far.
+    /// Number of runs simulated so far.
     spent: u64,
     /// The budget of runs, if it stopped the search.
     stopped_at: Option<u64>,

@@ -243,7 +243,7 @@ impl Race {
         self.runs[candidate].len()
     }
 
-    /// The number of limits.
+    /// Returns the number of limits.
     #[cfg(test)]
     pub(super) const fn limits(&self) -> usize {
         self.rules.demands.len()

@@ -181,7 +181,7 @@ impl Tuner {
     }
 }
 
-/// One searched setting of the grid.
+/// A searched setting, which is an axis of the grid.
 struct SearchedAxis<'s> {
     path: &'s str,
     /// The setting's values in the order in which they are written.

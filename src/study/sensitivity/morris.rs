@@ -37,7 +37,7 @@ pub(super) fn trajectory(constants: usize, seed: u64, number: u32) -> Trajectory
     let mut points = vec![point.clone()];
     for &moved in &order {
         point[moved] += if point[moved] < 0.5 { STEP } else { -STEP };
-        // Rounds sums of thirds to the grid.
+        // The points are sums of thirds, which are rounded to the grid.
         point[moved] = (point[moved] * 3.0).round() / 3.0;
         points.push(point.clone());
     }

@@ -57,7 +57,7 @@ use pass::{SetClient, WritingPass};
 /// The name of the set in the recorded statuses.
 const NAME: &str = "app";
 
-/// Argo CD with one ApplicationSet.
+/// Argo CD's two controllers with one ApplicationSet.
 pub(super) struct ArgoCdController<'r> {
     scheduler: ArgoCd,
     strategy: &'r ArgoCdStrategy,
