@@ -104,7 +104,7 @@ fn series(
         }
         let document: SeriesDocument = match piece.read() {
             Ok(document) => document,
-            // The response itself, which follows, may contain the reason for the error.
+            // The response object follows its series and may contain the reason for the error.
             Err(error) => {
                 refused.get_or_insert_with(|| piece.refused(&error));
                 return Ok(());

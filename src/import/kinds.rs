@@ -35,7 +35,7 @@ pub(super) struct ExpectedKind {
     group: &'static str,
     /// Whether objects without a kind are also accepted.
     may_lack_kind: bool,
-    /// The command that writes such a file, or the name of a hand-written file.
+    /// The command that writes the option's file, or the file's name if it is hand-written.
     pub(super) command: &'static str,
 }
 

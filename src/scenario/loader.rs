@@ -118,7 +118,7 @@ struct ExperimentSource {
 }
 
 impl ExperimentSource {
-    /// Reads the file `name`, whose path is given, with `files`.
+    /// Reads the file at `path`, which `files` records under `name`.
     fn read(
         files: &mut Files,
         name: &str,
@@ -159,7 +159,7 @@ impl ExperimentSource {
 }
 
 impl Loader {
-    /// Creates a loader for the file `name`, whose path is given, with `files`.
+    /// Creates a loader for the file at `file_path`, which `files` records under `name`.
     pub(super) fn of(
         purpose: Purpose,
         mut files: Files,

@@ -91,7 +91,7 @@ fn exception_warnings(
     }
 }
 
-/// Returns the first names of these entries.
+/// Returns the names of the first entries at these indices.
 fn names_of<'i>(indices: impl Iterator<Item = &'i u32>, clusters: &[ClusterSpec]) -> String {
     let mut names = Vec::new();
     for index in indices {

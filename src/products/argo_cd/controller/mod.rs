@@ -445,7 +445,7 @@ impl Controller for ArgoCdController<'_> {
         of_set.or_else(|| self.application_controller.timer_kind(number))
     }
 
-    /// A pass shows the rows up to twice: after their update and after promotion.
+    /// Shows the rows up to twice, because a pass writes them after their update and after promotion.
     fn show(&mut self, log: &mut StatusLog) {
         let [before, after] = self.scheduler.row_conditions(NAME, &self.status);
         log.show_at(self.rows_written.first().copied(), before);
