@@ -39,7 +39,7 @@ pub(crate) fn pause(model: &DurationModel, streams: &Streams, nth: u64) -> SimDu
 #[cfg_attr(test, derive(JsonSchema), schemars(rename = "Approvals"))]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ApprovalDelay {
-    /// Delay from the request of an approval to the approval: fixed, drawn for each request, or `never`.
+    /// Delay from an approval's request to the approval: fixed, drawn per request, or `never`.
     after: UserDelay,
 }
 

@@ -124,7 +124,7 @@ fn drive<L: Laboratory>(
         }
         let next = queue.peek_time().unwrap_or(horizon).min(horizon);
         let observed = laboratory.wait(next)?;
-        // The measured totals are recorded before any event happens.
+        // No event may happen before the last measurement, so a pull ends at `now` at the earliest.
         for EndedPull { pull, at, error } in observed.ended {
             sim.world.order_ends(pull, at.max(now), error, queue);
         }

@@ -76,7 +76,7 @@ pub(crate) struct ArgoCdConfig {
     version: ArgoCdVersion,
     /// Flags of the ApplicationSet controller.
     options: ControllerOptions,
-    /// Maximum number of Applications that the ApplicationSet controller writes concurrently, at least 1.
+    /// Maximum number of Applications that the controller writes concurrently, at least 1.
     #[cfg_attr(test, schemars(range(min = 1)))]
     concurrent_application_updates: ConcurrentUpdates,
     /// Flags and costs of the application controller.

@@ -401,8 +401,9 @@ impl Controller for ArgoCdController<'_> {
         self.strategy.leaves_alone(cluster.index())
     }
 
-    /// Reports a stall if no pending event queues a pass. Neither an application's first operation nor a comparison
-    /// queues one, so rows may be outdated; a pass that only updates rows would not instruct any cluster.
+    /// Rows may be out of date when no pending event queues a pass, because neither an application's first operation
+    /// nor a comparison queues one. The hold is therefore determined after the remaining row updates, if they would
+    /// not instruct any cluster.
     fn hold(&self) -> Option<Hold> {
         if let Some(reason) = &self.too_large {
             return Some(Hold::new("objectSize", reason));
