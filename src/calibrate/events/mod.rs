@@ -1,4 +1,11 @@
 //! The pulls and starts of containers, read from events of a Kubernetes cluster.
+//!
+//! | file | contents |
+//! |---|---|
+//! | `read` | the files, in all their forms |
+//! | `message` | the kubelet's messages |
+//! | `pulls` | containers with their pulls |
+//! | `tally` | the number of inputs that were left out, by reason |
 
 mod message;
 mod pulls;

@@ -1,5 +1,15 @@
 //! Applications in an export that differ from the set's template: in automated sync, or because the application
 //! controller ignores them.
+//!
+//! Follows argoproj/argo-cd 37ee0097. `createOrUpdateInCluster` (`applicationset_controller.go`) writes the template's
+//! spec and annotations into each application, so a difference persists only where the set does not overwrite it: with
+//! `ignoreApplicationDifferences`, `preservedFields`, `templatePatch` or `applicationsSync`.
+//! - `autoSync` (`appcontroller.go`) begins no operation unless `syncPolicy.automated` is present and enabled. A set
+//!   with a RollingSync disables it on each application (`disableAutomatedSync` in `progressive_sync.go`) and requests
+//!   the syncs itself, so the difference has no effect there.
+//! - `canProcessApp` (`appcontroller.go`): an application whose annotation `argocd.argoproj.io/skip-reconcile` is true
+//!   gets no events. It is never compared and runs no operation, and its status does not change. The ApplicationSet
+//!   controller does not know the annotation: it writes the spec, and derives the row from the unchanged status.
 
 use std::collections::{BTreeMap, BTreeSet};
 
