@@ -80,7 +80,7 @@ pub(crate) struct InlineManifest {
 #[cfg_attr(test, derive(JsonSchema))]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(crate) struct LayerFile {
-    /// Any text. Layers with the same digest are identical. Without a digest, a layer differs from all others.
+    /// Any text. Layers with the same digest are identical. Without it, the layer differs from all others.
     pub(crate) digest: Option<String>,
     /// Compressed size, as transferred; drawn once per run for each digest.
     pub(crate) size: SizeModel,
