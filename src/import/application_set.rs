@@ -54,8 +54,9 @@ pub(super) fn with_kind(found: FoundStrategy) -> StrategyFile {
     file
 }
 
-/// Returns a copy of a set without the names and labels in its template. The table of clusters already contains them,
-/// and a template would apply them again. `None`: the template sets neither.
+/// Returns a copy of a set without the names and labels in its template, and without its generators' values. The table
+/// of clusters already contains names and labels, and a template would apply them again. `None`: the set has none of
+/// these.
 pub(super) fn without_template_names(text: &str) -> Option<String> {
     let source = Arc::new(Source::new("", text));
     let mut set = tree::parse(&source).ok()?.to_json();
@@ -64,7 +65,7 @@ pub(super) fn without_template_names(text: &str) -> Option<String> {
         .as_object_mut()?;
     let labels = metadata.remove("labels");
     let name = metadata.remove("name");
-    // Parameters of the template may contain secrets.
+    // Values in generators are parameters of the template, and may be secrets.
     let has_values = set
         .pointer_mut("/spec/generators")
         .is_some_and(remove_values);

@@ -71,7 +71,7 @@ impl SettingInForce {
         texts.into_iter().unique().collect()
     }
 
-    /// Returns whether this setting is a constant of the product with a plain quantity as its value.
+    /// Returns whether this setting is the value of `constant` for its product, not only its sigma or shape.
     fn is_value_of(&self, constant: &Constant) -> bool {
         constant.is_of(self.product)
             && constant.part == VariedPart::Location
