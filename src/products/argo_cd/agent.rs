@@ -17,8 +17,8 @@ const WAY: DurationModel = DurationModel::LogNormal {
 /// The default agent for each cluster.
 pub(super) const AGENT: AgentSpec = AgentSpec {
     instruction_delay: WAY,
-    // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD of 2023), 10 to
-    // 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
+    // Source: under 1 s for a ConfigMap in AWS's published scale test with 10,000 applications (Argo CD in 2023), 10
+    // to 13 requests; 3 s from `startedAt` to `finishedAt` of one sync of a Service and more objects
     // (terraform-provider-argocd#887). 0.3 s gives the 9 to 10 s that five applications took in Argo CD's own test of
     // RollingSync (docs/validation.md).
     apply: DurationModel::LogNormal {
